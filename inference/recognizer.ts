@@ -1,0 +1,61 @@
+/**
+ * What both workers (uploads and streams) see of the model. The real one is `engine/`, a worker thread; tests of
+ * the protocol around it bring a scripted one.
+ *
+ * Contract: deterministic, and independent of how the samples are cut. For the same samples `finish()` gives the same text
+ * whatever the sizes of the pieces passed to `accept()`; a stream's result never depends on the streams before it.
+ */
+export interface Recognizer {
+  /** Loads the model and does one warm-up run. Rejects with a `ModelLoadError` that names file, found and expected. */
+  load(signal?: AbortSignal): Promise<ModelInfo>;
+
+  /**
+   * Starts a recording from zero state. Only one is open at a time: a second `open()` waits until the first is closed.
+   */
+  open(): Promise<RecognizerStream>;
+
+  /** Waits for a running model call, then ends the thread. */
+  close(): Promise<void>;
+}
+
+export interface RecognizerStream {
+  /**
+   * Takes the next samples (16 kHz mono PCM16, little-endian bytes, even length, at most 480,000 in all) and runs every model step they complete.
+   * @returns the full text so far; the same string as before when nothing changed.
+   * @throws InferenceError when a model run fails; the stream is then of no further use but must still be closed.
+   */
+  accept(pcm: Uint8Array): Promise<string>;
+
+  /** Runs what is left, with the silence behind it that the model needs to say its last word. @returns the final text. */
+  finish(): Promise<string>;
+
+  /** Frees the stream; safe in every state and more than once. Resolves once no model call of it is running. */
+  close(): Promise<void>;
+}
+
+export type ModelFamily = 'zipformer2-ctc' | 'zipformer2-transducer' | 'nemo-ctc';
+
+export interface ModelInfo {
+  /** Catalogue id, `bundled`, or the folder's path as configured. */
+  readonly id: string;
+  readonly family: ModelFamily;
+  readonly features: 'kaldi' | 'whisper';
+  readonly vocabularySize: number;
+  /** Audio per model step, in milliseconds. */
+  readonly stepMs: number;
+  /** Execution provider in use, as onnxruntime names it (`cpu`, `cuda`). */
+  readonly provider: string;
+  readonly threads: number;
+  /** From `load()` to ready, warm-up included. */
+  readonly loadMs: number;
+}
+
+/** The model files cannot be used. `message` is one line: file, what was found, what was expected. */
+export class ModelLoadError extends Error {
+  override readonly name = 'ModelLoadError';
+}
+
+/** A model run failed. */
+export class InferenceError extends Error {
+  override readonly name = 'InferenceError';
+}

@@ -1,0 +1,197 @@
+import { isIP } from 'node:net';
+import { cpus } from 'node:os';
+import { parseRedisUrl, type RedisTarget } from './redis.ts';
+
+/** A setting has a value that cannot be used. `message` is one line that names the setting, the value and what to write. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+export const EXECUTION_PROVIDERS = ['cpu', 'cuda', 'webgpu'] as const;
+export type ExecutionProvider = (typeof EXECUTION_PROVIDERS)[number];
+
+/** What both kinds of process need. */
+export interface CommonConfig {
+  readonly redis: RedisTarget;
+  readonly keyPrefix: string;
+  readonly logLevel: LogLevel;
+}
+
+export interface ApiConfig extends CommonConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly apiToken: string;
+  /** Single addresses besides loopback. */
+  readonly allowedClients: readonly string[];
+  /** Origins a browser may open the stream from. */
+  readonly allowedOrigins: readonly string[];
+  readonly publicBaseUrl: string;
+  /** Addresses and CIDR ranges of load balancers whose X-Forwarded-For counts. */
+  readonly trustedProxies: readonly string[];
+  readonly uploadTimeoutMs: number;
+  readonly adminPort: number | undefined;
+}
+
+export interface InferenceConfig extends CommonConfig {
+  /** `bundled`, an id of the catalogue, or a folder. */
+  readonly model: string;
+  /** `auto`: CUDA where it loads, else the CPU. */
+  readonly executionProviders: 'auto' | readonly ExecutionProvider[];
+  readonly threads: number;
+}
+
+export const DEFAULT_HOST = '127.0.0.1';
+export const DEFAULT_PORT = 8_088;
+export const MIN_TOKEN_CHARACTERS = 16;
+const DEFAULT_ORIGINS = ['http://localhost:8088', 'http://127.0.0.1:8088'];
+
+function fail(name: string, value: string | undefined, problem: string): never {
+  throw new ConfigError(
+    value === undefined ? `${name} is not set: ${problem}` : `${name}="${value}": ${problem}`,
+  );
+}
+
+function text(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === '' ? undefined : value;
+}
+
+function integer(env: Environment, name: string, fallback: number, min: number, max: number): number {
+  const value = text(env, name);
+  if (value === undefined) return fallback;
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(number >= min && number <= max)) fail(name, value, `must be a whole number from ${min} to ${max}`);
+  return number;
+}
+
+function list(env: Environment, name: string): string[] {
+  return (text(env, name) ?? '')
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+}
+
+function choice<T extends string>(env: Environment, name: string, choices: readonly T[], fallback: T): T {
+  const value = text(env, name);
+  if (value === undefined) return fallback;
+  return (
+    choices.find((entry) => entry === value) ?? fail(name, value, `must be one of ${choices.join(', ')}`)
+  );
+}
+
+function commonConfig(env: Environment): CommonConfig {
+  const url = text(env, 'REDIS_URL');
+  if (url === undefined)
+    fail(
+      'REDIS_URL',
+      undefined,
+      'give the address of Redis, e.g. redis://127.0.0.1:6379 (`npm start` brings a private one)',
+    );
+  let redis: RedisTarget;
+  try {
+    redis = parseRedisUrl(url);
+  } catch (error) {
+    const safeUrl = url.replace(/\/\/[^@/]*@/, '//***@');
+    fail('REDIS_URL', safeUrl, error instanceof Error ? error.message : String(error));
+  }
+  const keyPrefix = text(env, 'ASR_KEY_PREFIX') ?? '{asr}';
+  if (!/^[^{}\s]*\{[^{}\s]+\}[^{}\s]*$/.test(keyPrefix)) {
+    fail(
+      'ASR_KEY_PREFIX',
+      keyPrefix,
+      'must hold exactly one hash tag such as {asr}, which keeps all keys on one node of a Redis Cluster',
+    );
+  }
+  return { redis, keyPrefix, logLevel: choice(env, 'ASR_LOG_LEVEL', LOG_LEVELS, 'info') };
+}
+
+function origin(name: string, value: string): string {
+  if (!URL.canParse(value)) fail(name, value, 'must be an origin such as https://asr.example.com');
+  const url = new URL(value);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    fail(name, value, 'must begin with http:// or https://');
+  return url.origin;
+}
+
+function address(name: string, value: string): string {
+  if (isIP(value) === 0)
+    fail(name, value, 'must be single IP addresses, separated by commas (no ranges, no names)');
+  return value;
+}
+
+function proxy(name: string, value: string): string {
+  const [ip = '', bits, ...rest] = value.split('/');
+  const family = isIP(ip);
+  const wide =
+    bits === undefined ||
+    (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (family === 4 ? 32 : 128));
+  if (family === 0 || !wide || rest.length > 0)
+    fail(name, value, 'must be IP addresses or CIDR ranges, separated by commas');
+  return value;
+}
+
+/** @throws ConfigError naming the first setting that is missing or wrong. */
+export function readApiConfig(env: Environment): ApiConfig {
+  const apiToken = text(env, 'ASR_API_TOKEN');
+  const tokenAdvice = `give at least ${MIN_TOKEN_CHARACTERS} visible ASCII characters without blanks, e.g. from: openssl rand -hex 24`;
+  if (apiToken === undefined) fail('ASR_API_TOKEN', undefined, tokenAdvice);
+  // The value is a secret, so the message does not repeat it.
+  if (!/^[\x21-\x7e]+$/.test(apiToken))
+    throw new ConfigError(`ASR_API_TOKEN has blanks, control or non-ASCII characters: ${tokenAdvice}`);
+  if (apiToken.length < MIN_TOKEN_CHARACTERS)
+    throw new ConfigError(`ASR_API_TOKEN has ${apiToken.length} characters: ${tokenAdvice}`);
+
+  const host = text(env, 'ASR_HOST') ?? DEFAULT_HOST;
+  const port = integer(env, 'ASR_PORT', DEFAULT_PORT, 0, 65_535);
+  const configuredBase = text(env, 'ASR_PUBLIC_BASE_URL');
+  const publicOrigin =
+    configuredBase === undefined ? undefined : origin('ASR_PUBLIC_BASE_URL', configuredBase);
+  const ownOrigins =
+    publicOrigin === undefined ? [`http://localhost:${port}`, `http://127.0.0.1:${port}`] : [publicOrigin];
+  const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map((value) => origin('ASR_ALLOWED_ORIGINS', value));
+  const admin = integer(env, 'ASR_ADMIN_PORT', -1, 0, 65_535);
+  return {
+    ...commonConfig(env),
+    host,
+    port,
+    apiToken,
+    allowedClients: list(env, 'ASR_ALLOWED_CLIENTS').map((value) => address('ASR_ALLOWED_CLIENTS', value)),
+    allowedOrigins: [...new Set([...DEFAULT_ORIGINS, ...ownOrigins, ...extraOrigins])],
+    publicBaseUrl: configuredBase?.replace(/\/+$/, '') ?? `http://127.0.0.1:${port}`,
+    trustedProxies: list(env, 'ASR_TRUSTED_PROXIES').map((value) => proxy('ASR_TRUSTED_PROXIES', value)),
+    uploadTimeoutMs: integer(env, 'ASR_UPLOAD_TIMEOUT_MS', 30_000, 100, 600_000),
+    adminPort: admin === -1 ? undefined : admin,
+  };
+}
+
+/** @throws ConfigError naming the first setting that is missing or wrong. */
+export function readInferenceConfig(env: Environment): InferenceConfig {
+  const providers = list(env, 'ASR_EXECUTION_PROVIDERS');
+  const executionProviders =
+    providers.length === 0 || (providers.length === 1 && providers[0] === 'auto')
+      ? 'auto'
+      : providers.map(
+          (value) =>
+            EXECUTION_PROVIDERS.find((known) => known === value) ??
+            fail(
+              'ASR_EXECUTION_PROVIDERS',
+              value,
+              `must be auto, or a list from ${EXECUTION_PROVIDERS.join(', ')}`,
+            ),
+        );
+  return {
+    ...commonConfig(env),
+    model: text(env, 'ASR_MODEL') ?? 'bundled',
+    executionProviders,
+    threads: integer(env, 'ASR_THREADS', Math.min(4, physicalCores()), 1, 64),
+  };
+}
+
+/** Node counts hyper-threads; most servers have two a core, and a second one gains a matrix product nothing. */
+function physicalCores(): number {
+  const logical = cpus().length;
+  return logical <= 2 ? logical : Math.ceil(logical / 2);
+}

@@ -1,0 +1,100 @@
+/**
+ * The codes of the public interface and what they turn into on the wire. HTTP: status; stream: close code.
+ * `forbidden` ends a handshake with HTTP 403 and so has no close code; `server_error` and `not_found` are outside the interface's tables
+ * (a fault of ours, an unknown path) and only keep the body's form.
+ */
+export type HttpErrorCode =
+  | 'invalid_format'
+  | 'empty_audio'
+  | 'audio_too_long'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'timeout'
+  | 'busy'
+  | 'upload_too_large'
+  | 'inference_failed'
+  | 'not_ready';
+
+export const HTTP_STATUS = {
+  invalid_format: 400,
+  empty_audio: 400,
+  audio_too_long: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  timeout: 408,
+  busy: 409,
+  upload_too_large: 413,
+  inference_failed: 500,
+  not_ready: 503,
+} as const satisfies Record<HttpErrorCode, number>;
+
+export type StreamErrorCode =
+  | 'busy'
+  | 'invalid_message'
+  | 'invalid_sequence'
+  | 'invalid_frame'
+  | 'overloaded'
+  | 'timeout'
+  | 'unauthorized'
+  | 'audio_too_long'
+  | 'inference_failed'
+  | 'not_ready';
+
+export const CLOSE_CODE = {
+  busy: 1008,
+  invalid_message: 1008,
+  invalid_sequence: 1008,
+  invalid_frame: 1008,
+  overloaded: 1008,
+  timeout: 1008,
+  unauthorized: 1008,
+  audio_too_long: 1008,
+  inference_failed: 1011,
+  not_ready: 1011,
+} as const satisfies Record<StreamErrorCode, number>;
+
+/** An error of the HTTP interface: `message` reaches the client as it is, so it holds no secret, no path and no stack. */
+export class ApiFailure extends Error {
+  override readonly name = 'ApiFailure';
+  readonly code: HttpErrorCode;
+  constructor(code: HttpErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+  get status(): number {
+    return HTTP_STATUS[this.code];
+  }
+}
+
+/** One entry of a 422 body. */
+export interface ValidationDetail {
+  readonly loc: (string | number)[];
+  readonly msg: string;
+  readonly type: string;
+  readonly input?: unknown;
+}
+
+/** The form of an upload is wrong (422): its own body form, so its own class. */
+export class FormFailure extends Error {
+  override readonly name = 'FormFailure';
+  readonly detail: readonly ValidationDetail[];
+  constructor(detail: readonly ValidationDetail[]) {
+    super(detail.map((entry) => entry.msg).join('; '));
+    this.detail = detail;
+  }
+}
+
+/** Redis does not answer or cannot be reached: for a client that is `not_ready`. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}
+
+/** Redis answered that it will not run a command: a fault of ours or of its configuration, not an outage. */
+export function errorName(error: unknown): string {
+  return error instanceof Error ? error.name : 'Error';
+}
+
+/** For a switch that has handled every case; a new case then fails to compile. */
+export function unreachable(value: never): never {
+  throw new Error(`unexpected value ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,69 @@
+import { LuaScript, type RedisClient } from '../lua.ts';
+import { fromStore } from '../redis.ts';
+import type { RedisKeys } from '../redis-keys.ts';
+
+export const HEARTBEAT_TTL_MS = 3_000;
+export const HEARTBEAT_INTERVAL_MS = 1_000;
+
+/** What an inference process says of itself once a second. */
+export interface Heartbeat {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly state: 'loading' | 'ready' | 'draining';
+  /** Name of the exception that ended the last attempt to load. */
+  readonly error?: string;
+  readonly model?: string;
+  readonly provider?: string;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  readonly busy: boolean;
+  /** Why it is not ready, as an exception's name. */
+  readonly error: string | undefined;
+  readonly processes: readonly Heartbeat[];
+}
+
+/** The heartbeats in the store: one process writes, every API replica reads. */
+export class ReadinessStore {
+  readonly #redis: RedisClient;
+  readonly #keys: RedisKeys;
+  readonly #beat = new LuaScript('readiness/beat.lua', 2);
+
+  constructor(redis: RedisClient, keys: RedisKeys) {
+    this.#redis = redis;
+    this.#keys = keys;
+  }
+
+  /** @throws StoreUnavailable */
+  async beat(heartbeat: Heartbeat): Promise<void> {
+    const keys = [this.#keys.inference(heartbeat.id), this.#keys.inferences];
+    await fromStore(
+      this.#beat.run(this.#redis, keys, [heartbeat.id, JSON.stringify(heartbeat), HEARTBEAT_TTL_MS]),
+    );
+  }
+
+  /** The process is gone for good. @throws StoreUnavailable */
+  async stop(id: string): Promise<void> {
+    await fromStore(
+      this.#beat.run(this.#redis, [this.#keys.inference(id), this.#keys.inferences], [id, '', 0]),
+    );
+  }
+
+  /** @throws StoreUnavailable */
+  async read(): Promise<Readiness> {
+    const [slots, ids] = await fromStore(
+      Promise.all([this.#redis.exists(this.#keys.slot), this.#redis.zrange(this.#keys.inferences, 0, -1)]),
+    );
+    const states =
+      ids.length === 0 ? [] : await fromStore(this.#redis.mget(...ids.map((id) => this.#keys.inference(id))));
+    const processes = states.filter((state) => state !== null).map((state): Heartbeat => JSON.parse(state));
+    return {
+      ready: processes.some((process) => process.state === 'ready'),
+      busy: slots === 1,
+      error: processes.find((process) => process.error !== undefined)?.error,
+      processes,
+    };
+  }
+}

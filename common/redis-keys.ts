@@ -1,0 +1,55 @@
+/**
+ * Every name in the store is made here. All keys share the prefix's hash tag, so that one Lua script may touch
+ * any of them on Redis Cluster.
+ */
+export class RedisKeys {
+  readonly prefix: string;
+
+  /** @param prefix e.g. `{asr}` */
+  constructor(prefix: string) {
+    this.prefix = prefix;
+  }
+
+  /** String, TTL 5 s: the holder of the one recognition slot as JSON. Its existence is `busy`. */
+  get slot(): string {
+    return `${this.prefix}:slot`;
+  }
+  /** Counter: the fence given out with the last acquisition of the slot. */
+  get fence(): string {
+    return `${this.prefix}:fence`;
+  }
+  /** Stream: announcements of new stream sessions, read by every inference process. */
+  get sessions(): string {
+    return `${this.prefix}:sessions`;
+  }
+  /** Stream: `0-1` the opening entry, then `<frame number>-1` one entry a frame, then the end. Deleted with the last result. */
+  audio(sessionId: string): string {
+    return `${this.prefix}:session:${sessionId}:audio`;
+  }
+  /** Stream: progress, partials and the last result of one session. */
+  results(sessionId: string): string {
+    return `${this.prefix}:session:${sessionId}:results`;
+  }
+  /** String, TTL 1 s: the inference process that works on the session. */
+  lease(sessionId: string): string {
+    return `${this.prefix}:session:${sessionId}:lease`;
+  }
+  /** String: the samples of one upload, raw PCM. */
+  upload(id: string): string {
+    return `${this.prefix}:upload:${id}`;
+  }
+  /** String: the result of one upload, read and deleted by the replica that waits for it. */
+  uploadResult(id: string): string {
+    return `${this.prefix}:upload:${id}:result`;
+  }
+  /** String, TTL 3 s: state of one inference process as JSON. */
+  inference(id: string): string {
+    return `${this.prefix}:inference:${id}`;
+  }
+  /** Sorted set: ids of the inference processes, scored by the end (Unix ms) of their heartbeat. */
+  get inferences(): string {
+    return `${this.prefix}:inferences`;
+  }
+  /** BullMQ's prefix and queue name: its keys are `<prefix>:uploads:*`. */
+  readonly queueName = 'uploads';
+}

@@ -1,0 +1,144 @@
+import { Cluster, type RedisOptions as IoredisOptions, Redis } from 'ioredis';
+import { StoreUnavailable } from './errors.ts';
+import type { RedisClient } from './lua.ts';
+
+/** Replies keep their RESP2 shapes: flat lists, which the stream readers take apart. */
+type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> & {
+  enableOfflineQueue?: boolean;
+};
+
+/**
+ * What a connection is for decides how it meets an outage:
+ * - `commands`: a request waits for it, so it fails within a second instead of queueing;
+ * - `blocking`: one reader in a loop of XREAD BLOCK, which reconnects by itself and is aborted by disconnecting;
+ * - `bullmq`: BullMQ's own readers, which must never give up.
+ */
+export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
+
+export const COMMAND_TIMEOUT_MS = 1_000;
+const MAX_RECONNECT_DELAY_MS = 500;
+
+/** `REDIS_URL`, taken apart. */
+export type RedisTarget =
+  | { kind: 'single'; url: string }
+  | { kind: 'sentinel'; sentinels: Address[]; name: string; options: RedisOptions }
+  | { kind: 'cluster'; nodes: Address[]; options: RedisOptions };
+interface Address {
+  host: string;
+  port: number;
+}
+
+/**
+ * `redis://`, `rediss://` (TLS), `redis+sentinel://[user:password@]host:port,host:port/master[/db]`, `redis+cluster://[user:password@]host:port,host:port`.
+ * @throws Error that says what is wrong with the address (without its password).
+ */
+export function parseRedisUrl(url: string): RedisTarget {
+  const scheme = /^([a-z+]+):\/\//.exec(url)?.[1];
+  switch (scheme) {
+    case 'redis':
+    case 'rediss':
+      if (!URL.canParse(url)) throw new Error('it is not a valid address');
+      return { kind: 'single', url };
+    case 'redis+sentinel':
+    case 'redis+cluster': {
+      const match =
+        /^[a-z+]+:\/\/(?:(?<user>[^:@/]*):(?<password>[^@/]*)@)?(?<hosts>[^@/]+)(?:\/(?<name>[^/]+))?(?:\/(?<db>\d+))?\/?$/.exec(
+          url,
+        );
+      const groups = match?.groups;
+      if (!groups)
+        throw new Error(`it is not of the form ${scheme}://[user:password@]host:port,host:port/...`);
+      const options: RedisOptions = {};
+      if (groups['user']) options.username = decodeURIComponent(groups['user']);
+      if (groups['password']) options.password = decodeURIComponent(groups['password']);
+      if (groups['db']) options.db = Number(groups['db']);
+      const defaultPort = scheme === 'redis+sentinel' ? 26_379 : 6_379;
+      const hosts = (groups['hosts'] ?? '').split(',').map((host) => parseAddress(host, defaultPort));
+      if (scheme === 'redis+cluster') return { kind: 'cluster', nodes: hosts, options };
+      if (!groups['name'])
+        throw new Error('the name of the Sentinel master is missing: redis+sentinel://host:port/NAME');
+      return { kind: 'sentinel', sentinels: hosts, name: groups['name'], options };
+    }
+    default:
+      throw new Error('it must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://');
+  }
+}
+
+function parseAddress(text: string, defaultPort: number): Address {
+  const match = /^(?<host>\[[0-9a-fA-F:]+\]|[^:[\]]+)(?::(?<port>\d+))?$/.exec(text.trim());
+  const host = match?.groups?.['host'];
+  const port = Number(match?.groups?.['port'] ?? defaultPort);
+  if (!host || port < 1 || port > 65_535) throw new Error(`"${text}" is not host:port`);
+  return { host: host.replace(/^\[|\]$/g, ''), port };
+}
+
+/** Opens one connection. It begins to connect at once, keeps trying for ever, and reports its errors only through `onError`. */
+export function connectRedis(
+  target: RedisTarget,
+  use: ConnectionUse,
+  name: string,
+  onError: (error: Error) => void,
+): RedisClient {
+  const common: RedisOptions = {
+    connectionName: name,
+    retryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
+    connectTimeout: 2_000,
+    ...(use === 'commands'
+      ? { enableOfflineQueue: false, commandTimeout: COMMAND_TIMEOUT_MS, maxRetriesPerRequest: 1 }
+      : {
+          maxRetriesPerRequest: null,
+          ...(use === 'blocking' ? { autoResendUnfulfilledCommands: false } : {}),
+        }),
+  };
+  const client = open(target, common);
+  client.on('error', onError);
+  return client;
+}
+
+function open(target: RedisTarget, options: RedisOptions): RedisClient {
+  switch (target.kind) {
+    case 'single':
+      return new Redis(target.url, options);
+    case 'sentinel':
+      return new Redis({
+        ...options,
+        ...target.options,
+        sentinels: target.sentinels,
+        name: target.name,
+        sentinelRetryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
+        failoverDetector: true,
+      });
+    case 'cluster':
+      return new Cluster(target.nodes, {
+        redisOptions: { ...options, ...target.options },
+        enableOfflineQueue: options.enableOfflineQueue ?? true,
+        clusterRetryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
+      });
+  }
+}
+
+/** Waits until the connection answers, `false` when it does not within `timeoutMs`. */
+export async function whenReady(client: RedisClient, timeoutMs: number): Promise<boolean> {
+  if (client.status === 'ready') return true;
+  return new Promise((resolve) => {
+    const done = (ready: boolean) => () => {
+      clearTimeout(timer);
+      client.off('ready', onReady);
+      resolve(ready);
+    };
+    const onReady = done(true);
+    const timer = setTimeout(done(false), timeoutMs);
+    client.once('ready', onReady);
+  });
+}
+
+/** A command of a request: whatever stops it from being answered is, for the client, a service that is not ready. */
+export async function fromStore<T>(command: Promise<T>): Promise<T> {
+  try {
+    return await command;
+  } catch (error) {
+    throw new StoreUnavailable(`Redis: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}

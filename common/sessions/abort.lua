@@ -1,0 +1,13 @@
+-- Ends a session whose client is gone or was refused.
+-- KEYS[1] slot   KEYS[2] lease   KEYS[3] audio   KEYS[4] results
+-- ARGV[1] holder
+-- Returns 1 when an inference process works on it and will free the slot when its running model call has returned; 0 when nobody does
+-- and everything was freed here.
+-- Guarantee: another holder's slot is never freed; safe to send twice.
+if redis.call('EXISTS', KEYS[2]) == 1 then
+  redis.call('XADD', KEYS[3], 'NOMKSTREAM', '*', 'kind', 'abort')
+  return 1
+end
+redis.call('DEL', KEYS[3], KEYS[4])
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 0

@@ -1,0 +1,99 @@
+/**
+ * What stands in a session's two streams, and its reading. Writing is in `session-producer.ts` (API: audio) and `session-consumer.ts`
+ * (inference: results).
+ */
+export type AudioEntry =
+  | { kind: 'open'; fence: number }
+  | { kind: 'frame'; number: number; pcm: Buffer }
+  | { kind: 'end' }
+  | { kind: 'abort' };
+
+export type ResultEntry =
+  /** An inference process has begun (or, after the first, taken over) the session. */
+  | { kind: 'claimed'; by: string }
+  /** `takenBytes` of PCM have gone into a model call. */
+  | { kind: 'progress'; takenBytes: number }
+  | { kind: 'partial'; takenBytes: number; revision: number; text: string }
+  | { kind: 'final'; takenBytes: number; revision: number; text: string }
+  | { kind: 'failed'; message: string };
+
+export interface Numbered<Entry> {
+  /** The entry's id in its stream, to read on from. */
+  readonly id: string;
+  readonly entry: Entry;
+}
+
+/** The session's keys live as long as its longest course (10 s to `start`, 40 s after it) and then some. */
+export const SESSION_KEYS_TTL_MS = 60_000;
+export const LEASE_TTL_MS = 1_000;
+export const LEASE_RENEW_MS = 300;
+
+/** An entry that is not of the forms above: another version of this program writes to the same Redis. */
+export class MalformedEntry extends Error {
+  override readonly name = 'MalformedEntry';
+}
+
+type RawEntry<Text> = [id: Text, fields: Text[]];
+
+function fieldsOf(fields: readonly string[]): Map<string, string> {
+  const map = new Map<string, string>();
+  for (let index = 0; index + 1 < fields.length; index += 2)
+    map.set(fields[index] ?? '', fields[index + 1] ?? '');
+  return map;
+}
+
+function wholeNumber(fields: ReadonlyMap<string, string>, name: string): number {
+  const number = Number(fields.get(name) ?? 'x');
+  if (!Number.isSafeInteger(number)) throw new MalformedEntry(`stream entry: ${name} is no whole number`);
+  return number;
+}
+
+export function parseAudioEntry([id, fields]: RawEntry<Buffer>): Numbered<AudioEntry> {
+  const entryId = id.toString('latin1');
+  const [name, value] = fields;
+  if (name?.toString('latin1') === 'pcm' && value !== undefined) {
+    return { id: entryId, entry: { kind: 'frame', number: Number.parseInt(entryId, 10), pcm: value } };
+  }
+  const map = fieldsOf(fields.map((field) => field.toString('latin1')));
+  const kind = map.get('kind');
+  switch (kind) {
+    case 'open':
+      return { id: entryId, entry: { kind, fence: wholeNumber(map, 'fence') } };
+    case 'end':
+    case 'abort':
+      return { id: entryId, entry: { kind } };
+    default:
+      throw new MalformedEntry(`audio stream entry of unknown kind "${kind}"`);
+  }
+}
+
+export function parseResultEntry([id, fields]: RawEntry<string>): Numbered<ResultEntry> {
+  const map = fieldsOf(fields);
+  const kind = map.get('kind');
+  switch (kind) {
+    case 'claimed':
+      return { id, entry: { kind, by: map.get('by') ?? '' } };
+    case 'progress':
+      return { id, entry: { kind, takenBytes: wholeNumber(map, 'takenBytes') } };
+    case 'partial':
+    case 'final':
+      return {
+        id,
+        entry: {
+          kind,
+          takenBytes: wholeNumber(map, 'takenBytes'),
+          revision: wholeNumber(map, 'revision'),
+          text: map.get('text') ?? '',
+        },
+      };
+    case 'failed':
+      return { id, entry: { kind, message: map.get('message') ?? '' } };
+    default:
+      throw new MalformedEntry(`result stream entry of unknown kind "${kind}"`);
+  }
+}
+
+/** The fields to write for a result, in the order of XADD. */
+export function resultFields(entry: Exclude<ResultEntry, { kind: 'claimed' }>): string[] {
+  return Object.entries(entry).flatMap(([name, value]) => [name, String(value)]);
+}

@@ -1,0 +1,140 @@
+import { LuaScript, type RedisClient } from '../lua.ts';
+import { fromStore } from '../redis.ts';
+import type { RedisKeys } from '../redis-keys.ts';
+import type { SlotHolder } from '../slot/slot.ts';
+import {
+  type AudioEntry,
+  LEASE_TTL_MS,
+  type Numbered,
+  parseAudioEntry,
+  parseResultEntry,
+  type ResultEntry,
+  resultFields,
+  SESSION_KEYS_TTL_MS,
+} from './entries.ts';
+
+export interface Announcement {
+  readonly entryId: string;
+  readonly sessionId: string;
+  readonly holder: SlotHolder;
+}
+
+/** Why a publication was refused. */
+export type Loss = 'lease-lost' | 'slot-lost';
+
+/** The inference process's side of the stream sessions: announcements, leases, audio in, results out. */
+export class SessionConsumer {
+  readonly #redis: RedisClient;
+  readonly #keys: RedisKeys;
+  readonly #claim = new LuaScript('sessions/claim.lua', 4);
+  readonly #renew = new LuaScript('slot/renew.lua', 1);
+  readonly #publish = new LuaScript('sessions/publish.lua', 3);
+  readonly #finish = new LuaScript('sessions/finish.lua', 4);
+
+  constructor(redis: RedisClient, keys: RedisKeys) {
+    this.#redis = redis;
+    this.#keys = keys;
+  }
+
+  /**
+   * Waits for announced sessions.
+   * @param blocking a connection of its own  @param after `$` for new ones only, or the last `entryId` seen
+   */
+  async announcements(blocking: RedisClient, after: string, blockMs: number): Promise<Announcement[]> {
+    const reply = await blocking.xread('BLOCK', blockMs, 'STREAMS', this.#keys.sessions, after);
+    return (reply?.[0]?.[1] ?? []).map(([entryId, [, sessionId = '', , holder = '']]) => ({
+      entryId,
+      sessionId,
+      holder,
+    }));
+  }
+
+  /** @returns whether `token` has the session's lease now. @throws StoreUnavailable */
+  async claim(sessionId: string, holder: SlotHolder, token: string): Promise<boolean> {
+    const { slot } = this.#keys;
+    const keys = [
+      slot,
+      this.#keys.lease(sessionId),
+      this.#keys.audio(sessionId),
+      this.#keys.results(sessionId),
+    ];
+    return (
+      (await fromStore(
+        this.#claim.run(this.#redis, keys, [holder, token, LEASE_TTL_MS, SESSION_KEYS_TTL_MS]),
+      )) === 1
+    );
+  }
+
+  /** @returns false when the lease is lost. @throws StoreUnavailable */
+  async renewLease(sessionId: string, token: string): Promise<boolean> {
+    return (
+      (await fromStore(
+        this.#renew.run(this.#redis, [this.#keys.lease(sessionId)], [token, LEASE_TTL_MS]),
+      )) === 1
+    );
+  }
+
+  /** Everything published so far: where an earlier process got to. @throws StoreUnavailable */
+  async results(sessionId: string): Promise<ResultEntry[]> {
+    const entries = await fromStore(this.#redis.xrange(this.#keys.results(sessionId), '-', '+'));
+    return entries.map((entry) => parseResultEntry(entry).entry);
+  }
+
+  /**
+   * Waits for audio after the entry `after` (`0` for all of it).
+   * @param blocking a connection of its own. @returns an empty list when `blockMs` went by.
+   */
+  async audio(
+    blocking: RedisClient,
+    sessionId: string,
+    after: string,
+    blockMs: number,
+  ): Promise<Numbered<AudioEntry>[]> {
+    const reply = await blocking.xreadBuffer(
+      'COUNT',
+      1_000,
+      'BLOCK',
+      blockMs,
+      'STREAMS',
+      this.#keys.audio(sessionId),
+      after,
+    );
+    return (reply?.[0]?.[1] ?? []).map(parseAudioEntry);
+  }
+
+  /** @returns what was lost when nothing was published. @throws StoreUnavailable */
+  async publish(
+    sessionId: string,
+    holder: SlotHolder,
+    token: string,
+    entry: Extract<ResultEntry, { kind: 'progress' | 'partial' }>,
+  ): Promise<Loss | undefined> {
+    const keys = [this.#keys.slot, this.#keys.lease(sessionId), this.#keys.results(sessionId)];
+    const reply = await fromStore(
+      this.#publish.run(this.#redis, keys, [holder, token, SESSION_KEYS_TTL_MS, ...resultFields(entry)]),
+    );
+    if (reply === 1) return undefined;
+    return reply === 0 ? 'lease-lost' : 'slot-lost';
+  }
+
+  /**
+   * Publishes the last result (none: the session was aborted or orphaned), deletes the audio and frees the slot in one step.
+   * @returns false when the lease was lost: then another process ends the session. @throws StoreUnavailable
+   */
+  async finish(
+    sessionId: string,
+    holder: SlotHolder,
+    token: string,
+    entry?: Extract<ResultEntry, { kind: 'final' | 'failed' }>,
+  ): Promise<boolean> {
+    const { slot } = this.#keys;
+    const keys = [
+      slot,
+      this.#keys.lease(sessionId),
+      this.#keys.audio(sessionId),
+      this.#keys.results(sessionId),
+    ];
+    const args = [holder, token, SESSION_KEYS_TTL_MS, ...(entry ? resultFields(entry) : [])];
+    return (await fromStore(this.#finish.run(this.#redis, keys, args))) === 1;
+  }
+}

@@ -1,0 +1,49 @@
+import { errorName } from './errors.ts';
+import type { Logger } from './log.ts';
+
+export interface ShutdownStep {
+  readonly name: string;
+  run(): Promise<void>;
+}
+
+/**
+ * Runs the steps in order on the first SIGTERM or SIGINT (also when the supervisor that holds our IPC channel is gone), waits at most `drainMs` for all of
+ * them, logs every step that failed and exits: 0 when all went well, 1 otherwise. A second signal exits at once with 1.
+ */
+export function shutdownOnSignal(log: Logger, drainMs: number, steps: () => readonly ShutdownStep[]): void {
+  let stopping = false;
+  const stop = (reason: string): void => {
+    if (stopping) {
+      log.warn({ reason }, 'second signal: exiting at once');
+      process.exit(1);
+    }
+    stopping = true;
+    log.info({ reason }, 'shutting down');
+    const force = setTimeout(() => {
+      log.error({ drainMs }, 'not drained in time: exiting');
+      process.exit(1);
+    }, drainMs);
+    runSteps(log, steps()).then((failures) => {
+      clearTimeout(force);
+      log.info({ failures }, 'stopped');
+      process.exit(failures === 0 ? 0 : 1);
+    });
+  };
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+  process.on('disconnect', () => stop('supervisor gone'));
+}
+
+/** Every step runs, also after one that failed. @returns how many failed. */
+export async function runSteps(log: Logger, steps: readonly ShutdownStep[]): Promise<number> {
+  let failures = 0;
+  for (const step of steps) {
+    try {
+      await step.run();
+    } catch (error) {
+      failures += 1;
+      log.error({ step: step.name, error: errorName(error), err: error }, 'a shutdown step failed');
+    }
+  }
+  return failures;
+}

@@ -1,0 +1,78 @@
+import { LuaScript, type RedisClient } from '../lua.ts';
+import { fromStore } from '../redis.ts';
+import type { RedisKeys } from '../redis-keys.ts';
+
+/**
+ * The one recognition slot of the whole service: a Redis key with a TTL. Its value names the holder for a person and is compared as a whole, so it
+ * is kept as the text that was written, never parsed and printed again.
+ */
+export type SlotHolder = string;
+
+export interface SlotOwner {
+  readonly id: string;
+  readonly via: 'http' | 'ws';
+  /** host:pid of the API replica */
+  readonly replica: string;
+  /** ISO time */
+  readonly since: string;
+}
+
+export const SLOT_TTL_MS = 5_000;
+export const SLOT_RENEW_MS = 1_000;
+
+export function slotHolder(owner: SlotOwner): SlotHolder {
+  return JSON.stringify({ id: owner.id, via: owner.via, replica: owner.replica, since: owner.since });
+}
+
+/** What the slot's value says, or undefined when a stranger wrote it. */
+export function readSlotHolder(holder: SlotHolder): SlotOwner | undefined {
+  try {
+    const value: unknown = JSON.parse(holder);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const { id, via, replica, since } = { id: '', via: '', replica: '', since: '', ...value };
+    if (typeof id !== 'string' || (via !== 'http' && via !== 'ws')) return undefined;
+    return { id, via, replica: String(replica), since: String(since) };
+  } catch {
+    return undefined;
+  }
+}
+
+export class Slot {
+  readonly #redis: RedisClient;
+  readonly #keys: RedisKeys;
+  readonly #acquire = new LuaScript('slot/acquire.lua', 2);
+  readonly #renew = new LuaScript('slot/renew.lua', 1);
+  readonly #release = new LuaScript('slot/release.lua', 1);
+
+  constructor(redis: RedisClient, keys: RedisKeys) {
+    this.#redis = redis;
+    this.#keys = keys;
+  }
+
+  /** @returns the fence that travels with the work, or undefined when the slot is taken. @throws StoreUnavailable */
+  async acquire(holder: SlotHolder): Promise<number | undefined> {
+    const keys = [this.#keys.slot, this.#keys.fence];
+    const fence = Number(await fromStore(this.#acquire.run(this.#redis, keys, [holder, SLOT_TTL_MS])));
+    return fence === 0 ? undefined : fence;
+  }
+
+  /** Gives the holder at least `ttlMs` more. @returns whether it still holds the slot. @throws StoreUnavailable */
+  async renew(holder: SlotHolder, ttlMs: number = SLOT_TTL_MS): Promise<boolean> {
+    return (await fromStore(this.#renew.run(this.#redis, [this.#keys.slot], [holder, ttlMs]))) === 1;
+  }
+
+  /** @returns whether the holder has the slot at this moment. @throws StoreUnavailable */
+  async holds(holder: SlotHolder): Promise<boolean> {
+    return (await this.holder()) === holder;
+  }
+
+  /** @returns whether the holder had the slot until now. @throws StoreUnavailable */
+  async release(holder: SlotHolder): Promise<boolean> {
+    return (await fromStore(this.#release.run(this.#redis, [this.#keys.slot], [holder]))) === 1;
+  }
+
+  /** @returns the slot's value; undefined is a free slot. @throws StoreUnavailable */
+  async holder(): Promise<SlotHolder | undefined> {
+    return (await fromStore(this.#redis.get(this.#keys.slot))) ?? undefined;
+  }
+}

@@ -54,7 +54,7 @@ export class ReadinessStore {
   /** @throws StoreUnavailable */
   async read(): Promise<Readiness> {
     const [slots, ids] = await fromStore(
-      Promise.all([this.#redis.exists(this.#keys.slot), this.#redis.zrange(this.#keys.inferences, 0, -1)]),
+      Promise.all([this.#redis.exists(this.#keys.slot), this.#redis.zrange(this.#keys.inferences, 0, '-1')]),
     );
     const states =
       ids.length === 0 ? [] : await fromStore(this.#redis.mget(...ids.map((id) => this.#keys.inference(id))));

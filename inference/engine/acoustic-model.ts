@@ -1,0 +1,34 @@
+import type { ModelFamily } from '../recognizer.ts';
+import type { TokenTable } from './tokens.ts';
+
+/** A loaded model: its sizes, and a decoder for each recording. One per family. */
+export interface AcousticModel {
+  readonly family: ModelFamily;
+  readonly features: 'kaldi' | 'whisper';
+  readonly tokens: TokenTable;
+  /** Values of an output frame. */
+  readonly vocabularySize: number;
+  /** Frames a step reads. */
+  readonly windowFrames: number;
+  /** Frames between the starts of two steps. */
+  readonly shiftFrames: number;
+  /** Execution provider that took the model (`cpu`, `cuda`). */
+  readonly provider: string;
+
+  /** Zero state. */
+  open(): StepDecoder;
+  release(): Promise<void>;
+}
+
+/** One recording's decoder: the model's states and the tokens so far. */
+export interface StepDecoder {
+  /** Ids of the tokens so far; only ever appended to. */
+  readonly tokenIds: readonly number[];
+
+  /**
+   * Runs the next step.
+   * @param frames (windowFrames, 80) row by row; not changed before the promise settles.
+   * @throws InferenceError when the model run fails.
+   */
+  step(frames: Float32Array): Promise<void>;
+}

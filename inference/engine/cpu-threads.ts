@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+
+const MAX_THREADS = 4;
+
+/**
+ * Threads to run a model with when none were configured: the machine's physical cores (a second thread on a core only
+ * takes time from the first), at most 4 and at most what this process may use.
+ */
+export function defaultThreads(): number {
+  const cores = process.platform === 'linux' ? physicalCores('/proc/cpuinfo') : undefined;
+  return Math.max(1, Math.min(cores ?? availableParallelism(), availableParallelism(), MAX_THREADS));
+}
+
+/** Distinct pairs of socket and core; undefined where the file does not say (ARM, some virtual machines). */
+function physicalCores(cpuinfoPath: string): number | undefined {
+  let text: string;
+  try {
+    text = readFileSync(cpuinfoPath, 'latin1');
+  } catch {
+    return undefined;
+  }
+  const cores = new Set<string>();
+  for (const processor of text.split('\n\n')) {
+    const socket = /^physical id\s*:\s*(\d+)$/m.exec(processor)?.[1];
+    const core = /^core id\s*:\s*(\d+)$/m.exec(processor)?.[1];
+    if (core !== undefined) cores.add(`${socket ?? '0'}/${core}`);
+  }
+  return cores.size > 0 ? cores.size : undefined;
+}

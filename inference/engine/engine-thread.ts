@@ -1,0 +1,176 @@
+import { Worker } from 'node:worker_threads';
+import { InferenceError, type ModelInfo, ModelLoadError, type RecognizerStream } from '../recognizer.ts';
+import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
+
+/**
+ * Node 20 cannot load TypeScript in a worker thread, so where this file runs from source (tests), the worker is the
+ * compiled one: `npm test` builds first.
+ */
+const WORKER_URL = import.meta.url.endsWith('.ts')
+  ? new URL('../../dist/inference/engine/worker.js', import.meta.url)
+  : new URL('./worker.js', import.meta.url);
+
+type LoadedInfo = Omit<ModelInfo, 'loadMs'>;
+type Call = EngineRequest extends infer R ? (R extends { call: number } ? Omit<R, 'call'> : never) : never;
+
+interface PendingCall {
+  readonly resolve: (text: string) => void;
+  readonly reject: (cause: Error) => void;
+}
+
+/** The main thread's end of one worker thread. */
+export class EngineThread {
+  /** The model is ready; rejects with a ModelLoadError, or with the reason of `abandonLoad()`. */
+  readonly loaded: Promise<LoadedInfo>;
+  /** The thread has ended. */
+  readonly exited: Promise<void>;
+  readonly #worker: Worker;
+  readonly #pending = new Map<number, PendingCall>();
+  readonly #log: (line: string) => void;
+  #settleLoad: { readonly resolve: (info: LoadedInfo) => void; readonly reject: (cause: unknown) => void };
+  #calls = 0;
+  #busySince: number | undefined;
+  #failure: Error | undefined;
+
+  constructor(options: EngineOptions, log: (line: string) => void) {
+    this.#log = log;
+    this.#settleLoad = { resolve: () => {}, reject: () => {} };
+    this.loaded = new Promise((resolve, reject) => {
+      this.#settleLoad = { resolve, reject };
+    });
+    // Whoever waits for `loaded` gets its rejection; a thread that is shut down while loading has nobody waiting.
+    this.loaded.catch(() => {});
+    this.#worker = new Worker(WORKER_URL, { workerData: options, name: 'engine', execArgv: [] });
+    this.#worker.on('message', (reply: EngineReply) => this.#receive(reply));
+    this.#worker.on('error', (cause: Error) => {
+      this.#failure = cause;
+    });
+    this.exited = new Promise((resolve) => {
+      this.#worker.once('exit', () => {
+        this.#failPending();
+        resolve();
+      });
+    });
+  }
+
+  /** @throws InferenceError when the request fails or the thread has ended. */
+  call(request: Call): Promise<string> {
+    this.#calls += 1;
+    const call = this.#calls;
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) {
+        reject(new InferenceError(`the engine has ended: ${this.#failure.message}`));
+        return;
+      }
+      this.#busySince ??= performance.now();
+      this.#pending.set(call, { resolve, reject });
+      const message: EngineRequest = { ...request, call };
+      this.#worker.postMessage(message, message.type === 'accept' ? [message.pcm.buffer] : []);
+    });
+  }
+
+  /** Rejects `loaded` and lets the thread end when its load has. */
+  abandonLoad(reason: unknown): void {
+    this.#settleLoad.reject(reason);
+    this.#post({ type: 'shutdown' });
+  }
+
+  /** Stops the running request between two model steps and ends the thread. */
+  async shutdown(): Promise<void> {
+    this.#settleLoad.reject(new ModelLoadError('the engine was closed while its model was loading'));
+    this.#post({ type: 'shutdown' });
+    await this.exited;
+  }
+
+  /** Milliseconds that the oldest unanswered call has taken. */
+  get busyMs(): number | undefined {
+    return this.#busySince === undefined ? undefined : performance.now() - this.#busySince;
+  }
+
+  #post(request: EngineRequest): void {
+    this.#worker.postMessage(request);
+  }
+
+  #receive(reply: EngineReply): void {
+    switch (reply.type) {
+      case 'log':
+        this.#log(reply.line);
+        return;
+      case 'loaded':
+        this.#settleLoad.resolve(reply.info);
+        return;
+      case 'load-failed':
+        this.#settleLoad.reject(new ModelLoadError(reply.message));
+        return;
+      case 'done':
+        this.#take(reply.call)?.resolve(reply.text);
+        return;
+      case 'failed':
+        this.#take(reply.call)?.reject(new InferenceError(reply.message));
+        return;
+      default:
+        reply satisfies never;
+    }
+  }
+
+  #take(call: number): PendingCall | undefined {
+    const pending = this.#pending.get(call);
+    this.#pending.delete(call);
+    this.#busySince = this.#pending.size === 0 ? undefined : performance.now();
+    return pending;
+  }
+
+  #failPending(): void {
+    this.#failure ??= new Error('its thread was closed');
+    this.#settleLoad.reject(
+      new ModelLoadError(`the engine's thread ended while loading: ${this.#failure.message}`),
+    );
+    for (const { reject } of this.#pending.values()) {
+      reject(new InferenceError(`the engine has ended: ${this.#failure.message}`));
+    }
+    this.#pending.clear();
+    this.#busySince = undefined;
+  }
+}
+
+/** One recording on the thread. */
+export class ThreadStream implements RecognizerStream {
+  readonly #thread: EngineThread;
+  readonly #onClosed: () => void;
+  #closing: Promise<void> | undefined;
+
+  /** @param onClosed called once, when no model call of this recording is running any more. */
+  constructor(thread: EngineThread, onClosed: () => void) {
+    this.#thread = thread;
+    this.#onClosed = onClosed;
+  }
+
+  async accept(pcm: Uint8Array): Promise<string> {
+    this.#checkOpen();
+    if (pcm.byteLength % 2 !== 0)
+      throw new RangeError(`accept() got ${pcm.byteLength} bytes: expected whole samples`);
+    // A copy of exactly these bytes is handed over: the caller's buffer may be a view into a shared pool.
+    return this.#thread.call({ type: 'accept', pcm: new Uint8Array(pcm) });
+  }
+
+  async finish(): Promise<string> {
+    this.#checkOpen();
+    return this.#thread.call({ type: 'finish' });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#thread
+      .call({ type: 'close' })
+      // A thread that has ended runs nothing.
+      .then(
+        () => {},
+        () => {},
+      )
+      .then(this.#onClosed);
+    return this.#closing;
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw new InferenceError('the recording is closed');
+  }
+}

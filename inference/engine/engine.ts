@@ -1,0 +1,117 @@
+import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../recognizer.ts';
+import { defaultThreads } from './cpu-threads.ts';
+import { EngineThread, ThreadStream } from './engine-thread.ts';
+
+export interface OnnxRecognizerOptions {
+  /** Folder with `*.onnx` and `tokens.txt`. */
+  readonly modelDir: string;
+  /** Shown as `ModelInfo.id`. */
+  readonly modelId: string;
+  /** `['auto']` (the default), or the names of the execution providers to use, all of which must load. */
+  readonly providers?: readonly string[];
+  /** Default: physical cores, at most 4. */
+  readonly threads?: number;
+  /** Receives one line when `auto` falls back from CUDA. */
+  readonly log?: (line: string) => void;
+}
+
+/*
+ * States:
+ *
+ *   idle ──load()──▶ loading ──loaded──▶ ready ──close()──▶ closed
+ *    ▲                  │                  │
+ *    └──── failed ──────┘                  └─ thread died ─▶ idle (calls under way fail with InferenceError)
+ *
+ * `load()` may be called again whenever the state is idle. The thread is never terminated: a model run that is cut off
+ * takes the whole process with it, so the thread is asked to end and does so after the step it is in.
+ */
+type State =
+  | { readonly name: 'idle' }
+  | { readonly name: 'loading'; readonly thread: EngineThread }
+  | { readonly name: 'ready'; readonly thread: EngineThread }
+  | { readonly name: 'closed' };
+
+/** The recognizer of the model in a folder, on a thread of its own. */
+export class OnnxRecognizer implements Recognizer {
+  readonly #options: Required<OnnxRecognizerOptions>;
+  /** Callers of `open()` in their order; the first one has the stream or is getting it. */
+  readonly #turns: Turn[] = [];
+  #state: State = { name: 'idle' };
+
+  constructor(options: OnnxRecognizerOptions) {
+    this.#options = { providers: ['auto'], threads: defaultThreads(), log: () => {}, ...options };
+  }
+
+  /** An abort takes effect when the load under way has ended: it cannot be cut off. */
+  async load(signal?: AbortSignal): Promise<ModelInfo> {
+    signal?.throwIfAborted();
+    if (this.#state.name !== 'idle')
+      throw new Error(`load() needs an idle engine, this one is ${this.#state.name}`);
+    const { modelDir, modelId, providers, threads, log } = this.#options;
+    const startedAt = performance.now();
+    const thread = new EngineThread({ modelDir, modelId, providers, threads }, log);
+    this.#state = { name: 'loading', thread };
+    void thread.exited.then(() => this.#forget(thread));
+    const onAbort = (): void => thread.abandonLoad(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      const info = await thread.loaded;
+      if (this.#state.name === 'loading') this.#state = { name: 'ready', thread };
+      return { ...info, loadMs: Math.round(performance.now() - startedAt) };
+    } catch (cause) {
+      await thread.exited;
+      throw cause;
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Waits for its turn; `close()` ends the wait with an InferenceError. */
+  async open(): Promise<RecognizerStream> {
+    await new Promise<void>((resolve, reject) => {
+      this.#turns.push({ resolve, reject });
+      if (this.#turns.length === 1) resolve();
+    });
+    try {
+      if (this.#state.name !== 'ready') throw notReady(this.#state);
+      const { thread } = this.#state;
+      await thread.call({ type: 'open' });
+      return new ThreadStream(thread, () => this.#endTurn());
+    } catch (cause) {
+      this.#endTurn();
+      throw cause;
+    }
+  }
+
+  async close(): Promise<void> {
+    const state = this.#state;
+    this.#state = { name: 'closed' };
+    for (const { reject } of this.#turns.splice(1)) reject(notReady(this.#state));
+    if (state.name === 'loading' || state.name === 'ready') await state.thread.shutdown();
+  }
+
+  /** Milliseconds that the call under way has taken, for a watchdog; undefined when nothing runs. */
+  get busyMs(): number | undefined {
+    return this.#state.name === 'ready' ? this.#state.thread.busyMs : undefined;
+  }
+
+  #endTurn(): void {
+    this.#turns.shift();
+    this.#turns[0]?.resolve();
+  }
+
+  #forget(thread: EngineThread): void {
+    if ((this.#state.name === 'loading' || this.#state.name === 'ready') && this.#state.thread === thread) {
+      this.#state = { name: 'idle' };
+    }
+  }
+}
+
+interface Turn {
+  readonly resolve: () => void;
+  readonly reject: (cause: Error) => void;
+}
+
+function notReady(state: State): InferenceError {
+  return new InferenceError(`no recording can start: the engine is ${state.name}`);
+}

@@ -1,0 +1,32 @@
+import type { ModelInfo } from '../recognizer.ts';
+
+/** What the worker thread is started with. */
+export interface EngineOptions {
+  /** Folder with the model's files. */
+  readonly modelDir: string;
+  /** Shown as `ModelInfo.id`. */
+  readonly modelId: string;
+  /** `['auto']`, or the names of the execution providers to use, all of which must load. */
+  readonly providers: readonly string[];
+  /** Threads of one operator. */
+  readonly threads: number;
+}
+
+/** Main thread → worker. Every request with a `call` is answered by one `done` or `failed` with the same number. */
+export type EngineRequest =
+  | { readonly type: 'open'; readonly call: number }
+  /** `pcm` is transferred. */
+  | { readonly type: 'accept'; readonly call: number; readonly pcm: Uint8Array<ArrayBuffer> }
+  | { readonly type: 'finish'; readonly call: number }
+  /** Stops the running request between two model steps; answered after that request. */
+  | { readonly type: 'close'; readonly call: number }
+  /** Ends the thread once nothing runs; answered by its exit. */
+  | { readonly type: 'shutdown' };
+
+/** Worker → main thread. */
+export type EngineReply =
+  | { readonly type: 'log'; readonly line: string }
+  | { readonly type: 'loaded'; readonly info: Omit<ModelInfo, 'loadMs'> }
+  | { readonly type: 'load-failed'; readonly message: string }
+  | { readonly type: 'done'; readonly call: number; readonly text: string }
+  | { readonly type: 'failed'; readonly call: number; readonly message: string };

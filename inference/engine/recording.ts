@@ -1,0 +1,108 @@
+import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
+import { FrameWindow } from './frame-window.ts';
+import type { FeatureExtractor } from './kaldi-fbank.ts';
+import { trailingSilenceSamples } from './trailing-silence.ts';
+import type { TranscriptWriter } from './transcript.ts';
+
+/** Samples converted at a time; the size changes nothing but memory. */
+const BLOCK_SAMPLES = 3200;
+const BYTES_PER_SAMPLE = 2;
+const FULL_SCALE = 32_768;
+
+/** Thrown by a recording whose signal was aborted, between two steps. */
+export class RecordingAborted extends Error {
+  override readonly name = 'RecordingAborted';
+}
+
+/** One recording on its way through the model: PCM → features → steps → text. */
+export class Recording {
+  readonly #model: AcousticModel;
+  readonly #extractor: FeatureExtractor;
+  readonly #transcript: TranscriptWriter;
+  readonly #decoder: StepDecoder;
+  readonly #window: FrameWindow;
+  readonly #block = new Float32Array(BLOCK_SAMPLES);
+  readonly #signal: AbortSignal;
+  /** A step that failed leaves the model's states undefined: every later call fails as it did. */
+  #failure: Error | undefined;
+  #acceptedSamples = 0;
+  #writtenTokens = 0;
+  #text = '';
+
+  /** @param signal aborts between two model steps. */
+  constructor(
+    model: AcousticModel,
+    extractor: FeatureExtractor,
+    transcript: TranscriptWriter,
+    signal: AbortSignal,
+  ) {
+    this.#model = model;
+    this.#extractor = extractor;
+    this.#transcript = transcript;
+    this.#decoder = model.open();
+    this.#window = new FrameWindow(model.windowFrames, model.shiftFrames);
+    this.#signal = signal;
+  }
+
+  get tokenIds(): readonly number[] {
+    return this.#decoder.tokenIds;
+  }
+
+  /**
+   * @param pcm 16-bit little-endian samples; an even number of bytes.
+   * @returns the text so far.
+   */
+  async accept(pcm: Uint8Array): Promise<string> {
+    if (pcm.byteLength % BYTES_PER_SAMPLE !== 0) {
+      throw new RangeError(`${pcm.byteLength} bytes of PCM are no whole number of 16-bit samples`);
+    }
+    const view = new DataView(pcm.buffer, pcm.byteOffset, pcm.byteLength);
+    const total = pcm.byteLength / BYTES_PER_SAMPLE;
+    for (let start = 0; start < total; start += BLOCK_SAMPLES) {
+      const block = this.#block.subarray(0, Math.min(BLOCK_SAMPLES, total - start));
+      for (let i = 0; i < block.length; i++) {
+        block[i] = view.getInt16(BYTES_PER_SAMPLE * (start + i), true) / FULL_SCALE;
+      }
+      await this.#feed(block);
+    }
+    this.#acceptedSamples += total;
+    return this.#textSoFar();
+  }
+
+  /** Runs what is left with silence behind it. @returns the final text. */
+  async finish(): Promise<string> {
+    if (this.#acceptedSamples === 0) return '';
+    let left = trailingSilenceSamples(this.#acceptedSamples, this.#model);
+    this.#block.fill(0);
+    while (left > 0) {
+      const block = this.#block.subarray(0, Math.min(BLOCK_SAMPLES, left));
+      await this.#feed(block);
+      left -= block.length;
+    }
+    return this.#textSoFar();
+  }
+
+  async #feed(samples: Float32Array): Promise<void> {
+    let next = 0;
+    while (next < samples.length) {
+      next = this.#extractor.accept(samples, next, this.#window);
+      if (!this.#window.full) continue;
+      if (this.#signal.aborted) throw new RecordingAborted('the recording was closed');
+      if (this.#failure !== undefined) throw this.#failure;
+      await this.#decoder.step(this.#window.frames).catch((cause: Error) => {
+        this.#failure = cause;
+        throw cause;
+      });
+      this.#window.advance();
+    }
+  }
+
+  #textSoFar(): string {
+    const { tokenIds } = this.#decoder;
+    if (tokenIds.length !== this.#writtenTokens) {
+      this.#text = this.#transcript.text(tokenIds);
+      this.#writtenTokens = tokenIds.length;
+    }
+    return this.#text;
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * The engine's thread: loads the model it was started with, then serves one recording at a time. Model runs block this
+ * thread and no other. Requests are served in order; `close` and `shutdown` are also seen between two steps.
+ */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { ModelLoadError } from '../recognizer.ts';
+import type { AcousticModel } from './acoustic-model.ts';
+import { KaldiFbank } from './kaldi-fbank.ts';
+import { loadAcousticModel } from './load-model.ts';
+import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
+import { errorText } from './model-metadata.ts';
+import { Recording } from './recording.ts';
+import { TranscriptWriter } from './transcript.ts';
+
+class EngineThread {
+  readonly #port: MessagePort;
+  readonly #model: AcousticModel;
+  readonly #fbank = new KaldiFbank();
+  readonly #transcript: TranscriptWriter;
+  #recording: Recording | undefined;
+  #abort = new AbortController();
+  /** Ends when every request so far has been answered. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(port: MessagePort, model: AcousticModel) {
+    this.#port = port;
+    this.#model = model;
+    this.#transcript = new TranscriptWriter(model.tokens);
+  }
+
+  serve(): void {
+    this.#port.on('message', (request: EngineRequest) => {
+      if (request.type === 'close' || request.type === 'shutdown') this.#abort.abort();
+      this.#last = this.#last.then(() => this.#answer(request));
+    });
+  }
+
+  async #answer(request: EngineRequest): Promise<void> {
+    if (request.type === 'shutdown') {
+      await this.#model.release();
+      this.#port.close();
+      return;
+    }
+    try {
+      reply(this.#port, { type: 'done', call: request.call, text: await this.#run(request) });
+    } catch (cause) {
+      reply(this.#port, { type: 'failed', call: request.call, message: errorText(cause) });
+    }
+  }
+
+  async #run(request: Exclude<EngineRequest, { type: 'shutdown' }>): Promise<string> {
+    switch (request.type) {
+      case 'open':
+        this.#abort = new AbortController();
+        this.#recording = new Recording(
+          this.#model,
+          this.#fbank.open(),
+          this.#transcript,
+          this.#abort.signal,
+        );
+        return '';
+      case 'accept':
+        return this.#open().accept(request.pcm);
+      case 'finish':
+        return this.#open().finish();
+      case 'close':
+        this.#recording = undefined;
+        return '';
+      default:
+        return request satisfies never;
+    }
+  }
+
+  #open(): Recording {
+    if (this.#recording === undefined) throw new Error('no recording is open');
+    return this.#recording;
+  }
+}
+
+function reply(port: MessagePort, message: EngineReply): void {
+  port.postMessage(message);
+}
+
+async function main(port: MessagePort, options: EngineOptions): Promise<void> {
+  try {
+    const model = await loadAcousticModel(options.modelDir, {
+      providers: options.providers,
+      threads: options.threads,
+      log: (line) => reply(port, { type: 'log', line }),
+    });
+    new EngineThread(port, model).serve();
+    reply(port, {
+      type: 'loaded',
+      info: {
+        id: options.modelId,
+        family: model.family,
+        features: model.features,
+        vocabularySize: model.vocabularySize,
+        stepMs: model.shiftFrames * 10,
+        provider: model.provider,
+        threads: options.threads,
+      },
+    });
+  } catch (cause) {
+    const message =
+      cause instanceof ModelLoadError ? cause.message : `${options.modelDir}: ${errorText(cause)}`;
+    reply(port, { type: 'load-failed', message });
+    port.close();
+  }
+}
+
+if (parentPort !== null) await main(parentPort, workerData as EngineOptions);

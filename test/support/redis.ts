@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { createInterface } from 'node:readline';
+import { Redis } from 'ioredis';
+
+/** A real redis-server of one test file, on 127.0.0.1 with a free port, without persistence unless asked for. */
+export interface TestRedis {
+  readonly url: string;
+  readonly port: number;
+  /** A client for the test's own looks into the store; `stop()` closes it. */
+  readonly client: Redis;
+  /** Every key that is there, sorted. */
+  keys(pattern?: string): Promise<string[]>;
+  /** Stops the server as a crash would; what it held is gone. */
+  kill(): Promise<void>;
+  /** Starts it again, empty, on the same port. */
+  restart(): Promise<void>;
+  /** SIGSTOP: connections stay open and nobody answers. */
+  pause(): void;
+  /** SIGCONT */
+  resume(): void;
+  /** Ends the client and the server. */
+  stop(): Promise<void>;
+}
+
+const NO_PERSISTENCE = ['--save', '', '--appendonly', 'no'];
+
+/** @param serverArgs e.g. `['--requirepass', 'secret']`; the last of equal options wins. */
+export async function startRedis(serverArgs: readonly string[] = []): Promise<TestRedis> {
+  let [server, port] = await startOnFreePort(serverArgs);
+  const client = new Redis({
+    port,
+    host: '127.0.0.1',
+    lazyConnect: true,
+    maxRetriesPerRequest: null,
+    retryStrategy: () => 50,
+  });
+  client.on('error', () => {});
+  // Where the server wants a password, the test makes its own client.
+  if (!serverArgs.includes('--requirepass')) await client.connect();
+  const onExit = (): void => {
+    server.kill('SIGKILL');
+  };
+  process.on('exit', onExit);
+
+  const kill = async (): Promise<void> => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exited = once(server, 'exit');
+    server.kill('SIGKILL');
+    await exited;
+  };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    client,
+    keys: async (pattern = '*') => (await client.keys(pattern)).sort(),
+    kill,
+    async restart() {
+      await kill();
+      server = await start(port, serverArgs);
+    },
+    pause: () => void server.kill('SIGSTOP'),
+    resume: () => void server.kill('SIGCONT'),
+    async stop() {
+      process.off('exit', onExit);
+      client.disconnect();
+      await kill();
+    },
+  };
+}
+
+async function startOnFreePort(serverArgs: readonly string[]): Promise<[ChildProcess, number]> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await freePort();
+    try {
+      return [await start(port, serverArgs), port];
+    } catch (error) {
+      // Another process can take the port between the question and the start.
+      if (attempt === 5) throw error;
+    }
+  }
+}
+
+async function start(port: number, serverArgs: readonly string[]): Promise<ChildProcess> {
+  const args = ['--bind', '127.0.0.1', '--port', String(port), '--dir', tmpdir()];
+  const server = spawn('redis-server', [...args, ...NO_PERSISTENCE, ...serverArgs], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    const fail = (reason: string) => () => reject(new Error(`redis-server ${reason}:\n${lines.join('\n')}`));
+    server.once('error', (error) => fail(`does not start (${error.message})`)());
+    server.once('exit', fail('ended at once'));
+    createInterface({ input: server.stdout }).on('line', (line) => {
+      lines.push(line);
+      if (line.includes('Ready to accept connections')) resolve();
+    });
+  });
+  server.removeAllListeners('exit');
+  return server;
+}
+
+/** A TCP port on 127.0.0.1 that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}

@@ -1,0 +1,18 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+export default defineConfig({
+  root,
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/build.ts'],
+    pool: 'forks',
+    // Two cores in CI; the processes that the tests start need room as well.
+    maxWorkers: 2,
+    testTimeout: 15_000,
+    hookTimeout: 15_000,
+    retry: 0,
+  },
+});

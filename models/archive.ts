@@ -1,0 +1,112 @@
+import { rename, rm, stat } from 'node:fs/promises';
+import { EnvHttpProxyAgent } from 'undici';
+import { type CatalogueEntry, RELEASE_URL } from './catalogue.ts';
+import { describeCause, ModelFailure } from './failure.ts';
+import { Progress, type ProgressOutput } from './report.ts';
+import { hashFile, isMissing, type ModelFolders, storePaths } from './store.ts';
+import { download } from './transfer.ts';
+
+export interface NetworkSettings {
+  /** Stands in for the part of the address before the archive's name. */
+  readonly mirror: string | undefined;
+  readonly httpProxy: string | undefined;
+  readonly httpsProxy: string | undefined;
+  readonly noProxy: string | undefined;
+  /** A connection that brings nothing for so long is given up and made anew. */
+  readonly stallTimeoutMs?: number;
+  readonly retryDelaysMs?: readonly number[];
+}
+
+export interface PullOptions {
+  readonly entry: CatalogueEntry;
+  readonly folders: ModelFolders;
+  readonly network: NetworkSettings;
+  readonly output: ProgressOutput;
+  readonly signal: AbortSignal;
+}
+
+/** @throws ModelFailure when the mirror is no address. */
+export function archiveUrl(entry: CatalogueEntry, mirror: string | undefined): string {
+  const prefix = mirror === undefined || mirror === '' ? RELEASE_URL : mirror;
+  const parsed = URL.canParse(prefix) ? new URL(prefix) : undefined;
+  if (
+    parsed === undefined ||
+    !/^https?:$/.test(parsed.protocol) ||
+    parsed.username !== '' ||
+    parsed.password !== ''
+  ) {
+    const shown = parsed === undefined ? `"${prefix}"` : `an address with ${parsed.protocol}`;
+    throw new ModelFailure(
+      `ASR_MODEL_MIRROR is ${shown}: it must be http:// or https://, without user and password, e.g. ${RELEASE_URL}`,
+    );
+  }
+  return `${prefix.replace(/\/+$/, '')}/${entry.archive}.tar.bz2`;
+}
+
+/** Ends with the verified archive under its own name. */
+export async function fetchArchive(options: PullOptions, url: string, signal: AbortSignal): Promise<void> {
+  const { entry, folders, network, output } = options;
+  const paths = storePaths(folders, entry.id);
+  // Left by a pull that was stopped while it unpacked.
+  const left = await hashFile(paths.archive, signal).catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+  if (left === entry.archiveSha256) return;
+  await rm(paths.archive, { force: true });
+
+  const dispatcher = makeDispatcher(network);
+  try {
+    for (const isSecond of [false, true]) {
+      const progress = new Progress(entry.id, output);
+      const { pieced } = await download({
+        url,
+        partPath: paths.part,
+        partInfoPath: paths.partInfo,
+        expectedBytes: entry.archiveBytes,
+        dispatcher,
+        ...(network.retryDelaysMs === undefined ? {} : { retryDelaysMs: network.retryDelaysMs }),
+        onProgress: (received, total) => progress.update(received, total),
+        onNotice: (line) => {
+          progress.end();
+          output.write(`${line}\n`);
+        },
+        signal,
+      }).finally(() => progress.end());
+      const sha256 = await hashFile(paths.part, signal);
+      if (sha256 === entry.archiveSha256) break;
+      const { size } = await stat(paths.part);
+      await rm(paths.part, { force: true });
+      await rm(paths.partInfo, { force: true });
+      const wrong = `${url}: ${size} bytes with sha256 ${sha256}, expected ${entry.archiveBytes} bytes with ${entry.archiveSha256}`;
+      if (isSecond || !pieced)
+        throw new ModelFailure(`${wrong}. It was deleted. If ASR_MODEL_MIRROR is set, try without it`);
+      // Its pieces may be of different files; one new download tells.
+      output.write(`${wrong}; it was downloaded in pieces: starting again from the beginning\n`);
+    }
+  } finally {
+    await dispatcher.destroy();
+  }
+  await rename(paths.part, paths.archive);
+  await rm(paths.partInfo, { force: true });
+}
+
+/** Undici reads the environment itself where a setting is undefined; an empty one keeps it from doing so. */
+function makeDispatcher(network: NetworkSettings): EnvHttpProxyAgent {
+  const stallTimeoutMs = network.stallTimeoutMs ?? 60_000;
+  try {
+    return new EnvHttpProxyAgent({
+      httpProxy: network.httpProxy ?? '',
+      httpsProxy: network.httpsProxy ?? '',
+      noProxy: network.noProxy ?? '',
+      headersTimeout: stallTimeoutMs,
+      bodyTimeout: stallTimeoutMs,
+      connect: { timeout: Math.min(stallTimeoutMs, 15_000) },
+    });
+  } catch (error) {
+    // Without the value: it may hold a password.
+    throw new ModelFailure(
+      `HTTP_PROXY or HTTPS_PROXY is no proxy address (${describeCause(error)}): expected e.g. http://proxy.example:3128`,
+    );
+  }
+}

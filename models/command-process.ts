@@ -1,0 +1,50 @@
+import { CATALOGUE } from './catalogue.ts';
+import { type CommandContext, runCommand } from './command.ts';
+import { modelFolders } from './store.ts';
+
+type ProcessSettings = Partial<Pick<CommandContext, 'catalogue' | 'folders'>> & {
+  readonly timing?: Pick<CommandContext['network'], 'stallTimeoutMs' | 'retryDelaysMs'>;
+};
+
+/** Runs the command of `argv` as this process; sets the exit code (130 and 143 after SIGINT and SIGTERM). */
+export async function runAsProcess(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+  settings: ProcessSettings = {},
+): Promise<void> {
+  const stop = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => {
+    process.exitCode = signal === 'SIGINT' ? 130 : 143;
+    stop.abort(new Error(`stopped by ${signal}`));
+  };
+  process.once('SIGINT', onSignal);
+  process.once('SIGTERM', onSignal);
+  try {
+    const code = await runCommand(argv, {
+      catalogue: settings.catalogue ?? CATALOGUE,
+      folders: settings.folders ?? modelFolders(),
+      network: {
+        mirror: env['ASR_MODEL_MIRROR'],
+        // Lower case first, as curl has it.
+        httpProxy: env['http_proxy'] ?? env['HTTP_PROXY'],
+        httpsProxy: env['https_proxy'] ?? env['HTTPS_PROXY'],
+        noProxy: env['no_proxy'] ?? env['NO_PROXY'],
+        ...settings.timing,
+      },
+      print: (line) => process.stdout.write(`${line}\n`),
+      screen: {
+        write: (text) => process.stderr.write(text),
+        isTerminal: process.stderr.isTTY === true,
+        now: () => performance.now(),
+      },
+      signal: stop.signal,
+    });
+    process.exitCode ??= code;
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+    process.stderr.write('\nstopped; the same command goes on from here\n');
+  } finally {
+    process.removeListener('SIGINT', onSignal);
+    process.removeListener('SIGTERM', onSignal);
+  }
+}

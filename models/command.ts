@@ -1,0 +1,150 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { NetworkSettings } from './archive.ts';
+import { type CatalogueEntry, findEntry } from './catalogue.ts';
+import { ModelFailure } from './failure.ts';
+import { locateModel } from './locate.ts';
+import { acquireLock } from './lock.ts';
+import { pullModel } from './pull.ts';
+import { catalogueTable, formatBytes, type ProgressOutput } from './report.ts';
+import { isMissing, type ModelFolders, readReceipt, removeModel, storePaths, verifyModel } from './store.ts';
+
+export interface CommandContext {
+  readonly catalogue: readonly CatalogueEntry[];
+  readonly folders: ModelFolders;
+  readonly network: NetworkSettings;
+  /** The answer, for a script to read. */
+  print(line: string): void;
+  /** Progress and errors, for a person. */
+  readonly screen: ProgressOutput;
+  readonly signal: AbortSignal;
+}
+
+const USAGE = `npm run models -- <command>
+
+  list         the models that can be downloaded, and which are here
+  pull <id>    download a model (goes on where a broken download stopped)
+  verify <id>  read a downloaded model again and compare it with what was downloaded
+  remove <id>  delete a downloaded model
+  path <id>    print its folder
+
+Use a model with ASR_MODEL=<id> npm start; without ASR_MODEL the bundled one is used.
+ASR_MODEL_MIRROR replaces the address before the archive's name; HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honoured.`;
+
+const COMMANDS = ['list', 'pull', 'verify', 'remove', 'path'] as const;
+
+/** @returns the process's exit code: 0 done, 1 it could not be done, 2 the command is wrong. */
+export async function runCommand(argv: readonly string[], context: CommandContext): Promise<0 | 1 | 2> {
+  const [name, id, ...rest] = argv;
+  if (name === 'help' || name === '--help' || name === '-h') {
+    context.print(USAGE);
+    return 0;
+  }
+  const command = COMMANDS.find((known) => known === name);
+  const expected = command === 'list' ? 1 : 2;
+  if (command === undefined || argv.length !== expected || rest.length > 0) {
+    context.screen.write(
+      `${name === undefined ? 'no command' : `not a command: ${argv.join(' ')}`}\n\n${USAGE}\n`,
+    );
+    return 2;
+  }
+  try {
+    if (command === 'list') return await list(context);
+    if (command === 'path' && id === 'bundled') return await path(context, id);
+    const entry = findEntry(id ?? '', context.catalogue);
+    if (entry === undefined) {
+      context.screen.write(
+        `there is no model "${id}"; there are: ${context.catalogue.map((known) => known.id).join(', ')}\n`,
+      );
+      return 2;
+    }
+    switch (command) {
+      case 'pull':
+        return await pull(context, entry);
+      case 'verify':
+        return await verify(context, entry);
+      case 'remove':
+        return await remove(context, entry);
+      case 'path':
+        return await path(context, entry.id);
+      default:
+        return command satisfies never;
+    }
+  } catch (error) {
+    if (!(error instanceof ModelFailure)) throw error;
+    context.screen.write(`${error.message}\n`);
+    return 1;
+  }
+}
+
+async function list(context: CommandContext): Promise<0> {
+  const rows = await Promise.all(
+    context.catalogue.map(async (entry) => ({ entry, state: await stateOf(context, entry) })),
+  );
+  context.print(catalogueTable(rows));
+  context.print(
+    '\nThe bundled model needs no download. To get one of these: npm run models -- pull <id>; to use it: ASR_MODEL=<id> npm start',
+  );
+  return 0;
+}
+
+async function stateOf({ folders }: CommandContext, entry: CatalogueEntry): Promise<string> {
+  const receipt = await readReceipt(folders, entry.id);
+  if (receipt !== undefined) return receipt.archiveSha256 === entry.archiveSha256 ? 'yes' : 'an older one';
+  const partBytes = await stat(storePaths(folders, entry.id).part).then(
+    (found) => found.size,
+    () => undefined,
+  );
+  return partBytes === undefined
+    ? 'no'
+    : `${Math.floor((partBytes / entry.archiveBytes) * 100)} % downloaded`;
+}
+
+async function pull(context: CommandContext, entry: CatalogueEntry): Promise<0> {
+  const { folders, network, screen, signal } = context;
+  const outcome = await pullModel({ entry, folders, network, output: screen, signal });
+  const folder = resolve(folders.downloaded, entry.id);
+  context.print(
+    outcome === 'pulled'
+      ? `${entry.id} is in ${folder}. Use it: ASR_MODEL=${entry.id} npm start`
+      : `${entry.id} is in ${folder} already. To read it again: npm run models -- verify ${entry.id}`,
+  );
+  return 0;
+}
+
+async function verify(context: CommandContext, entry: CatalogueEntry): Promise<0 | 1> {
+  const problems = await verifyModel(context.folders, entry, context.signal);
+  if (problems.length === 0) {
+    const receipt = await readReceipt(context.folders, entry.id);
+    const bytes = receipt?.files.reduce((sum, file) => sum + file.bytes, 0) ?? 0;
+    context.print(
+      `${entry.id} is as it was downloaded (${receipt?.files.length ?? 0} files, ${formatBytes(bytes)})`,
+    );
+    return 0;
+  }
+  for (const problem of problems) context.screen.write(`${entry.id}: ${problem}\n`);
+  context.screen.write(
+    `Get it anew: npm run models -- remove ${entry.id}, then npm run models -- pull ${entry.id}\n`,
+  );
+  return 1;
+}
+
+async function remove({ folders, print }: CommandContext, entry: CatalogueEntry): Promise<0> {
+  const lock = await acquireLock(storePaths(folders, entry.id).lock).catch((error: unknown) => {
+    // No folder at all: nothing was ever downloaded.
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+  try {
+    const removed = lock !== undefined && (await removeModel(folders, entry.id));
+    print(removed ? `${entry.id} is removed` : `${entry.id} is not here: nothing to remove`);
+    return 0;
+  } finally {
+    await lock?.release();
+  }
+}
+
+async function path({ folders, catalogue, print }: CommandContext, id: string): Promise<0> {
+  print((await locateModel(id, { folders, catalogue })).folder);
+  return 0;
+}

@@ -1,0 +1,32 @@
+/** Something the user can put right: `message` says what was wrong, with the value, and what to do. Anything else that is thrown is a fault of ours. */
+export class ModelFailure extends Error {
+  override readonly name = 'ModelFailure';
+}
+
+/** A full disk needs its own words: the system's "ENOSPC: no space left on device, write" does not say which disk or what now. */
+export function fromDiskError(error: unknown, path: string): unknown {
+  if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
+  const { code } = error;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new ModelFailure(
+      `no space left on the disk of ${path}: free some and run the same command again; what is there already is kept`,
+      {
+        cause: error,
+      },
+    );
+  }
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+    return new ModelFailure(`cannot write ${path} (${code}): run the command as a user who may write there`, {
+      cause: error,
+    });
+  }
+  return new ModelFailure(`cannot work on ${path}: ${describeCause(error)}`, { cause: error });
+}
+
+/** The innermost cause in one line: undici hides what happened behind "fetch failed". */
+export function describeCause(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof AggregateError && error.errors.length > 0) return describeCause(error.errors[0]);
+  if (error.cause !== undefined && error.cause !== null) return describeCause(error.cause);
+  return error.message === '' ? error.name : error.message;
+}

@@ -1,0 +1,51 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { CATALOGUE, type CatalogueEntry, findEntry } from './catalogue.ts';
+import { ModelFailure } from './failure.ts';
+import { type ModelFolders, modelFolders, notDownloaded, readReceipt } from './store.ts';
+
+export interface LocatedModel {
+  /** Catalogue id, `bundled`, or the folder as it was configured. */
+  readonly id: string;
+  /** Absolute path of the folder with the model's files. */
+  readonly folder: string;
+}
+
+export interface LocateOptions {
+  readonly folders?: ModelFolders;
+  readonly catalogue?: readonly CatalogueEntry[];
+}
+
+/**
+ * Finds the model that `ASR_MODEL` names: nothing or `bundled`, an id of the catalogue, or a folder (relative to the working directory).
+ * An id wins over a folder of that name; `./name` is always the folder.
+ * @throws ModelFailure when there is no such model; for an id that is not downloaded it says the command that downloads it.
+ */
+export async function locateModel(
+  setting: string | undefined,
+  options: LocateOptions = {},
+): Promise<LocatedModel> {
+  const folders = options.folders ?? modelFolders();
+  const catalogue = options.catalogue ?? CATALOGUE;
+  if (setting === undefined || setting === '' || setting === 'bundled')
+    return { id: 'bundled', folder: folders.bundled };
+
+  const entry = findEntry(setting, catalogue);
+  if (entry !== undefined) {
+    if ((await readReceipt(folders, entry.id)) === undefined) throw notDownloaded(entry.id);
+    return { id: entry.id, folder: resolve(folders.downloaded, entry.id) };
+  }
+
+  const folder = resolve(setting);
+  const found = await stat(folder).catch(() => undefined);
+  if (found?.isDirectory()) return { id: setting, folder };
+  const ids = ['bundled', ...catalogue.map((known) => known.id)].join(', ');
+  if (found !== undefined) {
+    throw new ModelFailure(
+      `ASR_MODEL is "${setting}", and ${folder} is not a folder: give the folder that holds the model's .onnx files and tokens.txt, or one of ${ids}`,
+    );
+  }
+  throw new ModelFailure(
+    `ASR_MODEL is "${setting}": there is no folder ${folder}, and the models known by name are ${ids}`,
+  );
+}

@@ -1,0 +1,109 @@
+import { mkdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { archiveUrl, fetchArchive, type PullOptions } from './archive.ts';
+import { fromDiskError, ModelFailure } from './failure.ts';
+import { acquireLock } from './lock.ts';
+import { formatBytes, Progress } from './report.ts';
+import { isMissing, readReceipt, storePaths, writeReceipt } from './store.ts';
+import { unpackModel } from './unpack.ts';
+
+/** How much an archive may grow when it is unpacked; the known ones grow to 1.3 times their size. */
+const MAX_GROWTH = 4;
+const SMALL_ARCHIVE_BYTES = 16 * 1024 * 1024;
+/** Estimate for the check of free space: the archive and what comes out of it, surplus graphs included. */
+const UNPACKED_PER_ARCHIVE_BYTE = 1.5;
+
+/**
+ * Makes a catalogue model usable: download (going on where an earlier one stopped), sha256, unpack, one rename. At every moment the model
+ * is whole or not there; what a broken pull leaves is used or cleaned away by the next.
+ * @returns whether there was anything to do.
+ * @throws ModelFailure; the abort reason when `signal` aborts.
+ */
+export async function pullModel(options: PullOptions): Promise<'pulled' | 'already there'> {
+  const { entry, folders } = options;
+  if (await isCurrent(options)) return 'already there';
+  const url = archiveUrl(entry, options.network.mirror);
+  const paths = storePaths(folders, entry.id);
+  try {
+    await mkdir(folders.downloaded, { recursive: true });
+  } catch (error) {
+    throw fromDiskError(error, folders.downloaded);
+  }
+  const lock = await acquireLock(paths.lock).catch((error: unknown) => {
+    throw fromDiskError(error, paths.lock);
+  });
+  const signal = AbortSignal.any([options.signal, lock.lost]);
+  try {
+    // Another process may have finished between the first look and the lock.
+    if (await isCurrent(options)) return 'already there';
+    await rm(paths.unpacking, { recursive: true, force: true });
+    await rm(paths.discarded, { recursive: true, force: true });
+    await checkFreeSpace(options);
+    await fetchArchive(options, url, signal);
+    await install(options, url, signal);
+    return 'pulled';
+  } catch (error) {
+    throw lock.lost.aborted && !options.signal.aborted ? lock.lost.reason : error;
+  } finally {
+    await lock.release();
+  }
+}
+
+async function isCurrent({ entry, folders }: PullOptions): Promise<boolean> {
+  return (await readReceipt(folders, entry.id))?.archiveSha256 === entry.archiveSha256;
+}
+
+async function checkFreeSpace({ entry, folders }: PullOptions): Promise<void> {
+  const paths = storePaths(folders, entry.id);
+  const sizes = await Promise.all(
+    [paths.part, paths.archive].map((path) =>
+      stat(path).then(
+        (found) => found.size,
+        () => 0,
+      ),
+    ),
+  );
+  const neededBytes = entry.archiveBytes * (1 + UNPACKED_PER_ARCHIVE_BYTE) - Math.max(...sizes);
+  const disk = await statfs(folders.downloaded);
+  const freeBytes = disk.bavail * disk.bsize;
+  if (freeBytes < neededBytes) {
+    throw new ModelFailure(
+      `${folders.downloaded} has ${formatBytes(freeBytes)} free, ${entry.id} needs about ${formatBytes(neededBytes)} while it is unpacked: free some space`,
+    );
+  }
+}
+
+async function install(options: PullOptions, url: string, signal: AbortSignal): Promise<void> {
+  const { entry, folders, output } = options;
+  const paths = storePaths(folders, entry.id);
+  const progress = new Progress(`${entry.id}, unpacking`, output);
+  try {
+    await mkdir(paths.unpacking);
+    const files = await unpackModel({
+      archivePath: paths.archive,
+      folder: paths.unpacking,
+      family: entry.family,
+      maxBytes: Math.max(entry.archiveBytes * MAX_GROWTH, SMALL_ARCHIVE_BYTES),
+      onProgress: (read, total) => progress.update(read, total),
+      signal,
+    });
+    await writeReceipt(paths.unpacking, {
+      id: entry.id,
+      url,
+      archiveSha256: entry.archiveSha256,
+      pulledAt: new Date().toISOString(),
+      files: [...files],
+    });
+    signal.throwIfAborted();
+    await rename(paths.model, paths.discarded).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
+    });
+    await rename(paths.unpacking, paths.model);
+  } catch (error) {
+    await rm(paths.unpacking, { recursive: true, force: true });
+    throw fromDiskError(error, paths.unpacking);
+  } finally {
+    progress.end();
+  }
+  await rm(paths.archive, { force: true });
+  await rm(paths.discarded, { recursive: true, force: true });
+}

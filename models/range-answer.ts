@@ -1,0 +1,66 @@
+import type { Response } from 'undici';
+import { ModelFailure } from './failure.ts';
+
+/** How far a file's size may be from the catalogue's, which is given by third parties; the hash is exact. */
+export const SIZE_TOLERANCE = 0.01;
+
+/** A try that failed in a way that may pass: connection, stall, overloaded server. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
+export type AnswerPlan =
+  | { kind: 'store'; from: number; totalBytes: number | undefined }
+  | { kind: 'complete' }
+  | { kind: 'discard'; reason: string };
+
+export interface WantedFile {
+  readonly url: string;
+  readonly expectedBytes: number;
+}
+
+/** What an answer means for the part file of `offset` bytes. */
+export function readAnswer(
+  response: Pick<Response, 'status' | 'statusText' | 'headers'>,
+  wanted: WantedFile,
+  offset: number,
+): AnswerPlan {
+  const range = /^bytes (?:(\d+)-\d+|\*)\/(\d+)$/.exec(response.headers.get('content-range') ?? '');
+  const rangeTotal = range?.[2] === undefined ? undefined : Number(range[2]);
+  switch (response.status) {
+    case 200: {
+      const length = response.headers.get('content-length');
+      const totalBytes = length === null ? undefined : Number(length);
+      checkSize(wanted, totalBytes);
+      return { kind: 'store', from: 0, totalBytes };
+    }
+    case 206:
+      if (range?.[1] === undefined || Number(range[1]) !== offset) {
+        return {
+          kind: 'discard',
+          reason: `asked for the bytes from ${offset}, got "${response.headers.get('content-range') ?? 'no Content-Range'}"`,
+        };
+      }
+      checkSize(wanted, rangeTotal);
+      return { kind: 'store', from: offset, totalBytes: rangeTotal };
+    case 416:
+      if (rangeTotal === offset) return { kind: 'complete' };
+      return { kind: 'discard', reason: `the server has no bytes from ${offset} on` };
+    case 408:
+    case 429:
+      throw new Interrupted(`HTTP ${response.status}`);
+    default:
+      if (response.status >= 500) throw new Interrupted(`HTTP ${response.status}`);
+      throw new ModelFailure(
+        `${wanted.url}: HTTP ${[response.status, response.statusText].join(' ').trim()}. If ASR_MODEL_MIRROR is set, check that it holds this file`,
+      );
+  }
+}
+
+function checkSize(wanted: WantedFile, totalBytes: number | undefined): void {
+  if (totalBytes === undefined) return;
+  if (Math.abs(totalBytes - wanted.expectedBytes) <= wanted.expectedBytes * SIZE_TOLERANCE) return;
+  throw new ModelFailure(
+    `${wanted.url} is a file of ${totalBytes} bytes, expected ${wanted.expectedBytes}: not the model's archive. If ASR_MODEL_MIRROR is set, check it`,
+  );
+}

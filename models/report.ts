@@ -1,0 +1,108 @@
+import type { CatalogueEntry } from './catalogue.ts';
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} KiB`;
+  return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+}
+
+export function formatDuration(seconds: number): string {
+  const whole = Math.max(0, Math.ceil(seconds));
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+export interface ProgressOutput {
+  write(text: string): void;
+  /** A terminal gets one line that is written over, anything else a line for every tenth. */
+  readonly isTerminal: boolean;
+  /** Milliseconds that only grow. */
+  now(): number;
+}
+
+const SPEED_WINDOW_MS = 5_000;
+const REDRAW_EVERY_MS = 200;
+
+/** Shows how far one step is: bytes, speed over the last five seconds, time left. */
+export class Progress {
+  readonly #label: string;
+  readonly #output: ProgressOutput;
+  #samples: { atMs: number; bytes: number }[] = [];
+  #drawnAtMs = Number.NEGATIVE_INFINITY;
+  #drawnTenth = -1;
+  #lineOpen = false;
+
+  constructor(label: string, output: ProgressOutput) {
+    this.#label = label;
+    this.#output = output;
+  }
+
+  update(bytes: number, totalBytes: number): void {
+    const atMs = this.#output.now();
+    this.#samples.push({ atMs, bytes });
+    // One sample older than the window stays: the speed is measured from there.
+    const firstInside = this.#samples.findIndex((sample) => sample.atMs > atMs - SPEED_WINDOW_MS);
+    if (firstInside > 1) this.#samples = this.#samples.slice(firstInside - 1);
+    const tenth = Math.floor((bytes / totalBytes) * 10);
+    const due = this.#output.isTerminal
+      ? atMs - this.#drawnAtMs >= REDRAW_EVERY_MS || bytes >= totalBytes
+      : tenth > this.#drawnTenth;
+    if (!due) return;
+    this.#drawnAtMs = atMs;
+    this.#drawnTenth = tenth;
+    const line = this.#line(bytes, totalBytes);
+    this.#output.write(this.#output.isTerminal ? `\r\x1b[2K${line}` : `${line}\n`);
+    this.#lineOpen = this.#output.isTerminal;
+  }
+
+  /** Before anything else is written. */
+  end(): void {
+    if (this.#lineOpen) this.#output.write('\n');
+    this.#lineOpen = false;
+  }
+
+  #line(bytes: number, totalBytes: number): string {
+    const percent = Math.min(100, Math.floor((bytes / totalBytes) * 100));
+    const parts = [`${this.#label}: ${formatBytes(bytes)} of ${formatBytes(totalBytes)} (${percent} %)`];
+    const first = this.#samples[0];
+    const last = this.#samples.at(-1);
+    if (first !== undefined && last !== undefined && last.atMs > first.atMs && last.bytes > first.bytes) {
+      const bytesPerSecond = ((last.bytes - first.bytes) / (last.atMs - first.atMs)) * 1000;
+      parts.push(`${formatBytes(Math.round(bytesPerSecond))}/s`);
+      if (bytes < totalBytes) parts.push(`${formatDuration((totalBytes - bytes) / bytesPerSecond)} left`);
+    }
+    return parts.join(', ');
+  }
+}
+
+/** The answer to `list`: one line a model, then where the published error rates come from. */
+export function catalogueTable(rows: readonly { entry: CatalogueEntry; state: string }[]): string {
+  const header = ['id', 'here', 'step', 'download', 'licence', 'features', 'family', 'published CER'];
+  const cells = rows.map(({ entry, state }) => [
+    entry.recommended ? `${entry.id} (recommended)` : entry.id,
+    state,
+    `${entry.stepMs} ms`,
+    formatBytes(entry.archiveBytes),
+    entry.licence?.spdx ?? 'not stated',
+    entry.features,
+    entry.family,
+    entry.characterErrorRates.map((rate) => `${rate.testSet} ${rate.percent.toFixed(2)} %`).join(', ') ||
+      'unknown',
+  ]);
+  const table = [header, ...cells];
+  const widths = header.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+  const lines = table.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+  const sources = new Set(rows.flatMap(({ entry }) => entry.characterErrorRates.map((rate) => rate.source)));
+  return [
+    ...lines,
+    '',
+    'Character error rates as their authors publish them:',
+    ...[...sources].map((source) => `  ${source}`),
+  ].join('\n');
+}

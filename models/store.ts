@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { Type } from 'typebox';
+import { Value } from 'typebox/value';
+import { packageRoot } from '../common/package-root.ts';
+import type { CatalogueEntry } from './catalogue.ts';
+import { describeCause, ModelFailure } from './failure.ts';
+
+/** Where models lie. `downloaded/<id>/` holds a model whole or is not there at all: it appears by one rename. */
+export interface ModelFolders {
+  readonly bundled: string;
+  readonly downloaded: string;
+}
+
+export function modelFolders(root: string = packageRoot()): ModelFolders {
+  return { bundled: join(root, 'models', 'bundled'), downloaded: join(root, 'models', 'downloaded') };
+}
+
+/** Everything that `pull` may leave in the folder for one model, besides the model itself. */
+export function storePaths(folders: ModelFolders, id: string) {
+  const base = join(folders.downloaded, id);
+  return {
+    model: base,
+    receipt: join(base, 'download.json'),
+    lock: `${base}.lock`,
+    archive: `${base}.tar.bz2`,
+    part: `${base}.tar.bz2.part`,
+    partInfo: `${base}.tar.bz2.part.json`,
+    unpacking: `${base}.unpacking`,
+    discarded: `${base}.discarded`,
+  } as const;
+}
+
+const receiptSchema = Type.Object({
+  id: Type.String(),
+  url: Type.String(),
+  archiveSha256: Type.String(),
+  pulledAt: Type.String(),
+  files: Type.Array(
+    Type.Object({
+      name: Type.String({ pattern: '^[^/\\\\]+$' }),
+      bytes: Type.Number(),
+      sha256: Type.String(),
+    }),
+  ),
+});
+
+/** `download.json` in a downloaded model's folder: what came from where, so that `verify` needs no network. */
+export type DownloadReceipt = Type.Static<typeof receiptSchema>;
+
+/** @returns undefined when the model is not downloaded. */
+export async function readReceipt(folders: ModelFolders, id: string): Promise<DownloadReceipt | undefined> {
+  const path = storePaths(folders, id).receipt;
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw new ModelFailure(`cannot read ${path}: ${describeCause(error)}`, { cause: error });
+  }
+  const parsed = parseJson(text);
+  if (!Value.Check(receiptSchema, parsed)) {
+    throw new ModelFailure(
+      `${path} is damaged: \`npm run models -- remove ${id}\`, then \`npm run models -- pull ${id}\``,
+    );
+  }
+  return parsed;
+}
+
+export async function writeReceipt(folder: string, receipt: DownloadReceipt): Promise<void> {
+  await writeFile(join(folder, 'download.json'), `${JSON.stringify(receipt, null, 2)}\n`);
+}
+
+/**
+ * Reads every file of a downloaded model again.
+ * @returns one line for each file that is missing or differs; empty when all is well.
+ * @throws ModelFailure when the model is not downloaded.
+ */
+export async function verifyModel(
+  folders: ModelFolders,
+  entry: CatalogueEntry,
+  signal?: AbortSignal,
+): Promise<readonly string[]> {
+  const receipt = await readReceipt(folders, entry.id);
+  if (receipt === undefined) throw notDownloaded(entry.id);
+  const problems: string[] = [];
+  if (receipt.archiveSha256 !== entry.archiveSha256) {
+    problems.push(
+      `it came from an archive with sha256 ${receipt.archiveSha256}, the catalogue now has ${entry.archiveSha256}`,
+    );
+  }
+  for (const file of receipt.files) {
+    const path = join(storePaths(folders, entry.id).model, file.name);
+    const found = await stat(path).catch((error: unknown) => {
+      if (isMissing(error)) return undefined;
+      throw error;
+    });
+    if (found === undefined) problems.push(`${file.name} is missing`);
+    else if (found.size !== file.bytes)
+      problems.push(`${file.name} has ${found.size} bytes, expected ${file.bytes}`);
+    else {
+      const sha256 = await hashFile(path, signal);
+      if (sha256 !== file.sha256) problems.push(`${file.name} has sha256 ${sha256}, expected ${file.sha256}`);
+    }
+  }
+  return problems;
+}
+
+/** Deletes a model and what unfinished pulls left of it; the caller holds its lock. @returns false when nothing was there. */
+export async function removeModel(folders: ModelFolders, id: string): Promise<boolean> {
+  const paths = storePaths(folders, id);
+  let found = false;
+  await rm(paths.discarded, { recursive: true, force: true });
+  try {
+    // Away in one step: a process that looks meanwhile sees the whole model or none.
+    await rename(paths.model, paths.discarded);
+    found = true;
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  for (const path of [paths.discarded, paths.unpacking, paths.archive, paths.part, paths.partInfo]) {
+    try {
+      await rm(path, { recursive: true });
+      found = true;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+  return found;
+}
+
+/** @returns lower-case hexadecimal sha256 of a file. */
+export async function hashFile(path: string, signal?: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(
+    createReadStream(path, { highWaterMark: 1 << 20 }),
+    hash,
+    signal === undefined ? {} : { signal },
+  );
+  return hash.digest('hex');
+}
+
+export function notDownloaded(id: string): ModelFailure {
+  return new ModelFailure(`the model ${id} is not downloaded: run \`npm run models -- pull ${id}\``);
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+}

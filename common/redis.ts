@@ -10,13 +10,17 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
 /**
  * What a connection is for decides how it meets an outage:
  * - `commands`: a request waits for it, so it fails within a second instead of queueing;
- * - `blocking`: one reader in a loop of XREAD BLOCK, which reconnects by itself and is aborted by disconnecting;
+ * - `blocking`: one reader in a loop of XREAD BLOCK (below 5 s), whose reads fail at once while there is no connection, so the loop waits before it tries
+ *   again; a read is aborted by disconnecting;
  * - `bullmq`: BullMQ's own readers, which must never give up.
  */
 export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
 
 export const COMMAND_TIMEOUT_MS = 1_000;
 const MAX_RECONNECT_DELAY_MS = 500;
+const SILENT_SOCKET_MS = 5_000;
+/** Longer than BullMQ's own blocking reads, which take up to 10 s. */
+const SILENT_BULLMQ_SOCKET_MS = 15_000;
 
 /** `REDIS_URL`, taken apart. */
 export type RedisTarget =
@@ -79,20 +83,40 @@ export function connectRedis(
   name: string,
   onError: (error: Error) => void,
 ): RedisClient {
-  const common: RedisOptions = {
+  const options: RedisOptions = {
     connectionName: name,
     retryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
     connectTimeout: 2_000,
-    ...(use === 'commands'
-      ? { enableOfflineQueue: false, commandTimeout: COMMAND_TIMEOUT_MS, maxRetriesPerRequest: 1 }
-      : {
-          maxRetriesPerRequest: null,
-          ...(use === 'blocking' ? { autoResendUnfulfilledCommands: false } : {}),
-        }),
+    ...optionsOf(use),
   };
-  const client = open(target, common);
+  const client = open(target, options);
   client.on('error', onError);
   return client;
+}
+
+/** `socketTimeout` ends a connection whose other side has vanished without a word; nothing else would for many minutes. */
+function optionsOf(use: ConnectionUse): RedisOptions {
+  switch (use) {
+    case 'commands':
+      return {
+        enableOfflineQueue: false,
+        commandTimeout: COMMAND_TIMEOUT_MS,
+        maxRetriesPerRequest: 1,
+        socketTimeout: SILENT_SOCKET_MS,
+      };
+    case 'blocking':
+      // Neither kept during an outage nor sent again after it: old reads would stand in a row, each blocking the next ones.
+      return {
+        enableOfflineQueue: false,
+        autoResendUnfulfilledCommands: false,
+        maxRetriesPerRequest: 0,
+        blockingTimeout: 2_000,
+        blockingTimeoutGrace: 1_000,
+        socketTimeout: SILENT_SOCKET_MS,
+      };
+    case 'bullmq':
+      return { maxRetriesPerRequest: null, socketTimeout: SILENT_BULLMQ_SOCKET_MS };
+  }
 }
 
 function open(target: RedisTarget, options: RedisOptions): RedisClient {

@@ -1,4 +1,4 @@
-import { MEL_BINS } from './kaldi-fbank.ts';
+import { MEL_BINS } from './frames.ts';
 
 /**
  * The frames of the model's next step: filled one frame at a time, moved on by a step. Step k reads frames

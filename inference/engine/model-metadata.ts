@@ -4,6 +4,10 @@ import { basename } from 'node:path';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { ModelLoadError } from '../recognizer.ts';
 
+/** What metadata may ask for: 30 s of window, and states whose sizes are no mistake. */
+export const MAX_WINDOW_FRAMES = 3000;
+export const MAX_DIMENSION = 1_000_000;
+
 /** Field numbers of ModelProto (onnx.proto) that matter here. */
 const GRAPH_FIELD = 7;
 const METADATA_PROPS_FIELD = 14;

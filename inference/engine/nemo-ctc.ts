@@ -1,14 +1,12 @@
 import { Tensor } from 'onnxruntime-node';
 import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
 import { CtcGreedySearch } from './ctc-search.ts';
-import { MEL_BINS } from './kaldi-fbank.ts';
-import type { ModelMetadata } from './model-metadata.ts';
+import { MEL_BINS } from './frames.ts';
+import { MAX_DIMENSION, MAX_WINDOW_FRAMES, type ModelMetadata } from './model-metadata.ts';
 import type { OnnxModel } from './onnx-session.ts';
-import { checkInputs, outputAt, type TensorSpec, zeroTensor } from './tensors.ts';
+import { checkOutputs, type NetworkSignature, StatefulNetwork } from './stateful-network.ts';
+import { checkInputs, type TensorSpec } from './tensors.ts';
 import type { TokenTable } from './tokens.ts';
-
-const MAX_FRAMES = 3000;
-const MAX_DIMENSION = 1_000_000;
 
 /** Inputs in the order in which NeMo exports them: features, their length, three states. */
 export const NEMO_INPUTS = [
@@ -29,32 +27,38 @@ export class NemoCtcModel implements AcousticModel {
   readonly vocabularySize: number;
   readonly provider: string;
   readonly #onnx: OnnxModel;
-  readonly #states: readonly TensorSpec[];
+  readonly #signature: NetworkSignature;
   readonly #blankId: number;
 
+  /** @throws ModelLoadError when metadata, graph and tokens do not agree. */
   constructor(onnx: OnnxModel, metadata: ModelMetadata, tokens: TokenTable) {
     this.#onnx = onnx;
     this.provider = onnx.provider;
     this.tokens = tokens;
-    this.windowFrames = metadata.integer('window_size', 1, MAX_FRAMES);
+    this.windowFrames = metadata.integer('window_size', 1, MAX_WINDOW_FRAMES);
     this.shiftFrames = metadata.integer('chunk_shift', 2, this.windowFrames);
-    this.#states = stateSpecs(metadata);
+    this.#signature = signature(metadata, this.windowFrames);
     checkInputs(onnx, [
-      { name: NEMO_INPUTS[0], type: 'float32', shape: [1, MEL_BINS, this.windowFrames] },
+      this.#signature.input,
       { name: NEMO_INPUTS[1], type: 'int64', shape: [1] },
-      ...this.#states,
+      ...this.#signature.states,
     ]);
+    checkOutputs(onnx, this.#signature);
     this.vocabularySize = onnx.lastOutputDimension(0);
     tokens.checkAgainst(this.vocabularySize, onnx.fileName);
     this.#blankId = tokens.ctcBlankId;
   }
 
   open(): StepDecoder {
-    return new NemoCtcDecoder(this.#onnx, this.#states.map(zeroTensor), this);
-  }
-
-  get blankId(): number {
-    return this.#blankId;
+    const network = new StatefulNetwork(this.#onnx, this.#signature);
+    const search = new CtcGreedySearch(this.#blankId);
+    return {
+      tokenIds: search.tokenIds,
+      step: async (frames) => {
+        transpose(frames, this.windowFrames, MEL_BINS, network.input);
+        search.accept(await network.run(), this.vocabularySize);
+      },
+    };
   }
 
   async release(): Promise<void> {
@@ -62,54 +66,20 @@ export class NemoCtcModel implements AcousticModel {
   }
 }
 
-function stateSpecs(metadata: ModelMetadata): TensorSpec[] {
-  const dims = (name: string): number[] =>
-    [1, 2, 3].map((n) => metadata.integer(`${name}_dim${n}`, 1, MAX_DIMENSION));
-  return [
-    { name: NEMO_INPUTS[2], type: 'float32', shape: [1, ...dims(NEMO_INPUTS[2])] },
-    { name: NEMO_INPUTS[3], type: 'float32', shape: [1, ...dims(NEMO_INPUTS[3])] },
-    { name: NEMO_INPUTS[4], type: 'int64', shape: [1] },
-  ];
-}
-
-class NemoCtcDecoder implements StepDecoder {
-  readonly #onnx: OnnxModel;
-  readonly #search: CtcGreedySearch;
-  readonly #signal: Float32Array;
-  readonly #feeds: Record<string, Tensor>;
-  readonly #windowFrames: number;
-  readonly #vocabularySize: number;
-
-  constructor(onnx: OnnxModel, states: readonly Tensor[], model: NemoCtcModel) {
-    this.#onnx = onnx;
-    this.#windowFrames = model.windowFrames;
-    this.#vocabularySize = model.vocabularySize;
-    this.#search = new CtcGreedySearch(model.blankId);
-    this.#signal = new Float32Array(model.windowFrames * MEL_BINS);
-    const [audioSignal, length, ...stateNames] = NEMO_INPUTS;
-    this.#feeds = {
-      [audioSignal]: new Tensor('float32', this.#signal, [1, MEL_BINS, model.windowFrames]),
-      [length]: new Tensor('int64', BigInt64Array.of(BigInt(model.windowFrames)), [1]),
-    };
-    for (const [i, name] of stateNames.entries()) {
-      const state = states[i];
-      if (state !== undefined) this.#feeds[name] = state;
-    }
-  }
-
-  get tokenIds(): readonly number[] {
-    return this.#search.tokenIds;
-  }
-
-  async step(frames: Float32Array): Promise<void> {
-    transpose(frames, this.#windowFrames, MEL_BINS, this.#signal);
-    const outputs = await this.#onnx.run(this.#feeds);
-    // Output 1 is the number of output frames; the states follow it.
-    for (const [i, name] of NEMO_INPUTS.slice(2).entries())
-      this.#feeds[name] = outputAt(this.#onnx, outputs, i + 2);
-    const scores = outputAt(this.#onnx, outputs, 0);
-    this.#search.accept(scores.data as Float32Array, this.#vocabularySize);
-  }
+function signature(metadata: ModelMetadata, windowFrames: number): NetworkSignature {
+  const [audioSignal, length, lastChannel, lastTime, lastChannelLength] = NEMO_INPUTS;
+  const cache = (name: string): TensorSpec => ({
+    name,
+    type: 'float32',
+    shape: [1, ...[1, 2, 3].map((n) => metadata.integer(`${name}_dim${n}`, 1, MAX_DIMENSION))],
+  });
+  return {
+    input: { name: audioSignal, type: 'float32', shape: [1, MEL_BINS, windowFrames] },
+    constants: { [length]: new Tensor('int64', BigInt64Array.of(BigInt(windowFrames)), [1]) },
+    states: [cache(lastChannel), cache(lastTime), { name: lastChannelLength, type: 'int64', shape: [1] }],
+    // Output 1 is the number of output frames.
+    firstStateOutput: 2,
+  };
 }
 
 /** (rows, columns) to (columns, rows). */

@@ -1,5 +1,7 @@
-import { basename } from 'node:path';
-import { InferenceSession, type Tensor } from 'onnxruntime-node';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
 import { InferenceError, ModelLoadError } from '../recognizer.ts';
 import { errorText } from './model-metadata.ts';
 
@@ -69,6 +71,7 @@ export class OnnxModel {
 export async function loadOnnxModel(path: string, options: SessionOptions): Promise<OnnxModel> {
   const wanted = checkProviders(options.providers);
   if (wanted !== 'auto') return createModel(path, wanted, options.threads);
+  if (!cudaLibraryExists()) return createModel(path, ['cpu'], options.threads);
   try {
     return await createModel(path, ['cuda'], options.threads);
   } catch (cause) {
@@ -77,19 +80,31 @@ export async function loadOnnxModel(path: string, options: SessionOptions): Prom
   }
 }
 
+/** Asked before `auto` tries CUDA: onnxruntime prints an error of its own when the library is not installed. */
+function cudaLibraryExists(): boolean {
+  const library =
+    process.platform === 'win32' ? 'onnxruntime_providers_cuda.dll' : 'libonnxruntime_providers_cuda.so';
+  const packageDir = dirname(dirname(createRequire(import.meta.url).resolve('onnxruntime-node')));
+  return existsSync(join(packageDir, 'bin', 'napi-v6', process.platform, process.arch, library));
+}
+
 async function createModel(
   path: string,
   providers: readonly [ExecutionProvider, ...ExecutionProvider[]],
   threads: number,
 ): Promise<OnnxModel> {
   const fileName = basename(path);
+  // What goes wrong is thrown; the runtime's own lines on stderr would not be part of the log.
+  env.logLevel = 'fatal';
   try {
     const session = await InferenceSession.create(path, {
       executionProviders: providers,
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
       executionMode: 'sequential',
-      logSeverityLevel: 3,
+      // The exports leave the batch size open; fixed, shapes are worked out once instead of in every run.
+      freeDimensionOverrides: { N: 1 },
+      logSeverityLevel: 4,
     });
     return new OnnxModel(fileName, providers[0], session);
   } catch (cause) {

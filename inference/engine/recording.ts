@@ -1,6 +1,6 @@
 import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
+import type { FeatureExtractor } from './feature-extractor.ts';
 import { FrameWindow } from './frame-window.ts';
-import type { FeatureExtractor } from './kaldi-fbank.ts';
 import { trailingSilenceSamples } from './trailing-silence.ts';
 import type { TranscriptWriter } from './transcript.ts';
 

@@ -9,40 +9,42 @@ export interface TensorSpec {
   readonly shape: readonly number[];
 }
 
+export function elementCount(spec: TensorSpec): number {
+  return spec.shape.reduce((product, dimension) => product * dimension, 1);
+}
+
 export function zeroTensor(spec: TensorSpec): Tensor {
-  const size = spec.shape.reduce((product, dimension) => product * dimension, 1);
   switch (spec.type) {
     case 'float32':
-      return new Tensor('float32', new Float32Array(size), spec.shape);
+      return new Tensor('float32', new Float32Array(elementCount(spec)), spec.shape);
     case 'int64':
-      return new Tensor('int64', new BigInt64Array(size), spec.shape);
+      return new Tensor('int64', new BigInt64Array(elementCount(spec)), spec.shape);
     default:
       return spec.type satisfies never;
   }
 }
 
 /**
- * Compares the sizes that metadata and family ask for with the graph's own inputs.
+ * Compares the inputs that family and metadata ask for with the graph's own, in order: name, type, shape.
  * @throws ModelLoadError at the first difference.
  */
 export function checkInputs(onnx: OnnxModel, expected: readonly TensorSpec[]): void {
-  for (const spec of expected) {
-    const input = onnx.input(spec.name);
-    if (input?.isTensor !== true) {
-      throw new ModelLoadError(
-        `${onnx.fileName}: found inputs ${onnx.inputNames.slice(0, 8).join(', ')}, expected one named ${spec.name}`,
-      );
+  if (onnx.inputNames.length !== expected.length) {
+    throw new ModelLoadError(
+      `${onnx.fileName}: found ${onnx.inputNames.length} inputs, expected ${expected.length} by its family and metadata`,
+    );
+  }
+  for (const [i, spec] of expected.entries()) {
+    const name = onnx.inputNames[i];
+    const input = name === undefined ? undefined : onnx.input(name);
+    if (input?.isTensor !== true || name !== spec.name) {
+      throw new ModelLoadError(`${onnx.fileName}: input ${i} is ${name}, expected ${spec.name}`);
     }
     if (input.type !== spec.type || !sameShape(input.shape, spec.shape)) {
       throw new ModelLoadError(
         `${onnx.fileName}: input ${spec.name} is ${input.type} [${input.shape.join(', ')}], expected ${spec.type} [${spec.shape.join(', ')}]`,
       );
     }
-  }
-  if (onnx.inputNames.length !== expected.length) {
-    throw new ModelLoadError(
-      `${onnx.fileName}: found ${onnx.inputNames.length} inputs, expected ${expected.length} by its metadata`,
-    );
   }
 }
 
@@ -54,7 +56,7 @@ function sameShape(found: readonly (number | string)[], expected: readonly numbe
   );
 }
 
-/** The output at this position: outputs are matched to states by order, not by name. */
+/** The output at this position. */
 export function outputAt(onnx: OnnxModel, outputs: InferenceSession.ReturnType, index: number): Tensor {
   const name = onnx.outputNames[index];
   const output = name === undefined ? undefined : outputs[name];

@@ -1,3 +1,4 @@
+import { byteBpeBytes, isByteBpe } from './byte-bpe.ts';
 import type { TokenTable } from './tokens.ts';
 
 /** `<0xE4>`: one byte of a UTF-8 character. */
@@ -5,48 +6,65 @@ const BYTE_SYMBOL = /^<0x([0-9A-F]{2})>$/;
 /** `<unk>`, `<blk>`, `<sos/eos>`: never part of the text. */
 const SPECIAL_SYMBOL = /^<[^<>\s]+>$/;
 const WORD_START = '▁';
+const SPACE = 0x20;
 const SPACES_BETWEEN_CHINESE =
   /(?<=[\p{Script=Han}\u3001-\u303f\uff00-\uffef]) +(?=[\p{Script=Han}\u3001-\u303f\uff00-\uffef])/gu;
+
+interface Piece {
+  readonly bytes: Uint8Array;
+  /** A space goes in front. */
+  readonly startsWord: boolean;
+}
 
 /**
  * Turns token ids into text: byte tokens become characters, `▁` becomes a space, spaces between Chinese characters
  * (and their punctuation) go. Bytes of a character that is not complete are not shown.
  */
 export class TranscriptWriter {
-  readonly #pieces = new Map<number, Uint8Array>();
+  readonly #pieces = new Map<number, Piece>();
   readonly #tokens: TokenTable;
-  readonly #encoder = new TextEncoder();
+  readonly #byteBpe: boolean;
 
   constructor(tokens: TokenTable) {
     this.#tokens = tokens;
+    this.#byteBpe = isByteBpe(tokens.symbols());
   }
 
   /** The full text of these tokens. */
   text(tokenIds: readonly number[]): string {
-    const pieces = tokenIds.map((id) => this.#piece(id));
-    const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-    let end = 0;
-    for (const piece of pieces) {
-      bytes.set(piece, end);
-      end += piece.length;
+    const bytes: number[] = [];
+    for (const id of tokenIds) {
+      const piece = this.#piece(id);
+      if (piece.startsWord && (!this.#byteBpe || isPrintableAscii(bytes.at(-1)))) bytes.push(SPACE);
+      bytes.push(...piece.bytes);
     }
     // `stream` keeps the bytes of an unfinished character back; bytes that are no UTF-8 become U+FFFD.
-    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(bytes), {
+      stream: true,
+    });
     return text.replaceAll('\ufffd', '').replace(SPACES_BETWEEN_CHINESE, '').trim();
   }
 
-  #piece(id: number): Uint8Array {
-    const known = this.#pieces.get(id);
-    if (known !== undefined) return known;
-    const piece = this.#bytesOf(this.#tokens.symbol(id));
-    this.#pieces.set(id, piece);
+  #piece(id: number): Piece {
+    let piece = this.#pieces.get(id);
+    if (piece === undefined) {
+      piece = this.#toPiece(this.#tokens.symbol(id));
+      this.#pieces.set(id, piece);
+    }
     return piece;
   }
 
-  #bytesOf(symbol: string): Uint8Array {
+  #toPiece(symbol: string): Piece {
     const byte = BYTE_SYMBOL.exec(symbol)?.[1];
-    if (byte !== undefined) return Uint8Array.of(Number.parseInt(byte, 16));
-    if (SPECIAL_SYMBOL.test(symbol)) return new Uint8Array(0);
-    return this.#encoder.encode(symbol.startsWith(WORD_START) ? ` ${symbol.slice(1)}` : symbol);
+    if (byte !== undefined) return { bytes: Uint8Array.of(Number.parseInt(byte, 16)), startsWord: false };
+    if (SPECIAL_SYMBOL.test(symbol)) return { bytes: new Uint8Array(0), startsWord: false };
+    const startsWord = symbol.startsWith(WORD_START);
+    const rest = startsWord ? symbol.slice(WORD_START.length) : symbol;
+    return { bytes: this.#byteBpe ? byteBpeBytes(rest) : new TextEncoder().encode(rest), startsWord };
   }
+}
+
+/** With byte-level BPE, a space is put only behind a printable ASCII character, as the reference engine does. */
+function isPrintableAscii(byte: number | undefined): boolean {
+  return byte !== undefined && byte > SPACE && byte < 0x7f;
 }

@@ -5,7 +5,8 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ModelLoadError } from '../recognizer.ts';
 import type { AcousticModel } from './acoustic-model.ts';
-import { KaldiFbank } from './kaldi-fbank.ts';
+import { createFilterBank, FeatureExtractor } from './feature-extractor.ts';
+import type { FilterBank } from './frames.ts';
 import { loadAcousticModel } from './load-model.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 import { errorText } from './model-metadata.ts';
@@ -15,7 +16,7 @@ import { TranscriptWriter } from './transcript.ts';
 class EngineThread {
   readonly #port: MessagePort;
   readonly #model: AcousticModel;
-  readonly #fbank = new KaldiFbank();
+  readonly #filterBank: FilterBank;
   readonly #transcript: TranscriptWriter;
   #recording: Recording | undefined;
   #abort = new AbortController();
@@ -25,6 +26,7 @@ class EngineThread {
   constructor(port: MessagePort, model: AcousticModel) {
     this.#port = port;
     this.#model = model;
+    this.#filterBank = createFilterBank(model.features);
     this.#transcript = new TranscriptWriter(model.tokens);
   }
 
@@ -54,7 +56,7 @@ class EngineThread {
         this.#abort = new AbortController();
         this.#recording = new Recording(
           this.#model,
-          this.#fbank.open(),
+          new FeatureExtractor(this.#filterBank),
           this.#transcript,
           this.#abort.signal,
         );

@@ -1,0 +1,58 @@
+import { Tensor } from 'onnxruntime-node';
+import { ModelLoadError } from '../recognizer.ts';
+import type { OnnxModel } from './onnx-session.ts';
+import { elementCount, outputAt, type TensorSpec, zeroTensor } from './tensors.ts';
+
+export interface NetworkSignature {
+  /** The features' tensor. */
+  readonly input: TensorSpec;
+  /** Inputs that are the same in every step. */
+  readonly constants: Readonly<Record<string, Tensor>>;
+  /** Inputs that carry a recording's past, in the order of the outputs that replace them. */
+  readonly states: readonly TensorSpec[];
+  /** Index of the output that replaces the first state; output 0 is the result. */
+  readonly firstStateOutput: number;
+}
+
+/** @throws ModelLoadError when the graph has other outputs than a result and one per state. */
+export function checkOutputs(onnx: OnnxModel, signature: NetworkSignature): void {
+  const expected = signature.firstStateOutput + signature.states.length;
+  if (onnx.outputNames.length !== expected) {
+    throw new ModelLoadError(
+      `${onnx.fileName}: found ${onnx.outputNames.length} outputs, expected ${expected}: one for each of ${signature.states.length} states`,
+    );
+  }
+}
+
+/** A network and the states of one recording, which start at zero and go from each run to the next without a copy. */
+export class StatefulNetwork {
+  /** To be filled before `run()`. */
+  readonly input: Float32Array;
+  readonly #onnx: OnnxModel;
+  readonly #signature: NetworkSignature;
+  readonly #feeds: Record<string, Tensor>;
+
+  constructor(onnx: OnnxModel, signature: NetworkSignature) {
+    this.#onnx = onnx;
+    this.#signature = signature;
+    this.input = new Float32Array(elementCount(signature.input));
+    this.#feeds = {
+      [signature.input.name]: new Tensor('float32', this.input, signature.input.shape),
+      ...signature.constants,
+    };
+    for (const state of signature.states) this.#feeds[state.name] = zeroTensor(state);
+  }
+
+  /**
+   * @returns output 0.
+   * @throws InferenceError when the run fails.
+   */
+  async run(): Promise<Float32Array> {
+    const outputs = await this.#onnx.run(this.#feeds);
+    const { states, firstStateOutput } = this.#signature;
+    for (const [i, state] of states.entries()) {
+      this.#feeds[state.name] = outputAt(this.#onnx, outputs, firstStateOutput + i);
+    }
+    return outputAt(this.#onnx, outputs, 0).data as Float32Array;
+  }
+}

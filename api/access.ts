@@ -1,0 +1,72 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { BlockList, isIP } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiFailure } from '../common/errors.ts';
+
+/** Who may come in: peer address, shared token, browser Origin. Answers only yes or no; the routes say it to the client. */
+export class Access {
+  readonly #peers = new BlockList();
+  readonly #tokenHash: Buffer;
+  readonly #origins: ReadonlySet<string>;
+
+  /** @param allowedClients single addresses besides loopback. @param allowedOrigins browser origins that may open the stream */
+  constructor(allowedClients: readonly string[], apiToken: string, allowedOrigins: readonly string[]) {
+    this.#peers.addSubnet('127.0.0.0', 8, 'ipv4');
+    this.#peers.addAddress('::1', 'ipv6');
+    for (const client of allowedClients) {
+      const address = plainAddress(client);
+      this.#peers.addAddress(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+    }
+    this.#tokenHash = hash(apiToken);
+    this.#origins = new Set(allowedOrigins);
+  }
+
+  allowsPeer(peer: string): boolean {
+    const address = plainAddress(peer);
+    const family = isIP(address);
+    return family !== 0 && this.#peers.check(address, family === 4 ? 'ipv4' : 'ipv6');
+  }
+
+  /** Takes the same time for every wrong token: hashes of equal length are compared. */
+  allowsToken(token: string): boolean {
+    return timingSafeEqual(hash(token), this.#tokenHash);
+  }
+
+  /** @param authorization the header's value */
+  allowsHeader(authorization: string | undefined): boolean {
+    const token = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+    return token !== undefined && this.allowsToken(token);
+  }
+
+  /** Server-side callers send no Origin. */
+  allowsOrigin(origin: string | undefined): boolean {
+    return origin === undefined || this.#origins.has(origin);
+  }
+
+  /** Hook for every path but /healthz: 403 for a peer that is not on the list. */
+  readonly checkPeer = async (request: FastifyRequest): Promise<void> => {
+    if (request.routeOptions.url === '/healthz' || this.allowsPeer(request.ip)) return;
+    throw new ApiFailure(
+      'forbidden',
+      `the address ${request.ip} is not on this server's list of allowed clients`,
+    );
+  };
+
+  /** Hook of the routes that need the token: 401. */
+  readonly checkToken = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (this.allowsHeader(request.headers.authorization)) return;
+    reply.header('WWW-Authenticate', 'Bearer');
+    const found =
+      request.headers.authorization === undefined ? 'there is no Authorization header' : 'the token is wrong';
+    throw new ApiFailure('unauthorized', `${found}; send "Authorization: Bearer <API_TOKEN>"`);
+  };
+}
+
+/** An IPv4 address that a dual-stack socket shows as IPv6 is the IPv4 address. */
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
+}
+
+function hash(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

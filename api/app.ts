@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import swagger from '@fastify/swagger';
+import websocket from '@fastify/websocket';
+import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify';
+import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
+import type { ApiConfig } from '../common/config.ts';
+import type { Logger } from '../common/log.ts';
+import {
+  ApiError,
+  HealthResult,
+  HTTPValidationError,
+  ReadyResult,
+  TranscriptionResult,
+  ValidationError,
+} from '../common/messages/http.ts';
+import type { ApiMetrics } from './metrics.ts';
+import { replyNotFound, replyToBrokenHttp, replyWithError, requestLine } from './replies.ts';
+import { docsRoutes } from './routes/docs.ts';
+import { healthRoutes } from './routes/health.ts';
+import { streamRoute } from './routes/stream.ts';
+import { transcriptionRoutes } from './routes/transcriptions.ts';
+import type { ApiServices } from './services.ts';
+import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-session.ts';
+
+/** Frames up to this size get the interface's own `invalid_frame`; a larger one is cut off by the WebSocket layer (1009). */
+const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
+const WS_OPTIONS = {
+  maxPayload: MAX_WS_PAYLOAD_BYTES,
+  perMessageDeflate: false,
+  /** How long, in ms, a peer may take to answer a close frame before its socket is destroyed. */
+  closeTimeout: 5_000,
+};
+/** Backstop behind the upload's own time limit, which answers in the interface's form. */
+const REQUEST_TIMEOUT_MARGIN_MS = 10_000;
+const HEADERS_TIMEOUT_MS = 10_000;
+export const STREAM_DRAIN_MS = 42_000;
+
+export interface AppParts {
+  readonly config: ApiConfig;
+  readonly services: ApiServices;
+  readonly metrics: ApiMetrics;
+  readonly log: Logger;
+  readonly streamTimeouts?: StreamTimeouts;
+}
+
+/** The whole HTTP and WebSocket interface on given services; it does not listen and opens nothing itself. */
+export async function buildApp({
+  config,
+  services,
+  metrics,
+  log,
+  streamTimeouts = STREAM_TIMEOUTS,
+}: AppParts): Promise<FastifyInstance> {
+  const requestTimeout = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS;
+  const logger: FastifyBaseLogger = log;
+  const app = fastify({
+    loggerInstance: logger,
+    disableRequestLogging: true,
+    genReqId: () => randomBytes(16).toString('hex'),
+    requestIdHeader: false,
+    trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],
+    bodyLimit: MAX_MULTIPART_BYTES,
+    requestTimeout,
+    http: { requestTimeout, headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1_000 },
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    clientErrorHandler: replyToBrokenHttp,
+  });
+
+  app.setErrorHandler(replyWithError);
+  app.setNotFoundHandler(replyNotFound);
+  app.addHook('onRequest', services.access.checkPeer);
+  app.addHook('onResponse', async (request, reply) => {
+    const line = requestLine(request, reply);
+    const route = String(line['route']);
+    metrics.request(route, reply.statusCode, request.failureCode, reply.elapsedTime);
+    // A load balancer asks for the health every second or two; that is no news while it is well.
+    const level = reply.statusCode < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
+    request.log[level](line, 'request');
+  });
+
+  for (const schema of [
+    HealthResult,
+    ReadyResult,
+    TranscriptionResult,
+    ApiError,
+    ValidationError,
+    HTTPValidationError,
+  ]) {
+    app.addSchema(schema);
+  }
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Chinese Speech Recognition Service',
+        version: '1.0.0',
+        description:
+          'Recognizes short Chinese speech: 16 kHz mono PCM16, at most 15 s, one recognition at a time. ' +
+          'The streaming protocol (WebSocket) is described in /api-reference.md.',
+      },
+      servers: [{ url: config.publicBaseUrl }],
+      components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+      tags: [
+        { name: 'health', description: 'Process and model' },
+        { name: 'transcription', description: 'Whole recordings' },
+      ],
+    },
+    refResolver: {
+      buildLocalReference: (json, _base, _fragment, index) => String(json['$id'] ?? `schema-${index}`),
+    },
+  });
+  await app.register(websocket, {
+    options: WS_OPTIONS,
+    // ws has closed the connection already, with the code that says why.
+    errorHandler: (error, _socket, request) =>
+      request.log.debug({ err: error }, 'a WebSocket connection broke'),
+    // The sessions end in this app's own preClose, those with a recording last.
+    preClose: (done) => done(),
+  });
+
+  await app.register(healthRoutes(services));
+  await app.register(transcriptionRoutes(services, config.uploadTimeoutMs));
+  await app.register(docsRoutes(config.publicBaseUrl));
+  const drain = streamRoute(app, {
+    services,
+    timeouts: streamTimeouts,
+    onEnd: (summary) => metrics.session(summary),
+  });
+  app.addHook('preClose', async () => drain.drain(STREAM_DRAIN_MS));
+  return app;
+}

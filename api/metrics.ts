@@ -1,0 +1,75 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { ReadinessStore } from '../common/readiness/readiness.ts';
+import type { StreamSummary } from './stream-session.ts';
+
+/** Prometheus metrics of one API replica; the gauges are read from the store when they are scraped, so every replica shows the same. */
+export class ApiMetrics {
+  readonly registry = new Registry();
+  readonly #requests = new Counter({
+    name: 'asr_http_requests_total',
+    help: 'HTTP requests by route and status',
+    labelNames: ['route', 'status', 'code'] as const,
+    registers: [this.registry],
+  });
+  readonly #requestSeconds = new Histogram({
+    name: 'asr_http_request_duration_seconds',
+    help: 'Duration of HTTP requests by route',
+    labelNames: ['route'] as const,
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [this.registry],
+  });
+  readonly #sessions = new Counter({
+    name: 'asr_stream_sessions_total',
+    help: 'Stream sessions by outcome and error code',
+    labelNames: ['outcome', 'code'] as const,
+    registers: [this.registry],
+  });
+  readonly #finalizeSeconds = new Histogram({
+    name: 'asr_stream_finalize_seconds',
+    help: 'From the receipt of end to the final',
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers: [this.registry],
+  });
+  readonly #takeovers = new Counter({
+    name: 'asr_stream_takeovers_total',
+    help: 'Sessions that a second inference process had to take over',
+    registers: [this.registry],
+  });
+
+  constructor(readiness: ReadinessStore) {
+    collectDefaultMetrics({ register: this.registry });
+    const gauges = {
+      busy: new Gauge({
+        name: 'asr_slot_busy',
+        help: '1 while the recognition slot is taken',
+        registers: [this.registry],
+      }),
+      ready: new Gauge({
+        name: 'asr_inference_ready',
+        help: 'Inference processes that are ready',
+        registers: [this.registry],
+      }),
+      store: new Gauge({ name: 'asr_redis_up', help: '1 while Redis answers', registers: [this.registry] }),
+    };
+    this.refresh = async () => {
+      const state = await readiness.read().catch(() => undefined);
+      gauges.store.set(state ? 1 : 0);
+      gauges.busy.set(state?.busy ? 1 : 0);
+      gauges.ready.set(state?.processes.filter((process) => process.state === 'ready').length ?? 0);
+    };
+  }
+
+  /** Reads the gauges from the store. */
+  readonly refresh: () => Promise<void>;
+
+  request(route: string, status: number, code: string | undefined, durationMs: number): void {
+    this.#requests.inc({ route, status: String(status), code: code ?? '' });
+    this.#requestSeconds.observe({ route }, durationMs / 1000);
+  }
+
+  session(summary: StreamSummary): void {
+    this.#sessions.inc({ outcome: summary.outcome, code: summary.code ?? '' });
+    this.#takeovers.inc(summary.takeovers);
+    if (summary.finalizeMs !== undefined) this.#finalizeSeconds.observe(summary.finalizeMs / 1000);
+  }
+}

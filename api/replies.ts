@@ -1,0 +1,117 @@
+import type { Socket } from 'node:net';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiFailure, errorName, FormFailure, HTTP_STATUS, StoreUnavailable } from '../common/errors.ts';
+import { ClientGone } from './upload.ts';
+
+/** What went wrong with a request, for its log line. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    failureCode?: string;
+  }
+}
+
+/** Every failure of a request in the interface's form. Nothing of a fault of ours reaches the client but that it happened. */
+export function replyWithError(
+  error: FastifyError | Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  if (error instanceof ClientGone) {
+    request.failureCode = 'client_gone';
+    reply.hijack();
+    request.raw.destroy();
+    request.log.info(requestLine(request, reply), error.message);
+    return;
+  }
+  const { status, code, body } = answerTo(error, request);
+  request.failureCode = code;
+  letBodyDrain(request, reply);
+  // The rest of a slow upload is not waited for: the answer is the last thing on the connection.
+  if (code === 'timeout') closeAfterwards(request, reply);
+  reply.code(status).send(body);
+}
+
+interface Answer {
+  readonly status: number;
+  /** For the log and the metrics. */
+  readonly code: string;
+  readonly body: object;
+}
+
+function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer {
+  const answer = (status: number, code: string, message: string): Answer => ({
+    status,
+    code,
+    body: { error: code, message },
+  });
+  if (error instanceof ApiFailure) return answer(error.status, error.code, error.message);
+  if (error instanceof FormFailure)
+    return { status: 422, code: 'validation', body: { detail: error.detail } };
+  if (error instanceof StoreUnavailable) {
+    request.log.warn({ err: error }, 'Redis did not answer a request');
+    return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
+  }
+  const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
+  if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);
+  request.log.error({ err: error }, 'a request failed by a fault of the server');
+  return answer(
+    500,
+    'server_error',
+    `a fault of the server (${errorName(error)}); its log has request ${request.id}`,
+  );
+}
+
+/** A path or method that does not exist. */
+export function replyNotFound(request: FastifyRequest, reply: FastifyReply): void {
+  request.failureCode = 'not_found';
+  letBodyDrain(request, reply);
+  reply
+    .code(404)
+    .send({ error: 'not_found', message: `there is no ${request.method} ${request.url.split('?')[0]}` });
+}
+
+/**
+ * An answer before the body was read: the connection stays open and the rest is read and dropped, since closing it would reset it under a client that is
+ * still sending, who would then never see the answer. Node's request timeout bounds it.
+ */
+function letBodyDrain(request: FastifyRequest, reply: FastifyReply): void {
+  if (request.raw.complete) return;
+  reply.removeHeader('connection');
+  request.raw.resume();
+}
+
+function closeAfterwards(request: FastifyRequest, reply: FastifyReply): void {
+  reply.raw.shouldKeepAlive = false;
+  reply.raw.once('finish', () => request.raw.socket.destroySoon());
+}
+
+export function requestLine(request: FastifyRequest, reply: FastifyReply): Record<string, unknown> {
+  return {
+    requestId: request.id,
+    method: request.method,
+    // The route's pattern, never the address: somebody may have put a token into its query.
+    route: request.routeOptions.url ?? 'unknown',
+    status: reply.statusCode,
+    code: request.failureCode,
+    peer: request.ip,
+    durationMs: Math.round(reply.elapsedTime * 10) / 10,
+  };
+}
+
+/** Requests that never become a request: broken HTTP, or headers or a body that did not arrive in time. */
+export function replyToBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, code, message] =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? ['408 Request Timeout', 'timeout', 'the request was not complete in time']
+      : error.code === 'HPE_HEADER_OVERFLOW'
+        ? ['431 Request Header Fields Too Large', 'bad_request', 'the request headers are over 16384 bytes']
+        : ['400 Bad Request', 'bad_request', 'the request is not valid HTTP/1.1'];
+  const body = JSON.stringify({ error: code, message });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

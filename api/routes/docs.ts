@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyPluginAsync } from 'fastify';
+import { packageRoot } from '../../common/package-root.ts';
+
+/** Nothing from another host, no inline script: the page is its own files and talks to this server only. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "media-src 'self' blob:",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+/** The routes for reading: /api-docs, /openapi.json, /api-reference.md and the recording page at /. */
+export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
+  return async (app) => {
+    const root = packageRoot();
+    const pageHeaders = {
+      'Content-Security-Policy': PAGE_POLICY,
+      'X-Content-Type-Options': 'nosniff',
+      'Referrer-Policy': 'no-referrer',
+      'Cache-Control': 'no-cache',
+    };
+
+    await app.register(swaggerUi, {
+      routePrefix: '/api-docs',
+      staticCSP: true,
+      uiConfig: { persistAuthorization: false, tryItOutEnabled: true },
+    });
+
+    app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+
+    app.get('/api-reference.md', { schema: { hide: true } }, async (_request, reply) => {
+      const markdown = await readFile(join(root, 'api', 'reference', 'api-reference.md'), 'utf8');
+      return reply
+        .type('text/markdown; charset=utf-8')
+        .send(markdown.replaceAll('{base_url}', publicBaseUrl));
+    });
+
+    app.get('/', { schema: { hide: true } }, async (_request, reply) => {
+      const html = await readFile(join(root, 'api', 'page', 'index.html'), 'utf8');
+      return reply.headers(pageHeaders).type('text/html; charset=utf-8').send(html);
+    });
+
+    app.get<{ Params: { file: string } }>(
+      '/page/:file',
+      { schema: { hide: true } },
+      async (request, reply) => {
+        const match = /^[a-z][a-z0-9-]*\.(js|css|svg)$/.exec(request.params.file);
+        const [file, extension = ''] = match ?? [];
+        const type = CONTENT_TYPES[extension];
+        if (file === undefined || type === undefined) return reply.callNotFound();
+        const folder = extension === 'js' ? join(root, 'dist', 'api', 'page') : join(root, 'api', 'page');
+        const content = await readFile(join(folder, file)).catch(() => undefined);
+        if (content === undefined) return reply.callNotFound();
+        return reply.headers(pageHeaders).type(type).send(content);
+      },
+    );
+  };
+}

@@ -1,0 +1,52 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import { StoreUnavailable } from '../../common/errors.ts';
+import type { ApiServices } from '../services.ts';
+
+/** GET /healthz (the process answers) and GET /readyz (the model can recognize). */
+export function healthRoutes({ access, readiness }: ApiServices): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get(
+      '/healthz',
+      {
+        schema: {
+          operationId: 'getHealth',
+          summary: 'The HTTP process answers',
+          tags: ['health'],
+          response: { 200: Type.Ref('HealthResult', { description: 'alive' }) },
+        },
+      },
+      async () => ({ status: 'alive' as const }),
+    );
+
+    app.get(
+      '/readyz',
+      {
+        onRequest: access.checkToken,
+        schema: {
+          operationId: 'getReadiness',
+          summary: 'The model can recognize, and whether the slot is taken',
+          description: 'Does not reserve the slot: another client can take it right after.',
+          tags: ['health'],
+          security: [{ bearer: [] }],
+          response: {
+            200: Type.Ref('ReadyResult', { description: 'the model is usable' }),
+            401: Type.Ref('ApiError', { description: '`unauthorized`: token missing or wrong' }),
+            403: Type.Ref('ApiError', { description: '`forbidden`: peer address not on the allow-list' }),
+            503: Type.Ref('ReadyResult', { description: 'the model is loading, or could not be loaded' }),
+          },
+        },
+      },
+      async (_request, reply) => {
+        try {
+          const { ready, busy, error } = await readiness.read();
+          if (ready) return { status: 'ready' as const, busy };
+          return reply.code(503).send({ status: 'loading', busy, ...(error === undefined ? {} : { error }) });
+        } catch (error) {
+          if (!(error instanceof StoreUnavailable)) throw error;
+          return reply.code(503).send({ status: 'loading', busy: false, error: error.name });
+        }
+      },
+    );
+  };
+}

@@ -1,0 +1,105 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { WebSocket } from 'ws';
+import { ApiFailure } from '../../common/errors.ts';
+import type { ApiServices } from '../services.ts';
+import { StreamFailure, StreamSession, type StreamSummary, type StreamTimeouts } from '../stream-session.ts';
+
+export interface StreamRouteOptions {
+  readonly services: ApiServices;
+  readonly timeouts: StreamTimeouts;
+  readonly onEnd: (summary: StreamSummary) => void;
+}
+
+/** GET /ws/asr: the handshake's checks, and the wiring of a socket to its session. @returns how to end the sessions at shutdown. */
+export function streamRoute(
+  app: FastifyInstance,
+  { services, timeouts, onEnd }: StreamRouteOptions,
+): StreamDrain {
+  const drain = new StreamDrain();
+
+  app.route({
+    method: 'GET',
+    url: '/ws/asr',
+    schema: { hide: true },
+    preValidation: async (request) => {
+      if (!services.access.allowsOrigin(request.headers.origin)) {
+        throw new ApiFailure(
+          'forbidden',
+          `the origin ${request.headers.origin} is not on this server's list (ASR_ALLOWED_ORIGINS)`,
+        );
+      }
+      const { authorization } = request.headers;
+      if (authorization !== undefined && !services.access.allowsHeader(authorization)) {
+        throw new ApiFailure('forbidden', 'the Authorization header is wrong; send "Bearer <API_TOKEN>"');
+      }
+    },
+    handler: async (_request, reply) => {
+      const message = 'this path speaks WebSocket only; plain HTTP has POST /v1/audio/transcriptions';
+      return reply.code(426).header('Upgrade', 'websocket').send({ error: 'bad_request', message });
+    },
+    wsHandler: (socket: WebSocket, request: FastifyRequest) => {
+      const session = new StreamSession({
+        peer: {
+          send: (message) => socket.send(JSON.stringify(message)),
+          close: (code, reason) => socket.close(code, reason),
+        },
+        opener: services.streams,
+        preauthorized: request.headers.authorization !== undefined,
+        timeouts,
+        onEnd: (summary) => {
+          drain.ended(session);
+          request.log.info({ requestId: request.id, peer: request.ip, ...summary }, 'stream session');
+          onEnd(summary);
+        },
+      });
+      drain.began(session);
+      socket.on('message', (data: Buffer, isBinary: boolean) => {
+        try {
+          if (isBinary) session.audio(data);
+          else session.text(data.toString('utf8'));
+        } catch (error) {
+          request.log.error(
+            { err: error, sessionId: session.id },
+            'a stream session failed by a fault of the server',
+          );
+          session.fail(new StreamFailure('inference_failed', 'a fault of the server'));
+        }
+      });
+      socket.on('close', () => session.disconnected());
+    },
+  });
+  return drain;
+}
+
+/** The open sessions of this process, for its shutdown. */
+export class StreamDrain {
+  readonly #sessions = new Set<StreamSession>();
+  #draining = false;
+  #emptied: (() => void) | undefined;
+
+  began(session: StreamSession): void {
+    this.#sessions.add(session);
+    if (this.#draining) session.shutDown();
+  }
+
+  ended(session: StreamSession): void {
+    this.#sessions.delete(session);
+    if (this.#sessions.size === 0) this.#emptied?.();
+  }
+
+  /** Ends the connections without a recording at once, waits at most `drainMs` for the recordings under way, then ends those too. */
+  async drain(drainMs: number): Promise<void> {
+    this.#draining = true;
+    for (const session of this.#sessions) if (!session.recording) session.shutDown();
+    if (this.#sessions.size > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, drainMs);
+        this.#emptied = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    for (const session of this.#sessions) session.shutDown();
+  }
+}

@@ -1,0 +1,78 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import { readWav } from '../../common/audio/wav.ts';
+import { ApiFailure } from '../../common/errors.ts';
+import type { ApiServices } from '../services.ts';
+import { checkDeclaredLength, readBody, readUploadForm } from '../upload.ts';
+
+const apiError = (description: string) => Type.Ref('ApiError', { description });
+
+/**
+ * POST /v1/audio/transcriptions. The order of the checks is the design's: (peer →) token → declared length → model ready → body →
+ * form → WAV → slot → job.
+ */
+export function transcriptionRoutes(
+  services: ApiServices,
+  uploadTimeoutMs: number,
+): FastifyPluginAsyncTypebox {
+  const { access, readiness, transcriber } = services;
+  return async (app) => {
+    // The body is read by the handler, bounded and counted, whatever its type says it is.
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+
+    app.post(
+      '/v1/audio/transcriptions',
+      {
+        onRequest: [
+          access.checkToken,
+          async (request) => checkDeclaredLength(request.headers['content-length']),
+          async () => {
+            const { ready } = await readiness.read();
+            if (!ready) throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
+          },
+        ],
+        // The schema documents the form; the form itself is checked by readUploadForm.
+        validatorCompiler: () => () => true,
+        schema: {
+          operationId: 'createTranscription',
+          summary: 'Recognize one complete recording',
+          description:
+            'Uses the single recognition slot of the service: while it is taken the answer is 409.',
+          tags: ['transcription'],
+          security: [{ bearer: [] }],
+          consumes: ['multipart/form-data'],
+          body: Type.Object(
+            {
+              file: Type.String({
+                format: 'binary',
+                description: 'WAV file: PCM16, 16 kHz, mono, at most 15 s and 484096 bytes',
+              }),
+            },
+            { description: 'at most 545536 bytes in all; other fields are ignored' },
+          ),
+          response: {
+            200: Type.Ref('TranscriptionResult', { description: 'the recognized text' }),
+            400: apiError('`invalid_format`, `empty_audio` or `audio_too_long`'),
+            401: apiError('`unauthorized`: token missing or wrong'),
+            403: apiError('`forbidden`: peer address not on the allow-list'),
+            408: apiError('`timeout`: upload not completed within its time limit'),
+            409: apiError('`busy`: another recognition task is active'),
+            413: apiError('`upload_too_large`: file or body over its size limit'),
+            422: Type.Ref('HTTPValidationError', {
+              description: 'multipart `file` missing or request type mismatched',
+            }),
+            500: apiError('`inference_failed`: model inference failed for this request'),
+            503: apiError('`not_ready`: model not ready yet'),
+          },
+        },
+      },
+      async (request) => {
+        const deadline = AbortSignal.timeout(uploadTimeoutMs);
+        const body = await readBody(request.raw, deadline);
+        const wav = await readUploadForm(body, request.headers['content-type']);
+        return transcriber.transcribe(readWav(wav));
+      },
+    );
+  };
+}

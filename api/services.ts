@@ -1,0 +1,114 @@
+import { hostname } from 'node:os';
+import { Queue, QueueEvents } from 'bullmq';
+import type { ApiConfig } from '../common/config.ts';
+import type { Logger } from '../common/log.ts';
+import type { RedisClient } from '../common/lua.ts';
+import { ReadinessStore } from '../common/readiness/readiness.ts';
+import { type ConnectionUse, connectRedis } from '../common/redis.ts';
+import { RedisKeys } from '../common/redis-keys.ts';
+import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
+import type { ShutdownStep } from '../common/shutdown.ts';
+import { Slot } from '../common/slot/slot.ts';
+import { UPLOAD_QUEUE_OPTIONS, type UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
+import { Access } from './access.ts';
+import { ResultFeed } from './result-feed.ts';
+import { StreamOpener } from './stream-opener.ts';
+import { Transcriber } from './transcriber.ts';
+import { UploadQueue } from './upload-queue.ts';
+
+/** Everything of a replica that outlives one request: the connections and what works on them. */
+export interface ApiServices {
+  readonly access: Access;
+  readonly readiness: ReadinessStore;
+  readonly transcriber: Transcriber;
+  readonly streams: StreamOpener;
+  readonly queue: Queue<UploadJob>;
+  /** The connection for commands, for the start-up checks. */
+  readonly redis: RedisClient;
+  readonly closing: readonly ShutdownStep[];
+}
+
+/** Opens the connections (they keep trying by themselves) and puts the services on them. */
+export function createServices(config: ApiConfig, log: Logger): ApiServices {
+  const keys = new RedisKeys(config.keyPrefix);
+  const replica = `${hostname()}:${process.pid}`;
+  const outage = new OutageLog(log);
+  const connect = (use: ConnectionUse, purpose: string): RedisClient => {
+    const client = connectRedis(config.redis, use, `asr-api:${purpose}:${process.pid}`, (error) =>
+      outage.failed(error),
+    );
+    client.on('ready', () => outage.over());
+    return client;
+  };
+  const redis = connect('commands', 'commands');
+  const producing = connect('commands', 'uploads');
+  const blocking = connect('blocking', 'results');
+  const listening = connect('bullmq', 'upload-events');
+
+  const bull = { prefix: config.keyPrefix, skipVersionCheck: true } as const;
+  const queue = new Queue<UploadJob>(keys.queueName, {
+    ...UPLOAD_QUEUE_OPTIONS,
+    ...bull,
+    connection: producing,
+  });
+  const queueEvents = new QueueEvents(keys.queueName, { ...bull, connection: listening });
+  // Both report the outages of their connections here too; without a listener that would end the process.
+  queue.on('error', (error) => outage.failed(error));
+  queueEvents.on('error', (error) => outage.failed(error));
+
+  const access = new Access(config.allowedClients, config.apiToken, config.allowedOrigins);
+  const readiness = new ReadinessStore(redis, keys);
+  const slot = new Slot(redis, keys);
+  const uploads = new UploadStore(redis, keys);
+  const feed = new ResultFeed(blocking, keys, log);
+  return {
+    access,
+    readiness,
+    transcriber: new Transcriber({ slot, uploads, queue: new UploadQueue(queue, queueEvents), replica, log }),
+    streams: new StreamOpener({
+      access,
+      readiness,
+      slot,
+      feed,
+      redis,
+      keys,
+      scripts: new SessionProducerScripts(),
+      replica,
+      log,
+    }),
+    queue,
+    redis,
+    closing: [
+      { name: 'queue events', run: () => queueEvents.close() },
+      { name: 'queue', run: () => queue.close() },
+      {
+        name: 'redis',
+        run: async () => {
+          for (const client of [redis, producing, blocking, listening]) client.disconnect();
+        },
+      },
+    ],
+  };
+}
+
+/** One line when Redis goes away and one when it is back, not one for every attempt of every connection. */
+class OutageLog {
+  readonly #log: Logger;
+  #away = false;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  failed(error: Error): void {
+    if (this.#away) return;
+    this.#away = true;
+    this.#log.error({ err: error }, 'Redis is away; uploads and streams get not_ready until it is back');
+  }
+
+  over(): void {
+    if (!this.#away) return;
+    this.#away = false;
+    this.#log.info('Redis is back');
+  }
+}

@@ -1,0 +1,120 @@
+import { errorName } from '../common/errors.ts';
+import type { Logger } from '../common/log.ts';
+import type { RedisClient } from '../common/lua.ts';
+import type { ReadinessStore } from '../common/readiness/readiness.ts';
+import type { RedisKeys } from '../common/redis-keys.ts';
+import type { ResultEntry } from '../common/sessions/entries.ts';
+import { SessionProducer, type SessionProducerScripts } from '../common/sessions/session-producer.ts';
+import { type Slot, slotHolder } from '../common/slot/slot.ts';
+import type { Access } from './access.ts';
+import type { ResultFeed } from './result-feed.ts';
+import { keepSlot } from './slot-keeper.ts';
+import { StreamFailure } from './stream-session.ts';
+
+/** What a session needs of a recording that has the slot. */
+export interface ActiveStream {
+  /** @throws StoreUnavailable */
+  append(frame: Buffer): Promise<void>;
+  /** @throws StoreUnavailable */
+  end(): Promise<void>;
+  /** The last result was sent. */
+  done(): void;
+  /** There will be no result: the client is gone or was refused. The slot is freed when a running model call has returned. */
+  abort(): void;
+}
+
+export interface StreamEvents {
+  onResult(entry: ResultEntry): void;
+  onFailure(failure: unknown): void;
+}
+
+/** How long after a lost slot a last result may still be on its way: the script that publishes it frees the slot. */
+const LAST_RESULT_GRACE_MS = 1_000;
+
+export interface StreamOpenerParts {
+  readonly access: Access;
+  readonly readiness: ReadinessStore;
+  readonly slot: Slot;
+  readonly feed: ResultFeed;
+  readonly redis: RedisClient;
+  readonly keys: RedisKeys;
+  readonly scripts: SessionProducerScripts;
+  readonly replica: string;
+  readonly log: Logger;
+}
+
+/** From a valid `start` to an open session: token → model ready → slot → session in the store. */
+export class StreamOpener {
+  readonly #parts: StreamOpenerParts;
+
+  constructor(parts: StreamOpenerParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws StreamFailure `unauthorized`, `not_ready` or `busy`; StoreUnavailable */
+  async open(
+    sessionId: string,
+    credential: 'preauthorized' | { token: string | undefined },
+    events: StreamEvents,
+  ): Promise<ActiveStream> {
+    const { access, readiness, slot, feed, redis, keys, scripts, replica } = this.#parts;
+    if (
+      credential !== 'preauthorized' &&
+      !(credential.token !== undefined && access.allowsToken(credential.token))
+    ) {
+      const found = credential.token === undefined ? 'there is no token' : 'the token is wrong';
+      throw new StreamFailure(
+        'unauthorized',
+        `${found}; send an Authorization header or api_token in "start"`,
+      );
+    }
+    const { ready } = await readiness.read();
+    if (!ready) throw new StreamFailure('not_ready', 'the model is not ready yet; try again shortly');
+
+    const holder = slotHolder({ id: sessionId, via: 'ws', replica, since: new Date().toISOString() });
+    const producer = new SessionProducer(redis, keys, scripts, sessionId, holder);
+    const fence = await slot.acquire(holder);
+    if (fence === undefined)
+      throw new StreamFailure('busy', 'another recognition task is active; try again shortly');
+
+    let graceTimer: NodeJS.Timeout | undefined;
+    const stopKeeping = keepSlot(slot, holder, (loss) => {
+      if (loss === 'store-unavailable') return events.onFailure(loss);
+      const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
+      graceTimer ??= setTimeout(() => events.onFailure(lost), LAST_RESULT_GRACE_MS);
+    });
+    const unsubscribe = feed.subscribe(sessionId, events.onResult);
+    const stop = (): void => {
+      stopKeeping();
+      clearTimeout(graceTimer);
+      unsubscribe();
+    };
+    const abort = (): void => {
+      stop();
+      this.#inBackground(sessionId, producer.abort());
+    };
+    try {
+      if (!(await producer.open(fence)))
+        throw new StreamFailure('not_ready', 'the recognition slot was lost; try again');
+    } catch (error) {
+      abort();
+      throw error;
+    }
+    // An ended session takes no more audio; its last result, or the slot's loss, says to the client why.
+    return {
+      append: async (frame) => void (await producer.append(frame)),
+      end: async () => void (await producer.end()),
+      done: () => {
+        stop();
+        this.#inBackground(sessionId, producer.forget());
+      },
+      abort,
+    };
+  }
+
+  #inBackground(sessionId: string, cleaning: Promise<unknown>): void {
+    cleaning.catch((error) =>
+      this.#parts.log.warn({ sessionId, error: errorName(error) }, 'cleaning up a session failed'),
+    );
+  }
+}

@@ -1,0 +1,123 @@
+import type { IncomingMessage } from 'node:http';
+import { Busboy, type BusboyInstance } from '@fastify/busboy';
+import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../common/audio/limits.ts';
+import { ApiFailure, FormFailure } from '../common/errors.ts';
+
+/** The client hung up before its request was complete: there is nobody to answer. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+}
+
+const tooLarge = (what: string, limitBytes: number): ApiFailure =>
+  new ApiFailure('upload_too_large', `${what}; the limit is ${limitBytes} bytes`);
+
+/** The length that a request declares is refused before a byte of the body is read. @throws ApiFailure `upload_too_large` */
+export function checkDeclaredLength(contentLength: string | undefined): void {
+  if (contentLength !== undefined && Number(contentLength) > MAX_MULTIPART_BYTES) {
+    throw tooLarge(`the request body has ${contentLength} bytes`, MAX_MULTIPART_BYTES);
+  }
+}
+
+/**
+ * Reads a request body whole, counting its raw bytes.
+ * @param deadline aborts when the time for the upload is over
+ * @throws ApiFailure `upload_too_large` or `timeout`; ClientGone
+ */
+export function readBody(request: IncomingMessage, deadline: AbortSignal): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const stop = (settle: () => void): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      deadline.removeEventListener('abort', onDeadline);
+      settle();
+    };
+    const onData = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes > MAX_MULTIPART_BYTES)
+        stop(() => reject(tooLarge(`the request body has ${bytes} bytes or more`, MAX_MULTIPART_BYTES)));
+    };
+    const onEnd = (): void => stop(() => resolve(Buffer.concat(chunks, bytes)));
+    const onGone = (): void =>
+      stop(() => reject(new ClientGone(`the client hung up after ${bytes} bytes of the body`)));
+    const onDeadline = (): void =>
+      stop(() =>
+        reject(new ApiFailure('timeout', `the upload was not complete in time; ${bytes} bytes arrived`)),
+      );
+    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+    deadline.addEventListener('abort', onDeadline);
+    if (deadline.aborted) onDeadline();
+  });
+}
+
+const missingFile = (msg: string): FormFailure =>
+  new FormFailure([{ loc: ['body', 'file'], msg, type: 'missing' }]);
+const malformed = (msg: string): FormFailure =>
+  new FormFailure([{ loc: ['body'], msg, type: 'multipart_invalid' }]);
+
+/**
+ * Takes the file part named `file` (the first one) out of a multipart/form-data body; all other parts are ignored.
+ * @throws FormFailure (422) when the body is no such form or has no such part; ApiFailure `upload_too_large` for a file over 484,096 bytes
+ */
+export function readUploadForm(body: Buffer, contentType: string | undefined): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (contentType === undefined || !/^multipart\/form-data *(;|$)/i.test(contentType)) {
+      const msg = `the request is ${contentType ?? 'without a Content-Type'}; send multipart/form-data with a part named "file"`;
+      reject(new FormFailure([{ loc: ['header', 'content-type'], msg, type: 'content_type' }]));
+      return;
+    }
+    let parser: BusboyInstance;
+    try {
+      parser = new Busboy({ headers: { 'content-type': contentType } });
+    } catch (error) {
+      reject(
+        malformed(
+          `the Content-Type cannot be used (${error instanceof Error ? error.message : String(error)})`,
+        ),
+      );
+      return;
+    }
+    let file: Buffer[] | undefined;
+    let complete = false;
+    let plainField = false;
+    parser.on('file', (name, stream) => {
+      const wanted: Buffer[] | undefined = name === 'file' && file === undefined ? [] : undefined;
+      if (wanted) file = wanted;
+      stream.on('data', (chunk: Buffer) => wanted?.push(chunk));
+      stream.on('end', () => {
+        if (wanted) complete = true;
+      });
+      // A truncated body ends the part with an error of its own; the parser's says it for both.
+      stream.on('error', () => undefined);
+    });
+    parser.on('field', (name) => {
+      plainField ||= name === 'file';
+    });
+    parser.on('error', (error) =>
+      reject(
+        malformed(
+          `the multipart body is malformed (${error instanceof Error ? error.message : String(error)})`,
+        ),
+      ),
+    );
+    parser.on('finish', () => {
+      if (file === undefined) {
+        reject(
+          missingFile(
+            plainField
+              ? 'the part "file" is a text field; it must be a file (with a filename)'
+              : 'the form has no part "file"',
+          ),
+        );
+        return;
+      }
+      const wav = Buffer.concat(file);
+      if (!complete) reject(malformed('the part "file" is not complete'));
+      else if (wav.length > MAX_WAV_BYTES)
+        reject(tooLarge(`the file has ${wav.length} bytes`, MAX_WAV_BYTES));
+      else resolve(wav);
+    });
+    parser.end(body);
+  });
+}

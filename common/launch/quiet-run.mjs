@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+
+/** The set-up cannot go on. `message` is for the screen as it is. */
+export class SetupFailure extends Error {
+  /** @override */
+  name = 'SetupFailure';
+}
+
+/** A signal came while a program of the set-up ran, and that program has ended. */
+export class Interrupted extends Error {
+  /** @override */
+  name = 'Interrupted';
+  /** @param {NodeJS.Signals} signal */
+  constructor(signal) {
+    super(`interrupted by ${signal}`);
+    this.signal = signal;
+  }
+}
+
+/**
+ * Set-up speaks on standard error: standard output belongs to the program that follows.
+ * @param {string} line
+ */
+export function say(line) {
+  console.error(line);
+}
+
+/**
+ * Runs a program to its end without showing what it prints.
+ * @param {string} file
+ * @param {readonly string[]} args
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv }} [options]
+ * @returns {Promise<{ ok: boolean, ending: string, output: string }>} `ending` says how it ended; `output` is all that it printed
+ * @throws {Interrupted}
+ */
+export async function quietRun(file, args, options = {}) {
+  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  /** @type {Buffer[]} */
+  const pieces = [];
+  child.stdout.on('data', (piece) => pieces.push(piece));
+  child.stderr.on('data', (piece) => pieces.push(piece));
+  /** @type {NodeJS.Signals | undefined} */
+  let interruptedBy;
+  /** @param {NodeJS.Signals} signal */
+  const interrupt = (signal) => {
+    interruptedBy = signal;
+    child.kill(signal);
+  };
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  /** @type {string} */
+  const ending = await new Promise((resolve) => {
+    child.on('error', (error) => resolve(error.message));
+    child.on('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
+  });
+  process.off('SIGINT', interrupt);
+  process.off('SIGTERM', interrupt);
+  if (interruptedBy !== undefined) throw new Interrupted(interruptedBy);
+  return { ok: ending === 'exit code 0', ending, output: Buffer.concat(pieces).toString() };
+}
+
+/**
+ * @param {string} output
+ * @param {number} count
+ */
+export function lastLines(output, count) {
+  return output.trimEnd().split('\n').slice(-count).join('\n');
+}

@@ -6,18 +6,22 @@ export interface ShutdownStep {
   run(): Promise<void>;
 }
 
+/** npm and systemd pass on a signal that has reached us already; a person who means a second one takes longer. */
+const SAME_SIGNAL_MS = 500;
+
 /**
  * Runs the steps in order on the first SIGTERM or SIGINT (also when the supervisor that holds our IPC channel is gone), waits at most `drainMs` for all of
  * them, logs every step that failed and exits: 0 when all went well, 1 otherwise. A second signal exits at once with 1.
  */
 export function shutdownOnSignal(log: Logger, drainMs: number, steps: () => readonly ShutdownStep[]): void {
-  let stopping = false;
+  let stoppingSince: number | undefined;
   const stop = (reason: string): void => {
-    if (stopping) {
+    if (stoppingSince !== undefined) {
+      if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
       log.warn({ reason }, 'second signal: exiting at once');
       process.exit(1);
     }
-    stopping = true;
+    stoppingSince = performance.now();
     log.info({ reason }, 'shutting down');
     const force = setTimeout(() => {
       log.error({ drainMs }, 'not drained in time: exiting');

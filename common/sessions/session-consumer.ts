@@ -39,9 +39,10 @@ export class SessionConsumer {
   /**
    * Waits for announced sessions.
    * @param blocking a connection of its own  @param after `$` for new ones only, or the last `entryId` seen
+   * @throws StoreUnavailable at once while Redis is away
    */
   async announcements(blocking: RedisClient, after: string, blockMs: number): Promise<Announcement[]> {
-    const reply = await blocking.xread('BLOCK', blockMs, 'STREAMS', this.#keys.sessions, after);
+    const reply = await fromStore(blocking.xread('BLOCK', blockMs, 'STREAMS', this.#keys.sessions, after));
     return (reply?.[0]?.[1] ?? []).map(([entryId, [, sessionId = '', , holder = '']]) => ({
       entryId,
       sessionId,
@@ -81,8 +82,9 @@ export class SessionConsumer {
   }
 
   /**
-   * Waits for audio after the entry `after` (`0` for all of it).
-   * @param blocking a connection of its own. @returns an empty list when `blockMs` went by.
+   * Audio after the entry `after` (`0` for all of it).
+   * @param blocking a connection of its own  @param blockMs how long to wait for some; 0: only what is there
+   * @throws StoreUnavailable at once while Redis is away; MalformedEntry
    */
   async audio(
     blocking: RedisClient,
@@ -90,14 +92,11 @@ export class SessionConsumer {
     after: string,
     blockMs: number,
   ): Promise<Numbered<AudioEntry>[]> {
-    const reply = await blocking.xreadBuffer(
-      'COUNT',
-      1_000,
-      'BLOCK',
-      blockMs,
-      'STREAMS',
-      this.#keys.audio(sessionId),
-      after,
+    const key = this.#keys.audio(sessionId);
+    const reply = await fromStore(
+      blockMs === 0
+        ? blocking.xreadBuffer('COUNT', 1_000, 'STREAMS', key, after)
+        : blocking.xreadBuffer('COUNT', 1_000, 'BLOCK', blockMs, 'STREAMS', key, after),
     );
     return (reply?.[0]?.[1] ?? []).map(parseAudioEntry);
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import websocket from '@fastify/websocket';
-import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify';
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
@@ -55,7 +55,7 @@ export async function buildApp({
   const logger: FastifyBaseLogger = log;
   const app = fastify({
     loggerInstance: logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomBytes(16).toString('hex'),
     requestIdHeader: false,
     trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],

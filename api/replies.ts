@@ -87,7 +87,6 @@ function closeAfterwards(request: FastifyRequest, reply: FastifyReply): void {
 
 export function requestLine(request: FastifyRequest, reply: FastifyReply): Record<string, unknown> {
   return {
-    requestId: request.id,
     method: request.method,
     // The route's pattern, never the address: somebody may have put a token into its query.
     route: request.routeOptions.url ?? 'unknown',

@@ -18,6 +18,9 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** Swagger UI, served from here as well; it sets styles on its elements. */
+const DOCS_POLICY = PAGE_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'");
+
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -37,8 +40,8 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
 
     await app.register(swaggerUi, {
       routePrefix: '/api-docs',
-      staticCSP: true,
-      uiConfig: { persistAuthorization: false, tryItOutEnabled: true },
+      staticCSP: DOCS_POLICY,
+      uiConfig: { tryItOutEnabled: true, validatorUrl: null },
     });
 
     app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());

@@ -48,7 +48,7 @@ export function streamRoute(
         timeouts,
         onEnd: (summary) => {
           drain.ended(session);
-          request.log.info({ requestId: request.id, peer: request.ip, ...summary }, 'stream session');
+          request.log.info({ peer: request.ip, ...summary }, 'stream session');
           onEnd(summary);
         },
       });

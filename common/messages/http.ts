@@ -2,13 +2,13 @@ import Type, { type Static } from 'typebox';
 
 /** The interface's HTTP resources. Routes validate, serialize and document themselves from these. */
 export const HealthResult = Type.Object(
-  { status: Type.Literal('alive') },
+  { status: Type.Enum(['alive']) },
   { $id: 'HealthResult', description: 'The HTTP process answers; says nothing about the model.' },
 );
 
 export const ReadyResult = Type.Object(
   {
-    status: Type.Union([Type.Literal('ready'), Type.Literal('loading')]),
+    status: Type.Enum(['ready', 'loading']),
     busy: Type.Boolean({ description: 'true while a recognition task is active anywhere in the service' }),
     error: Type.Optional(
       Type.Union([Type.String(), Type.Null()], { description: 'on load failure the exception type name' }),

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+
+export interface ReceivedMessage {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** A bare stream client: sends what the test says and keeps what comes, in order. */
+export class StreamClient {
+  readonly received: ReceivedMessage[] = [];
+  readonly #socket: WebSocket;
+  readonly #waiters: (() => void)[] = [];
+  #closed: { code: number; reason: string } | undefined;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (isBinary) throw new Error('the server sent a binary frame');
+      this.received.push(JSON.parse(data.toString('utf8')));
+      this.#wake();
+    });
+    socket.on('close', (code: number, reason: Buffer) => {
+      this.#closed = { code, reason: reason.toString() };
+      this.#wake();
+    });
+    socket.on('error', () => undefined);
+  }
+
+  /** Connects; rejects with the status of a refused handshake in its message. @param url e.g. `ws://127.0.0.1:8088/ws/asr` */
+  static async connect(url: string, headers: Record<string, string> = {}): Promise<StreamClient> {
+    const socket = new WebSocket(url, { headers });
+    const client = new StreamClient(socket);
+    await once(socket, 'open');
+    return client;
+  }
+
+  /** The handshake's answer when it is refused: status and body. */
+  static refused(
+    url: string,
+    headers: Record<string, string> = {},
+  ): Promise<{ status: number; body: unknown }> {
+    return new Promise((resolve, reject) => {
+      const socket = new WebSocket(url, { headers });
+      socket.on('open', () => reject(new Error('the handshake was accepted')));
+      socket.on('error', () => undefined);
+      socket.on('unexpected-response', (_request, response) => {
+        let body = '';
+        response.on('data', (chunk: Buffer) => {
+          body += chunk.toString();
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(body) }));
+      });
+    });
+  }
+
+  start(fields: Record<string, unknown> = {}): void {
+    this.json({ type: 'start', sample_rate: 16_000, channels: 1, encoding: 'pcm_s16le', ...fields });
+  }
+
+  json(message: unknown): void {
+    this.#socket.send(JSON.stringify(message));
+  }
+
+  text(text: string): void {
+    this.#socket.send(text);
+  }
+
+  audio(pcm: Uint8Array): void {
+    this.#socket.send(pcm, { binary: true });
+  }
+
+  end(): void {
+    this.json({ type: 'end' });
+  }
+
+  /** Cuts the connection without a close frame. */
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  /** The first message of this type, now or later. Rejects when the connection closes without one. */
+  async message(type: string): Promise<ReceivedMessage> {
+    for (;;) {
+      const found = this.received.find((message) => message.type === type);
+      if (found) return found;
+      if (this.#closed) {
+        throw new Error(
+          `closed (${this.#closed.code}) without "${type}"; received ${JSON.stringify(this.received)}`,
+        );
+      }
+      await this.#change();
+    }
+  }
+
+  /** The close code, once closed. */
+  async closed(): Promise<number> {
+    while (!this.#closed) await this.#change();
+    return this.#closed.code;
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters.splice(0)) waiter();
+  }
+}

@@ -1,0 +1,65 @@
+import { AsrError } from './errors.ts';
+import { FrameCutter, littleEndian, type Pace } from './frames.ts';
+import type { Socket } from './socket.ts';
+import { delay } from './waiting.ts';
+import { MAX_BUFFERED_BYTES, MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from './wire.ts';
+
+/** Neither platform says when its buffer has room again. */
+const DRAIN_POLL_MS = 10;
+
+export type FrameSink = Pick<Socket, 'bufferedBytes' | 'send'>;
+
+/**
+ * Sends one recording in order: in frames of 3,200 bytes, at the given pace, with at most 64,000 bytes waiting in the connection.
+ * What waits before it is one recording at most, since no more is accepted.
+ */
+export class AudioSender {
+  readonly #pace: Pace;
+  readonly #stopped: AbortSignal;
+  readonly #cutter = new FrameCutter();
+  #queue: Promise<FrameSink>;
+  #acceptedSamples = 0;
+
+  /** @param sink where the frames go, once it takes them. @param stopped ends every wait; nothing is sent any more. */
+  constructor(sink: Promise<FrameSink>, pace: Pace, stopped: AbortSignal) {
+    this.#queue = sink;
+    this.#queue.catch(() => {});
+    this.#pace = pace;
+    this.#stopped = stopped;
+  }
+
+  /** @throws AsrError `audio_too_long` before any of these samples is taken; whatever ended the sink or stopped the sender. */
+  push(samples: Int16Array): Promise<void> {
+    const total = this.#acceptedSamples + samples.length;
+    if (total > MAX_RECORDING_SAMPLES) {
+      const seconds = (total / SAMPLE_RATE_HZ).toFixed(1);
+      const message = `the recording would be ${seconds} s long; at most 15 s are taken`;
+      return Promise.reject(new AsrError('audio_too_long', message));
+    }
+    this.#acceptedSamples = total;
+    const bytes = littleEndian(samples);
+    return this.#enqueue(() => this.#cutter.push(bytes));
+  }
+
+  /** Sends the short last frame. */
+  flush(): Promise<void> {
+    return this.#enqueue(() => this.#cutter.flush());
+  }
+
+  async #enqueue(frames: () => Uint8Array<ArrayBuffer>[]): Promise<void> {
+    this.#queue = this.#queue.then(async (sink) => {
+      for (const frame of frames()) await this.#send(sink, frame);
+      return sink;
+    });
+    this.#queue.catch(() => {});
+    await this.#queue;
+  }
+
+  async #send(sink: FrameSink, frame: Uint8Array<ArrayBuffer>): Promise<void> {
+    const waitMs = this.#pace.take(frame.length, performance.now());
+    if (waitMs > 0) await delay(waitMs, this.#stopped);
+    while (sink.bufferedBytes + frame.length > MAX_BUFFERED_BYTES) await delay(DRAIN_POLL_MS, this.#stopped);
+    this.#stopped.throwIfAborted();
+    sink.send(frame);
+  }
+}

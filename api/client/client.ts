@@ -1,0 +1,101 @@
+import { type AudioInput, toPcm } from './audio/pcm.ts';
+import { wavOf } from './audio/wav.ts';
+import { littleEndian } from './frames.ts';
+import { request, toReadiness, toTranscription } from './http.ts';
+import { type RetryOptions, withRetry } from './retry.ts';
+import type { Transport } from './socket.ts';
+import { AsrStream } from './stream.ts';
+import type { StreamOptions } from './stream-options.ts';
+import { type ReadyResult, SAMPLE_RATE_HZ, type TranscriptionResult } from './wire.ts';
+
+export interface AsrClientOptions {
+  /** The service's base address, e.g. `https://asr.example.com`. */
+  readonly url: string | URL;
+  readonly apiToken: string;
+}
+
+export interface ReadyOptions {
+  readonly signal?: AbortSignal;
+  /** Longest wait for the answer. Default 10,000. */
+  readonly timeoutMs?: number;
+}
+
+export interface TranscribeOptions {
+  readonly signal?: AbortSignal;
+  /** Longest wait for the answer of one attempt. Default 90,000: the service's time for an upload (30 s) and a recovery of its own. */
+  readonly timeoutMs?: number;
+  /** How to go on after busy, not ready and network failures. `false`: one attempt. */
+  readonly retry?: RetryOptions | false;
+}
+
+/** What both platforms share; they differ in how they connect. */
+export class AsrClientCore {
+  readonly #baseUrl: string;
+  readonly #apiToken: string;
+  readonly #transport: Transport;
+
+  /** @throws TypeError for an address or a token that cannot be one. */
+  constructor(options: AsrClientOptions, transport: Transport) {
+    this.#baseUrl = checkedBaseUrl(options.url);
+    this.#apiToken = checkedToken(options.apiToken);
+    this.#transport = transport;
+  }
+
+  /**
+   * Says whether the service can recognize now. One attempt: `loading` is an answer, too.
+   * @throws AsrError; the signal's reason when aborted.
+   */
+  async ready(options: ReadyOptions = {}): Promise<ReadyResult> {
+    const { signal, timeoutMs = 10_000 } = options;
+    const url = `${this.#baseUrl}/readyz`;
+    return toReadiness(await request(url, { method: 'GET', apiToken: this.#apiToken, signal, timeoutMs }));
+  }
+
+  /**
+   * Recognizes a whole recording of at most 15 s, converted first if it has to be.
+   * @throws AsrError; the signal's reason when aborted.
+   */
+  async transcribe(audio: AudioInput, options: TranscribeOptions = {}): Promise<TranscriptionResult> {
+    const { signal, timeoutMs = 90_000, retry = {} } = options;
+    const wav = wavOf(littleEndian(await toPcm(audio)), SAMPLE_RATE_HZ);
+    const url = `${this.#baseUrl}/v1/audio/transcriptions`;
+    const attempt = async (): Promise<TranscriptionResult> => {
+      const body = new FormData();
+      body.append('file', new Blob([wav], { type: 'audio/wav' }), 'recording.wav');
+      return toTranscription(
+        await request(url, { method: 'POST', apiToken: this.#apiToken, body, signal, timeoutMs }),
+      );
+    };
+    return withRetry(attempt, retry === false ? { attempts: 1 } : retry, signal);
+  }
+
+  /**
+   * Opens a session for one recording. It connects once: what was spoken before a failure is with the caller, who may begin again (`withRetry`).
+   * The session's promises reject; this method itself does not throw.
+   */
+  stream(options: StreamOptions = {}): AsrStream {
+    const url = `${this.#baseUrl.replace(/^http/, 'ws')}/ws/asr`;
+    return new AsrStream(url, this.#apiToken, this.#transport, options);
+  }
+}
+
+function checkedBaseUrl(given: string | URL): string {
+  const address = String(given);
+  const shown = JSON.stringify(address);
+  if (!URL.canParse(address))
+    throw new TypeError(`url ${shown} is no address; expected http://HOST:PORT or https://HOST`);
+  const url = new URL(address);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new TypeError(`url ${shown} begins with ${url.protocol}; expected http: or https:`);
+  // Addresses end up in logs, so nothing secret may be in one.
+  if (url.username !== '' || url.password !== '' || url.search !== '')
+    throw new TypeError('the url may hold no user, password or query; the token is given as apiToken');
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function checkedToken(token: string): string {
+  if (token === '') throw new TypeError('apiToken is empty; the service’s operator gives you one');
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new TypeError('apiToken holds a space, a line break or a character that is not ASCII');
+  return token;
+}

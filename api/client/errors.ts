@@ -1,0 +1,97 @@
+/** Codes of the service's interface, over HTTP and on the stream. */
+export type ServiceErrorCode =
+  | 'invalid_format'
+  | 'empty_audio'
+  | 'audio_too_long'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'timeout'
+  | 'busy'
+  | 'upload_too_large'
+  | 'inference_failed'
+  | 'not_ready'
+  | 'invalid_message'
+  | 'invalid_sequence'
+  | 'invalid_frame'
+  | 'overloaded';
+
+/**
+ * What this client adds to them:
+ * - `invalid_form`: the service answered 422, the details are in `detail`;
+ * - `network`: no connection, or one that broke before the answer was complete;
+ * - `unavailable`: a proxy in front of the service answered for it (502, 503 or 504 without a body of the service);
+ * - `no_answer`: the service kept the connection but did not answer within the client's time limit;
+ * - `unexpected_response`: an answer that the interface does not have (HTML with status 200, another service, a redirect).
+ */
+export type AsrErrorCode =
+  | ServiceErrorCode
+  | 'invalid_form'
+  | 'network'
+  | 'unavailable'
+  | 'no_answer'
+  | 'unexpected_response';
+
+const SERVICE_CODES: Readonly<Record<ServiceErrorCode, true>> = {
+  invalid_format: true,
+  empty_audio: true,
+  audio_too_long: true,
+  unauthorized: true,
+  forbidden: true,
+  timeout: true,
+  busy: true,
+  upload_too_large: true,
+  inference_failed: true,
+  not_ready: true,
+  invalid_message: true,
+  invalid_sequence: true,
+  invalid_frame: true,
+  overloaded: true,
+};
+
+export function isServiceErrorCode(code: string): code is ServiceErrorCode {
+  return Object.hasOwn(SERVICE_CODES, code);
+}
+
+/** Closes that say that this client or its input is refused; the same again would end the same way. */
+const LASTING_CLOSE_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009, 1010, 1011]);
+
+export interface AsrErrorOptions {
+  readonly status?: number | undefined;
+  readonly closeCode?: number | undefined;
+  readonly detail?: unknown;
+  readonly cause?: unknown;
+}
+
+/** Every failure of this client but an abort, which rejects with the signal's own reason. */
+export class AsrError extends Error {
+  override readonly name = 'AsrError';
+  readonly code: AsrErrorCode;
+  /** Status of the HTTP answer, that of a refused WebSocket handshake included. */
+  readonly status: number | undefined;
+  /** Close code of the WebSocket, e.g. 1008. 1006: the connection broke without one. */
+  readonly closeCode: number | undefined;
+  /** The `detail` array of a 422 answer. */
+  readonly detail: unknown;
+
+  constructor(code: AsrErrorCode, message: string, options: AsrErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.status = options.status;
+    this.closeCode = options.closeCode;
+    this.detail = options.detail;
+  }
+
+  /** true for busy, not ready and passing network failures: the only ones where the same request can succeed a little later. */
+  get retryable(): boolean {
+    switch (this.code) {
+      case 'busy':
+      case 'not_ready':
+      case 'unavailable':
+        return true;
+      case 'network':
+        return this.closeCode === undefined || !LASTING_CLOSE_CODES.has(this.closeCode);
+      default:
+        return false;
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import { AsrError, type AsrErrorCode, isServiceErrorCode } from './errors.ts';
+import {
+  excerpt,
+  parseObject,
+  type ReadyResult,
+  type TranscriptionResult,
+  toReadyResult,
+  toTranscriptionResult,
+} from './wire.ts';
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  /** Where a 3xx answer points to. */
+  readonly location?: string | null;
+}
+
+/** What a status means when its body is not one of the service's, as from a proxy with pages of its own. */
+const CODE_OF_BARE_STATUS: Readonly<Record<number, AsrErrorCode>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  408: 'timeout',
+  413: 'upload_too_large',
+  502: 'unavailable',
+  503: 'unavailable',
+  504: 'unavailable',
+};
+
+/** The failure that an answer stands for; also for a refused WebSocket handshake. */
+export function toError(answer: HttpAnswer): AsrError {
+  const { status } = answer;
+  if (status === 0 || (status >= 300 && status < 400)) {
+    const to = answer.location ? ` to ${answer.location}` : '';
+    const message = `the address redirects${to} (status ${status}); give the service's own address as url`;
+    return new AsrError('unexpected_response', message, { status });
+  }
+  const fields = isJson(answer) ? parseObject(answer.body) : undefined;
+  if (status === 422 && Array.isArray(fields?.['detail'])) {
+    const reasons = fields['detail'].map((entry: unknown) => JSON.stringify(entry)).join('; ');
+    return new AsrError('invalid_form', `the service does not accept the form: ${reasons}`, {
+      status,
+      detail: fields['detail'],
+    });
+  }
+  const code = fields?.['error'];
+  if (typeof code === 'string') {
+    const explained = typeof fields?.['message'] === 'string' ? fields['message'] : code;
+    if (isServiceErrorCode(code)) return new AsrError(code, explained, { status });
+    return new AsrError('unexpected_response', `status ${status}, ${code}: ${explained}`, { status });
+  }
+  const bare = CODE_OF_BARE_STATUS[status] ?? 'unexpected_response';
+  return new AsrError(bare, `status ${status} with ${describe(answer)}, not an answer of the service`, {
+    status,
+  });
+}
+
+/** @throws AsrError for every answer but a result with status 200. */
+export function toTranscription(answer: HttpAnswer): TranscriptionResult {
+  if (answer.status !== 200) throw toError(answer);
+  const fields = isJson(answer) ? parseObject(answer.body) : undefined;
+  const result = fields && toTranscriptionResult(fields);
+  if (result === undefined) throw notOfTheService(answer);
+  return result;
+}
+
+/** Both 200 and 503 carry a readiness result. @throws AsrError for every other answer. */
+export function toReadiness(answer: HttpAnswer): ReadyResult {
+  const fields = isJson(answer) ? parseObject(answer.body) : undefined;
+  const result = fields && toReadyResult(fields);
+  if (result !== undefined && (answer.status === 200 || answer.status === 503)) return result;
+  if (answer.status !== 200) throw toError(answer);
+  throw notOfTheService(answer);
+}
+
+function notOfTheService(answer: HttpAnswer): AsrError {
+  const message = `status 200 with ${describe(answer)}, not an answer of the service; check the url`;
+  return new AsrError('unexpected_response', message, { status: answer.status });
+}
+
+const isJson = (answer: HttpAnswer): boolean => /^application\/json\b/i.test(answer.contentType);
+
+function describe(answer: HttpAnswer): string {
+  const type = answer.contentType.split(';')[0]?.trim() || 'no content type';
+  const text = excerpt(answer.body);
+  return text === '' ? `${type} and an empty body` : `${type} (${text})`;
+}
+
+export interface RequestOptions {
+  readonly method: 'GET' | 'POST';
+  readonly apiToken: string;
+  readonly body?: FormData;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs: number;
+}
+
+/**
+ * One request, answered with any status. Redirects are not followed: they would carry the recording to another address.
+ * @throws AsrError `network` or `no_answer`; the signal's reason when aborted.
+ */
+export async function request(url: string, options: RequestOptions): Promise<HttpAnswer> {
+  const { signal, timeoutMs } = options;
+  signal?.throwIfAborted();
+  const attempt = new AbortController();
+  const stop = () => attempt.abort(signal?.reason);
+  const late = new AsrError('no_answer', `no answer from ${url} within ${timeoutMs / 1000} s`);
+  const timer = setTimeout(() => attempt.abort(late), timeoutMs);
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    const response = await fetch(url, {
+      method: options.method,
+      headers: { authorization: `Bearer ${options.apiToken}` },
+      body: options.body ?? null,
+      redirect: 'manual',
+      credentials: 'omit',
+      signal: attempt.signal,
+    });
+    return {
+      status: response.status,
+      contentType: response.headers.get('content-type') ?? '',
+      location: response.headers.get('location'),
+      body: await response.text(),
+    };
+  } catch (error) {
+    if (attempt.signal.aborted) throw attempt.signal.reason;
+    throw new AsrError('network', `no connection to ${url}: ${reasonOf(error)}`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** Node's fetch says only "fetch failed" and keeps the reason (ECONNREFUSED, ENOTFOUND, a certificate) in `cause`. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  return [cause.message, code].find((part) => part !== '') ?? error.message;
+}

@@ -1,0 +1,11 @@
+import { AsrClientCore, type AsrClientOptions } from './client.ts';
+import { nodeTransport } from './socket-node.ts';
+
+export * from './api.ts';
+
+/** The service from Node: HTTP with `fetch`, the stream with `ws`, the token in the `Authorization` header of both. */
+export class AsrClient extends AsrClientCore {
+  constructor(options: AsrClientOptions) {
+    super(options, nodeTransport);
+  }
+}

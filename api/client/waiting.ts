@@ -1,0 +1,36 @@
+/** Resolves after `durationMs`. @throws the signal's reason when it is or becomes aborted. */
+export function delay(durationMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const aborted = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', aborted);
+      resolve();
+    }, durationMs);
+    signal?.addEventListener('abort', aborted, { once: true });
+  });
+}
+
+/** A promise with its handles; one that nobody waits for does not end the process when it fails. */
+export class Deferred<T> {
+  readonly promise: Promise<T>;
+  #resolve: (value: T) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+
+  constructor() {
+    this.promise = new Promise<T>((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.promise.catch(() => {});
+  }
+  resolve(value: T): void {
+    this.#resolve(value);
+  }
+  reject(reason: unknown): void {
+    this.#reject(reason);
+  }
+}

@@ -1,0 +1,84 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Service {
+  /** Where it is reached from this machine. */
+  readonly origin: string;
+  readonly token: string;
+  /** A token that the operator gave is known to him, and is printed nowhere. */
+  readonly tokenIsNew: boolean;
+}
+
+const LOOK_AGAIN_MS = 50;
+
+/** Where this machine reaches a server that listens on `host`. */
+export function localOrigin(host: string, port: number): string {
+  switch (host) {
+    case '0.0.0.0':
+      return `http://127.0.0.1:${port}`;
+    case '::':
+      return `http://[::1]:${port}`;
+    default:
+      return host.includes(':') ? `http://[${host}]:${port}` : `http://${host}:${port}`;
+  }
+}
+
+/**
+ * Waits until the service can recognize.
+ * @param onFailure is told when a model could not be loaded: once for every reason
+ */
+export async function whenServing(
+  service: Service,
+  onFailure: (reason: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let lastReason: unknown = null;
+  for (;;) {
+    const answer = await readiness(service, signal);
+    if (answer?.status === 'ready') return;
+    const reason = answer?.error ?? null;
+    if (typeof reason === 'string' && reason !== lastReason) onFailure(reason);
+    lastReason = reason;
+    await sleep(LOOK_AGAIN_MS, undefined, { signal });
+  }
+}
+
+/** @returns undefined while nobody answers. */
+async function readiness(
+  { origin, token }: Service,
+  signal: AbortSignal,
+): Promise<{ status?: unknown; error?: unknown } | undefined> {
+  try {
+    const response = await fetch(`${origin}/readyz`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]),
+    });
+    const body: unknown = await response.json();
+    return typeof body === 'object' && body !== null ? body : undefined;
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}
+
+/** What a newcomer needs next, as lines for the screen. The curl line can be pasted into any shell in any folder of this machine. */
+export function announcement({ origin, token, tokenIsNew }: Service, projectFolder: string): string {
+  const recording = join(projectFolder, 'test', 'fixtures', 'e00.wav');
+  // Inside curl's own quotes a comma or semicolon of the path means nothing.
+  const form = `file=@"${recording.replace(/["\\]/g, '\\$&')}"`;
+  const header = tokenIsNew
+    ? shellQuoted(`Authorization: Bearer ${token}`)
+    : '"Authorization: Bearer $ASR_API_TOKEN"';
+  return [
+    '',
+    `  page     ${origin}/`,
+    `  token    ${tokenIsNew ? `${token}   (a new one at every start; to keep one, set ASR_API_TOKEN)` : 'the one in ASR_API_TOKEN'}`,
+    `  try it   curl -H ${header} -F ${shellQuoted(form)} ${origin}/v1/audio/transcriptions`,
+    '',
+    'Ctrl-C stops everything.',
+  ].join('\n');
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

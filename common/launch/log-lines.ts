@@ -1,0 +1,40 @@
+/** What pino puts into every line, shown in front or not at all. */
+const SHOWN_IN_FRONT = new Set(['time', 'level', 'process', 'pid', 'msg']);
+const LEVELS = new Map([
+  [10, 'trace'],
+  [20, 'debug'],
+  [30, ''],
+  [40, 'WARN'],
+  [50, 'ERROR'],
+  [60, 'FATAL'],
+]);
+
+/** A JSON line of our log as one for a person at a terminal: `12:00:01 api serving address=http://127.0.0.1:8088`. Anything else stays as it is. */
+export function plainLogLine(line: string): string {
+  const entry = parse(line);
+  if (entry === undefined) return line;
+  const { time, level, process: name, msg } = entry;
+  const clock = typeof time === 'string' ? time.slice(11, 19) : '';
+  const rank = typeof level === 'number' ? (LEVELS.get(level) ?? String(level)) : '';
+  const fields = Object.entries(entry)
+    .filter(([key]) => !SHOWN_IN_FRONT.has(key))
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : stackOrJson(value)}`);
+  return [clock, name, rank, msg, ...fields].filter((part) => part !== undefined && part !== '').join(' ');
+}
+
+/** An error is most useful with its stack, which pino has put into a field. */
+function stackOrJson(value: unknown): string {
+  if (typeof value === 'object' && value !== null && 'stack' in value && typeof value.stack === 'string')
+    return `\n${value.stack}`;
+  return JSON.stringify(value);
+}
+
+function parse(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{"level":')) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,36 @@
+import { fork } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Environment } from '../config.ts';
+import { plainLogLine } from './log-lines.ts';
+import type { Ending, Run } from './kept-process.ts';
+
+/** sysexits.h EX_CONFIG: what a process ends with that has said on standard error what is wrong with its settings. */
+export const EXIT_CONFIG = 78;
+
+/**
+ * Starts one of our own processes. It holds an IPC channel to us, by which it notices when we are gone, and is in a process group of its own:
+ * Ctrl-C on the terminal reaches us alone, and we decide the order.
+ * @param plain its log as lines for a person instead of JSON
+ */
+export function startServer(program: string, env: Environment, plain: boolean): Run {
+  const child = fork(program, [], {
+    env: { ...env },
+    detached: true,
+    execArgv: [],
+    stdio: ['ignore', plain ? 'pipe' : 'inherit', 'inherit', 'ipc'],
+  });
+  if (child.stdout)
+    createInterface({ input: child.stdout }).on('line', (line) => console.log(plainLogLine(line)));
+  const ended = new Promise<Ending>((resolve) => {
+    child.once('error', (error) => resolve({ how: error.message, final: child.pid === undefined }));
+    child.once('exit', (code, signal) =>
+      resolve({ how: signal ?? `exit code ${code}`, final: code === EXIT_CONFIG }),
+    );
+  });
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    finish: () => void child.kill('SIGTERM'),
+    kill: () => void child.kill('SIGKILL'),
+  };
+}

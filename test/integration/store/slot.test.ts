@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { RedisKeys } from '../../../common/redis-keys.ts';
+import { readSlotHolder, Slot, slotHolder } from '../../../common/slot/slot.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let redis: TestRedis;
+let slot: Slot;
+const keys = new RedisKeys('{asr}');
+const holder = (id: string) =>
+  slotHolder({ id, via: 'http', replica: 'host:1', since: '2026-01-01T00:00:00.000Z' });
+const [a, b] = [holder('a'), holder('b')];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  slot = new Slot(redis.client, keys);
+});
+afterAll(() => redis.stop());
+beforeEach(() => redis.client.flushall());
+
+test('one holder at a time; the value reads as JSON', async () => {
+  expect(await slot.acquire(a)).toBeGreaterThan(0);
+  expect(await slot.acquire(b)).toBeUndefined();
+  const value = await redis.client.get('{asr}:slot');
+  expect(JSON.parse(value ?? '')).toEqual({
+    id: 'a',
+    via: 'http',
+    replica: 'host:1',
+    since: '2026-01-01T00:00:00.000Z',
+  });
+  expect(readSlotHolder(value ?? '')?.id).toBe('a');
+  expect(readSlotHolder('what is this')).toBeUndefined();
+});
+
+test('the key has a TTL of 5 s from its first moment', async () => {
+  await slot.acquire(a);
+  const ttlMs = await redis.client.pttl('{asr}:slot');
+  expect(ttlMs).toBeGreaterThan(4_000);
+  expect(ttlMs).toBeLessThanOrEqual(5_000);
+});
+
+test('acquire sent twice gives the same fence and extends; the fence grows with every new acquisition', async () => {
+  const first = await slot.acquire(a);
+  await redis.client.pexpire(keys.slot, 100);
+  expect(await slot.acquire(a)).toBe(first);
+  expect(await redis.client.pttl(keys.slot)).toBeGreaterThan(1_000);
+  await slot.release(a);
+  expect(await slot.acquire(b)).toBe((first ?? 0) + 1);
+});
+
+test('the fence grows also over an emptied Redis', async () => {
+  const first = await slot.acquire(a);
+  await redis.client.flushall();
+  expect(await slot.acquire(b)).toBeGreaterThan(first ?? Number.POSITIVE_INFINITY);
+});
+
+test('renew and release compare the whole value', async () => {
+  await slot.acquire(a);
+  const sameIdOtherTime = a.replace('00.000Z', '01.000Z');
+  expect(await slot.renew(sameIdOtherTime)).toBe(false);
+  expect(await slot.release(sameIdOtherTime)).toBe(false);
+  expect(await slot.holds(a)).toBe(true);
+  expect(await slot.release(a)).toBe(true);
+  expect(await slot.release(a)).toBe(false);
+  expect(await slot.renew(a)).toBe(false);
+  expect(await slot.holder()).toBeUndefined();
+});
+
+test('renew gives at least its TTL and never shortens', async () => {
+  await slot.acquire(a);
+  await slot.renew(a, 2_000);
+  expect(await redis.client.pttl(keys.slot)).toBeGreaterThan(4_000);
+  await redis.client.pexpire(keys.slot, 50);
+  await slot.renew(a, 2_000);
+  expect(await redis.client.pttl(keys.slot)).toBeGreaterThan(1_000);
+});
+
+test('of fifty contenders one gets it', async () => {
+  const fences = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => slot.acquire(holder(`contender ${index}`))),
+  );
+  expect(fences.filter((fence) => fence !== undefined)).toHaveLength(1);
+});
+
+test('the scripts survive SCRIPT FLUSH', async () => {
+  await slot.acquire(a);
+  await redis.client.script('FLUSH');
+  expect(await slot.renew(a)).toBe(true);
+  expect(await slot.release(a)).toBe(true);
+});

@@ -1,0 +1,103 @@
+import { buildApp } from '../../api/app.ts';
+import { ApiMetrics } from '../../api/metrics.ts';
+import { type ApiServices, createServices } from '../../api/services.ts';
+import type { StreamTimeouts } from '../../api/stream-session.ts';
+import { type ApiConfig, readApiConfig } from '../../common/config.ts';
+import { createLogger } from '../../common/log.ts';
+import { whenReady } from '../../common/redis.ts';
+import { runSteps } from '../../common/shutdown.ts';
+
+export const TOKEN = 'test-token-0123456789';
+export const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
+
+/** A real API replica in this process, on a free port. */
+export interface TestApi {
+  readonly origin: string;
+  readonly wsUrl: string;
+  readonly services: ApiServices;
+  readonly config: ApiConfig;
+  /** Every line it logged, parsed. */
+  readonly log: Record<string, unknown>[];
+  /** The raw log, to look for what must not be in it. */
+  readonly rawLog: string[];
+  /** Resolves with the first line, logged already or later, that matches. */
+  logged(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
+  stop(): Promise<void>;
+}
+
+export async function startApi(
+  redisUrl: string,
+  env: Record<string, string> = {},
+  options: { streamTimeouts?: StreamTimeouts; waitForRedis?: boolean } = {},
+): Promise<TestApi> {
+  const config = readApiConfig({
+    REDIS_URL: redisUrl,
+    ASR_API_TOKEN: TOKEN,
+    ASR_PORT: '0',
+    ASR_LOG_LEVEL: 'debug',
+    ...env,
+  });
+  const rawLog: string[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const waiters = new Set<() => void>();
+  const log = createLogger(config.logLevel, 'api', {
+    write(line: string) {
+      rawLog.push(line);
+      lines.push(JSON.parse(line));
+      for (const waiter of waiters) waiter();
+    },
+  });
+  const services = createServices(config, log);
+  const { streamTimeouts } = options;
+  const metrics = new ApiMetrics(services.readiness);
+  const app = await buildApp({
+    config,
+    services,
+    metrics,
+    log,
+    ...(streamTimeouts ? { streamTimeouts } : {}),
+  });
+  if (options.waitForRedis !== false && !(await whenReady(services.redis, 5_000)))
+    throw new Error('no Redis');
+  const origin = await app.listen({ host: '127.0.0.1', port: config.port });
+  return {
+    origin,
+    wsUrl: `${origin.replace('http', 'ws')}/ws/asr`,
+    services,
+    config,
+    log: lines,
+    rawLog,
+    logged: (matches) =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          const found = lines.find(matches);
+          if (!found) return;
+          waiters.delete(look);
+          resolve(found);
+        };
+        waiters.add(look);
+        look();
+      }),
+    async stop() {
+      const failures = await runSteps(log, [
+        { name: 'http', run: async () => app.close() },
+        ...services.closing,
+      ]);
+      if (failures > 0) throw new Error(`${failures} shutdown steps failed: ${rawLog.join('')}`);
+    },
+  };
+}
+
+/** POSTs a file as the form's `file`. */
+export async function upload(
+  origin: string,
+  wav: Uint8Array,
+  headers: Record<string, string> = AUTHORIZED,
+): Promise<{ status: number; body: Record<string, unknown>; headers: Headers }> {
+  const form = new FormData();
+  form.append('file', new Blob([Uint8Array.from(wav)], { type: 'audio/wav' }), 'recording.wav');
+  const response = await fetch(`${origin}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
+  const body: unknown = await response.json();
+  if (typeof body !== 'object' || body === null) throw new Error(`no JSON object: ${JSON.stringify(body)}`);
+  return { status: response.status, body: { ...body }, headers: response.headers };
+}

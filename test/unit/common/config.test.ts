@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigError, readApiConfig, readInferenceConfig } from '../../../common/config.ts';
+
+const required = { ASR_API_TOKEN: '0123456789abcdef', REDIS_URL: 'redis://127.0.0.1:6379' };
+const api = (env: Record<string, string>) => readApiConfig({ ...required, ...env });
+const inference = (env: Record<string, string>) => readInferenceConfig({ ...required, ...env });
+
+describe('defaults', () => {
+  test('are those of the settings table', () => {
+    const config = api({});
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 8088,
+      keyPrefix: '{asr}',
+      allowedClients: [],
+      trustedProxies: [],
+      uploadTimeoutMs: 30_000,
+      adminPort: undefined,
+      logLevel: 'info',
+    });
+    expect(config.allowedOrigins).toEqual(['http://localhost:8088', 'http://127.0.0.1:8088']);
+    expect(inference({})).toMatchObject({ model: 'bundled', executionProviders: 'auto' });
+    expect(inference({}).threads).toBeGreaterThanOrEqual(1);
+    expect(inference({}).threads).toBeLessThanOrEqual(4);
+  });
+  test('an empty value is an unset one', () => {
+    expect(api({ ASR_PORT: '', ASR_ADMIN_PORT: ' ' })).toMatchObject({ port: 8088, adminPort: undefined });
+  });
+});
+
+describe('values', () => {
+  test('the own origin joins the two defaults', () => {
+    expect(api({ ASR_PORT: '9000' }).allowedOrigins).toContain('http://127.0.0.1:9000');
+    const config = api({
+      ASR_PUBLIC_BASE_URL: 'https://asr.example.com/',
+      ASR_ALLOWED_ORIGINS: 'https://a.example, https://b.example:8443/',
+    });
+    expect(config.publicBaseUrl).toBe('https://asr.example.com');
+    expect(config.allowedOrigins).toEqual([
+      'http://localhost:8088',
+      'http://127.0.0.1:8088',
+      'https://asr.example.com',
+      'https://a.example',
+      'https://b.example:8443',
+    ]);
+  });
+  test('every form of REDIS_URL', () => {
+    expect(api({ REDIS_URL: 'rediss://u:p@h:7000/2' }).redis).toEqual({
+      kind: 'single',
+      url: 'rediss://u:p@h:7000/2',
+    });
+    expect(api({ REDIS_URL: 'redis+sentinel://user:p%40ss@s1:26380,s2/mymaster/3' }).redis).toEqual({
+      kind: 'sentinel',
+      sentinels: [
+        { host: 's1', port: 26_380 },
+        { host: 's2', port: 26_379 },
+      ],
+      name: 'mymaster',
+      options: { username: 'user', password: 'p@ss', db: 3 },
+    });
+    expect(api({ REDIS_URL: 'redis+cluster://[::1]:7001,h:7002' }).redis).toEqual({
+      kind: 'cluster',
+      nodes: [
+        { host: '::1', port: 7001 },
+        { host: 'h', port: 7002 },
+      ],
+      options: {},
+    });
+  });
+  test('execution providers', () => {
+    expect(inference({ ASR_EXECUTION_PROVIDERS: 'auto' }).executionProviders).toBe('auto');
+    expect(inference({ ASR_EXECUTION_PROVIDERS: 'cuda, cpu' }).executionProviders).toEqual(['cuda', 'cpu']);
+  });
+});
+
+describe('wrong values stop the start with one line that names the setting, the value and what to write', () => {
+  test.each([
+    ['REDIS_URL', 'http://x', 'redis://'],
+    ['REDIS_URL', 'redis+sentinel://s1:1', 'NAME'],
+    ['REDIS_URL', 'redis+cluster://h:x', 'host:port'],
+    ['ASR_PORT', '70000', '65535'],
+    ['ASR_PORT', '-1', 'whole number'],
+    ['ASR_ADMIN_PORT', 'on', 'whole number'],
+    ['ASR_UPLOAD_TIMEOUT_MS', '3.5', 'whole number'],
+    ['ASR_KEY_PREFIX', 'asr', '{asr}'],
+    ['ASR_KEY_PREFIX', '{a}{b}', '{asr}'],
+    ['ASR_ALLOWED_CLIENTS', '10.0.0.0/8', 'single IP'],
+    ['ASR_ALLOWED_CLIENTS', 'localhost', 'single IP'],
+    ['ASR_ALLOWED_ORIGINS', 'example.com', 'https://asr.example.com'],
+    ['ASR_PUBLIC_BASE_URL', 'ftp://x', 'http://'],
+    ['ASR_TRUSTED_PROXIES', '10.0.0.0/33', 'CIDR'],
+    ['ASR_TRUSTED_PROXIES', '0.0.0.0/0', 'CIDR'],
+    ['ASR_LOG_LEVEL', 'verbose', 'info'],
+  ])('%s=%s', (name, value, advice) => {
+    const read = () => api({ [name]: value });
+    expect(read).toThrow(ConfigError);
+    expect(read).toThrow(name);
+    expect(read).toThrow(advice);
+    expect(read).not.toThrow('\n');
+  });
+  test.each([
+    ['ASR_THREADS', '0', '1 to 64'],
+    ['ASR_EXECUTION_PROVIDERS', 'CUDA', 'auto'],
+    ['ASR_EXECUTION_PROVIDERS', 'cpu,tpu', 'tpu'],
+  ])('%s=%s', (name, value, advice) => {
+    expect(() => inference({ [name]: value })).toThrow(name);
+    expect(() => inference({ [name]: value })).toThrow(advice);
+  });
+  test('a missing one', () => {
+    expect(() => readApiConfig({ REDIS_URL: required.REDIS_URL })).toThrow('ASR_API_TOKEN is not set');
+    expect(() => readApiConfig({ ASR_API_TOKEN: required.ASR_API_TOKEN })).toThrow('REDIS_URL is not set');
+  });
+  test('secrets are not repeated', () => {
+    expect(() => api({ ASR_API_TOKEN: 'short-secret' })).toThrow('12 characters');
+    expect(() => api({ ASR_API_TOKEN: 'short-secret' })).not.toThrow('short-secret');
+    expect(() => api({ ASR_API_TOKEN: 'with blank 0123456789' })).not.toThrow('with blank');
+    expect(() => api({ REDIS_URL: 'rredis://user:secret@h' })).not.toThrow('secret');
+  });
+  test('a token of 15 characters is refused, one of 16 accepted', () => {
+    expect(() => api({ ASR_API_TOKEN: 'x'.repeat(15) })).toThrow(ConfigError);
+    expect(api({ ASR_API_TOKEN: 'x'.repeat(16) }).apiToken).toHaveLength(16);
+  });
+});

@@ -69,7 +69,6 @@ export async function buildApp({
 
   app.setErrorHandler(replyWithError);
   app.setNotFoundHandler(replyNotFound);
-  app.addHook('onRequest', services.access.checkPeer);
   app.addHook('onResponse', async (request, reply) => {
     const line = requestLine(request, reply);
     const route = String(line['route']);
@@ -118,6 +117,9 @@ export async function buildApp({
     // The sessions end in this app's own preClose, those with a recording last.
     preClose: (done) => done(),
   });
+
+  // Behind the plugin's own hook, which marks a handshake so that its socket is closed when it is refused.
+  app.addHook('onRequest', services.access.checkPeer);
 
   await app.register(healthRoutes(services));
   await app.register(transcriptionRoutes(services, config.uploadTimeoutMs));

@@ -1,0 +1,172 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { Access } from '../../../api/access.ts';
+import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../support/api.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { StreamClient } from '../../support/stream-client.ts';
+
+let redis: TestRedis;
+const started: TestApi[] = [];
+const start = async (env: Record<string, string> = {}): Promise<TestApi> => {
+  const api = await startApi(redis.url, env);
+  started.push(api);
+  return api;
+};
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  for (const api of started.splice(0)) await api.stop();
+});
+afterAll(() => redis.stop());
+
+describe('token', () => {
+  test.each([
+    ['none', {}],
+    ['wrong', { authorization: 'Bearer wrong-token-0123456' }],
+    ['a prefix of it', { authorization: `Bearer ${TOKEN.slice(0, -1)}` }],
+    ['another scheme', { authorization: `Basic ${TOKEN}` }],
+    ['bare', { authorization: TOKEN }],
+  ])(
+    '%s → 401 unauthorized with WWW-Authenticate: Bearer',
+    async (_name, headers: Record<string, string>) => {
+      const api = await start();
+      for (const [path, method] of [
+        ['/readyz', 'GET'],
+        ['/v1/audio/transcriptions', 'POST'],
+      ] as const) {
+        const response = await fetch(api.origin + path, { method, headers });
+        expect(response.status).toBe(401);
+        expect(response.headers.get('www-authenticate')).toBe('Bearer');
+        expect(await response.json()).toMatchObject({ error: 'unauthorized' });
+      }
+    },
+  );
+  test('the scheme may be written in any case', async () => {
+    const api = await start();
+    const response = await fetch(`${api.origin}/readyz`, { headers: { authorization: `bearer ${TOKEN}` } });
+    expect(response.status).toBe(503);
+  });
+  test('/healthz needs none', async () => {
+    const api = await start();
+    const response = await fetch(`${api.origin}/healthz`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toContain('application/json');
+    expect(await response.json()).toEqual({ status: 'alive' });
+  });
+  test('in a query it is worth nothing, and is not logged', async () => {
+    const api = await start();
+    const response = await fetch(`${api.origin}/readyz?api_token=${TOKEN}&token=${TOKEN}`);
+    expect(response.status).toBe(401);
+    await api.logged((line) => line['msg'] === 'request' && line['route'] === '/readyz');
+    expect(api.rawLog.join('')).not.toContain(TOKEN);
+  });
+});
+
+describe('peer address', () => {
+  const allowed = new Access(['192.0.2.7', '2001:db8::7'], TOKEN, []);
+  test.each([
+    ['127.0.0.1', true],
+    ['127.9.9.9', true],
+    ['::1', true],
+    ['::ffff:127.0.0.1', true],
+    ['192.0.2.7', true],
+    ['::ffff:192.0.2.7', true],
+    ['2001:db8::7', true],
+    ['2001:0db8:0:0:0:0:0:7', true],
+    ['192.0.2.8', false],
+    ['::ffff:192.0.2.8', false],
+    ['2001:db8::8', false],
+    ['not an address', false],
+    ['', false],
+  ])('%s → %s', (peer, expected) => {
+    expect(allowed.allowsPeer(peer)).toBe(expected);
+  });
+
+  const from = (address: string) => ({ ...AUTHORIZED, 'x-forwarded-for': address });
+
+  test('behind a trusted proxy the first untrusted address counts: 403 for every path but /healthz', async () => {
+    const api = await start({
+      ASR_TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8',
+      ASR_ALLOWED_CLIENTS: '192.0.2.7',
+    });
+    const status = async (path: string, address: string) =>
+      (await fetch(api.origin + path, { headers: from(address) })).status;
+    expect(await status('/readyz', '192.0.2.7')).toBe(503);
+    expect(await status('/readyz', '192.0.2.7, 10.1.2.3')).toBe(503);
+    expect(await status('/readyz', '192.0.2.8')).toBe(403);
+    // A client's own header stands left of what the proxy adds.
+    expect(await status('/readyz', '192.0.2.7, 192.0.2.8')).toBe(403);
+    for (const path of [
+      '/',
+      '/api-docs',
+      '/openapi.json',
+      '/api-reference.md',
+      '/nowhere',
+      '/v1/audio/transcriptions',
+    ]) {
+      expect(await status(path, '192.0.2.8')).toBe(403);
+    }
+    expect(await status('/healthz', '192.0.2.8')).toBe(200);
+    const body: unknown = await (await fetch(`${api.origin}/readyz`, { headers: from('192.0.2.8') })).json();
+    expect(body).toMatchObject({ error: 'forbidden', message: expect.stringContaining('192.0.2.8') });
+    const refused = await StreamClient.refused(api.wsUrl, from('192.0.2.8'));
+    expect(refused).toMatchObject({ status: 403, body: { error: 'forbidden' } });
+  });
+
+  test('without trusted proxies X-Forwarded-For is ignored', async () => {
+    const api = await start();
+    expect((await fetch(`${api.origin}/readyz`, { headers: from('192.0.2.8') })).status).toBe(503);
+  });
+});
+
+describe('stream handshake', () => {
+  test('a wrong Authorization header is refused with 403 and JSON', async () => {
+    const api = await start();
+    expect(await StreamClient.refused(api.wsUrl, { authorization: 'Bearer wrong' })).toMatchObject({
+      status: 403,
+      body: { error: 'forbidden' },
+    });
+    expect((await StreamClient.refused(api.wsUrl, { authorization: '' })).status).toBe(403);
+  });
+  test.each([
+    'http://localhost:8088',
+    'http://127.0.0.1:8088',
+    'https://asr.example.com',
+    'https://more.example',
+  ])('origin %s may open it', async (origin) => {
+    const api = await start({
+      ASR_PUBLIC_BASE_URL: 'https://asr.example.com/asr',
+      ASR_ALLOWED_ORIGINS: 'https://more.example',
+    });
+    const client = await StreamClient.connect(api.wsUrl, { origin });
+    client.terminate();
+  });
+  test.each(['https://evil.example', 'http://localhost:8089', 'https://localhost:8088', 'null'])(
+    'origin %s is refused',
+    async (origin) => {
+      const api = await start();
+      expect(await StreamClient.refused(api.wsUrl, { ...AUTHORIZED, origin })).toMatchObject({
+        status: 403,
+        body: { error: 'forbidden', message: expect.stringContaining(origin) },
+      });
+    },
+  );
+  test('a plain GET says that this path speaks WebSocket', async () => {
+    const api = await start();
+    expect((await fetch(`${api.origin}/ws/asr`)).status).toBe(426);
+  });
+});
+
+test('no CORS: another origin gets no permission', async () => {
+  const api = await start();
+  const response = await fetch(`${api.origin}/readyz`, {
+    headers: { ...AUTHORIZED, origin: 'https://evil.example' },
+  });
+  expect(response.headers.get('access-control-allow-origin')).toBeNull();
+  const preflight = await fetch(`${api.origin}/readyz`, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://evil.example' },
+  });
+  expect(preflight.status).toBe(404);
+});

@@ -7,7 +7,7 @@ export interface ShutdownStep {
 }
 
 /** npm and systemd pass on a signal that has reached us already; a person who means a second one takes longer. */
-const SAME_SIGNAL_MS = 500;
+export const SAME_SIGNAL_MS = 500;
 
 /**
  * Runs the steps in order on the first SIGTERM or SIGINT (also when the supervisor that holds our IPC channel is gone), waits at most `drainMs` for all of

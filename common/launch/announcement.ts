@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Service {
   /** Where it is reached from this machine. */
@@ -8,8 +7,6 @@ export interface Service {
   /** A token that the operator gave is known to him, and is printed nowhere. */
   readonly tokenIsNew: boolean;
 }
-
-const LOOK_AGAIN_MS = 50;
 
 /** Where this machine reaches a server that listens on `host`. */
 export function localOrigin(host: string, port: number): string {
@@ -20,44 +17,6 @@ export function localOrigin(host: string, port: number): string {
       return `http://[::1]:${port}`;
     default:
       return host.includes(':') ? `http://[${host}]:${port}` : `http://${host}:${port}`;
-  }
-}
-
-/**
- * Waits until the service can recognize.
- * @param onFailure is told when a model could not be loaded: once for every reason
- */
-export async function whenServing(
-  service: Service,
-  onFailure: (reason: string) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  let lastReason: unknown = null;
-  for (;;) {
-    const answer = await readiness(service, signal);
-    if (answer?.status === 'ready') return;
-    const reason = answer?.error ?? null;
-    if (typeof reason === 'string' && reason !== lastReason) onFailure(reason);
-    lastReason = reason;
-    await sleep(LOOK_AGAIN_MS, undefined, { signal });
-  }
-}
-
-/** @returns undefined while nobody answers. */
-async function readiness(
-  { origin, token }: Service,
-  signal: AbortSignal,
-): Promise<{ status?: unknown; error?: unknown } | undefined> {
-  try {
-    const response = await fetch(`${origin}/readyz`, {
-      headers: { authorization: `Bearer ${token}` },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]),
-    });
-    const body: unknown = await response.json();
-    return typeof body === 'object' && body !== null ? body : undefined;
-  } catch {
-    signal.throwIfAborted();
-    return undefined;
   }
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ConfigError } from '../config.ts';
 
 /** One run of a program. */
 export interface Run {
@@ -54,7 +55,7 @@ export class KeptProcess {
 
   /**
    * Begins with a run that has been started, and ends when it was stopped.
-   * @throws Error when a run ended as final.
+   * @throws ConfigError when a run ended as final.
    */
   keep(firstRun: Run): Promise<void> {
     this.#kept = this.#keep(firstRun);
@@ -89,7 +90,10 @@ export class KeptProcess {
       const startedAt = performance.now();
       const ending = run === undefined ? DID_NOT_START : await this.#watch(run);
       if (this.#stopping.signal.aborted) return;
-      if (ending.final) throw new Error(`${this.#options.name} cannot go on (${ending.how})`);
+      if (ending.final)
+        throw new ConfigError(
+          `${this.#options.name} cannot run with these settings: its own line above says why`,
+        );
       run = await this.#startAgain(ending.how, performance.now() - startedAt);
       // Stopped while it was starting: nobody else knows of this run.
       if (this.#stopping.signal.aborted) run?.kill();

@@ -1,16 +1,10 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ConfigError } from '../config.ts';
-import { packageRoot } from '../package-root.ts';
 import { EXIT_CONFIG } from './server-process.ts';
 import { supervise } from './supervisor.ts';
 
 /** `npm start`: the whole service on this machine, for one person who tries it or works on it. */
-
 try {
-  process.exitCode = await supervise(process.env, process.stdout.isTTY);
+  process.exitCode = await supervise(process.env, process.stdout.isTTY === true);
 } catch (error) {
   if (!(error instanceof ConfigError)) throw error;
   console.error(error.message);

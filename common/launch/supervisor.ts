@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type CommonConfig,
+  ConfigError,
+  type Environment,
+  readApiConfig,
+  readInferenceConfig,
+} from '../config.ts';
+import { packageRoot } from '../package-root.ts';
+import { SAME_SIGNAL_MS } from '../shutdown.ts';
+import { announcement, localOrigin, type Service } from './announcement.ts';
+import { type EmbeddedRedis, startRedis } from './embedded-redis.ts';
+import { KeptProcess, type Run } from './kept-process.ts';
+import { startOrphanWatch } from './orphan-watch.ts';
+import { checkPort } from './ports.ts';
+import { EXIT_CONFIG, startServer } from './server-process.ts';
+import { whenServing } from './when-serving.ts';
+
+/** A recording may last 40 s, and both kinds of process finish the one that is active. */
+const FINISH_MS = 60_000;
+
+/**
+ * Runs one api and one inference process, and a private Redis unless `REDIS_URL` names one, until a signal or settings that cannot work end it.
+ * @param plain the logs as lines for a person instead of JSON
+ * @returns the exit code
+ * @throws ConfigError before anything was started
+ */
+export async function supervise(env: Environment, plain: boolean): Promise<number> {
+  const startedAt = performance.now();
+  const { service, serverEnv, ownRedis } = await prepare(env);
+  const kept = new Map<string, KeptProcess>();
+  const force = (): void => {
+    for (const one of kept.values()) one.kill();
+  };
+  const stopSignal = new Promise<void>((resolve) => onStopSignals(resolve, force));
+  const announcing = new AbortController();
+
+  const folder = await mkdtemp(join(tmpdir(), 'asr-start-'));
+  const watch = startOrphanWatch(folder);
+  const pids = new Map<string, number>();
+  const keep = (name: string, first: Run, start: () => Promise<Run>): Promise<void> => {
+    const onChange = (pid: number | undefined): void => {
+      if (pid === undefined) pids.delete(name);
+      else pids.set(name, pid);
+      const servers = ['api', 'inference'].flatMap((server) => pids.get(server) ?? []);
+      watch.update({ redis: pids.get('redis'), servers });
+    };
+    const one = new KeptProcess({ name, start, onChange, say: console.log, finishMs: FINISH_MS });
+    kept.set(name, one);
+    return one.keep(first);
+  };
+
+  let exitCode = 0;
+  try {
+    const running: Promise<void>[] = [];
+    if (ownRedis) {
+      const redis = await startRedis({ folder });
+      serverEnv['REDIS_URL'] = redis.url;
+      const restart = async (): Promise<Run> => asRun(await startRedis({ folder, address: redis.address }));
+      running.push(keep('redis', asRun(redis), restart));
+    }
+    for (const name of ['inference', 'api']) {
+      const program = join(packageRoot(), 'dist', name, 'main.js');
+      const start = (): Run => startServer(program, serverEnv, plain);
+      running.push(keep(name, start(), async () => start()));
+    }
+    void announce(service, readApiConfig(serverEnv), startedAt, announcing.signal);
+    await Promise.race([stopSignal, Promise.all(running)]);
+    console.log('stopping (a recording that is active is finished first; Ctrl-C again stops at once)');
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    exitCode = error instanceof ConfigError ? EXIT_CONFIG : 1;
+  }
+  announcing.abort();
+  // The other way round than they were started: what is active needs all that stands behind it.
+  for (const name of ['api', 'inference', 'redis']) {
+    if ((await kept.get(name)?.stop()) === false) exitCode = 1;
+  }
+  await watch.close();
+  return exitCode;
+}
+
+interface Prepared {
+  readonly service: Service;
+  readonly serverEnv: Record<string, string | undefined>;
+  readonly ownRedis: boolean;
+}
+
+/** Looks at all settings first, so that a wrong one is the only line on the screen. */
+async function prepare(env: Environment): Promise<Prepared> {
+  const ownRedis = !env['REDIS_URL']?.trim();
+  const tokenIsNew = !env['ASR_API_TOKEN']?.trim();
+  const serverEnv: Record<string, string | undefined> = { ...env };
+  if (ownRedis) serverEnv['REDIS_URL'] = 'redis://127.0.0.1';
+  if (tokenIsNew) serverEnv['ASR_API_TOKEN'] = randomBytes(24).toString('hex');
+  readInferenceConfig(serverEnv);
+  const { host, port: wantedPort } = readApiConfig(serverEnv);
+  const port = await checkPort(host, wantedPort);
+  serverEnv['ASR_PORT'] = String(port);
+  const { apiToken: token } = readApiConfig(serverEnv);
+  return { service: { origin: localOrigin(host, port), token, tokenIsNew }, serverEnv, ownRedis };
+}
+
+async function announce(
+  service: Service,
+  config: CommonConfig,
+  startedAt: number,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await whenServing(service, config, (reason) => console.log(`not ready yet: ${reason}`), signal);
+  } catch (error) {
+    if (signal.aborted) return;
+    throw error;
+  }
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  console.log(`ready after ${seconds} s\n${announcement(service, packageRoot())}\n`);
+}
+
+function asRun(redis: EmbeddedRedis): Run {
+  const end = (): void => void redis.stop();
+  return {
+    pid: redis.pid,
+    ended: redis.ended.then((how) => ({ how, final: false })),
+    finish: end,
+    kill: end,
+  };
+}
+
+/** @param force is called for a second signal */
+function onStopSignals(stop: () => void, force: () => void): void {
+  let firstAt: number | undefined;
+  const onSignal = (): void => {
+    if (firstAt === undefined) {
+      firstAt = performance.now();
+      stop();
+    } else if (performance.now() - firstAt >= SAME_SIGNAL_MS) force();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+}

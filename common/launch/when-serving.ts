@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CommonConfig } from '../config.ts';
+import { ReadinessStore } from '../readiness/readiness.ts';
+import { connectRedis } from '../redis.ts';
+import { RedisKeys } from '../redis-keys.ts';
+import type { Service } from './announcement.ts';
+
+const LOOK_AGAIN_MS = 50;
+const ANSWER_MS = 2_000;
+
+/**
+ * Waits until the service can recognize: until an inference process has said so, and the api process says it too. (Asking the latter alone
+ * would fill its log with the questions.)
+ * @param onFailure is told why a model could not be loaded: once for every reason
+ * @throws what `signal` was aborted with
+ */
+export async function whenServing(
+  service: Service,
+  { redis: target, keyPrefix }: CommonConfig,
+  onFailure: (reason: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const redis = connectRedis(target, 'commands', 'asr-launch', () => {});
+  try {
+    const store = new ReadinessStore(redis, new RedisKeys(keyPrefix));
+    let lastError: string | undefined;
+    for (;;) {
+      // Redis may not be there yet, when it is somebody else's.
+      const readiness = await store.read().catch(() => undefined);
+      if (readiness?.ready === true && (await isReady(service, signal))) return;
+      const error = readiness?.error;
+      if (error !== undefined && error !== lastError) onFailure(error);
+      lastError = error;
+      await sleep(LOOK_AGAIN_MS, undefined, { signal });
+    }
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function isReady({ origin, token }: Service, signal: AbortSignal): Promise<boolean> {
+  try {
+    const response = await fetch(`${origin}/readyz`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+    });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    signal.throwIfAborted();
+    return false; // nobody listens there yet
+  }
+}

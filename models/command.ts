@@ -5,7 +5,6 @@ import { type CatalogueEntry, findEntry } from './catalogue.ts';
 import { ModelFailure } from './failure.ts';
 import { locateModel } from './locate.ts';
 import { acquireLock } from './lock.ts';
-import { pullModel } from './pull.ts';
 import { catalogueTable, formatBytes, type ProgressOutput } from './report.ts';
 import { isMissing, type ModelFolders, readReceipt, removeModel, storePaths, verifyModel } from './store.ts';
 
@@ -102,6 +101,8 @@ async function stateOf({ folders }: CommandContext, entry: CatalogueEntry): Prom
 
 async function pull(context: CommandContext, entry: CatalogueEntry): Promise<0> {
   const { folders, network, screen, signal } = context;
+  // Loaded here, because the network and archive packages would double the time of every other command.
+  const { pullModel } = await import('./pull.ts');
   const outcome = await pullModel({ entry, folders, network, output: screen, signal });
   const folder = resolve(folders.downloaded, entry.id);
   context.print(

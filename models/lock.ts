@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { Type } from 'typebox';
-import { Value } from 'typebox/value';
 import { ModelFailure } from './failure.ts';
-import { isMissing, parseJson } from './store.ts';
+import { isMissing, parseRecord } from './store.ts';
 
 /**
  * One process at a time works on a model's files. The lock is a file beside them: made exclusively, its time renewed while the holder lives.
@@ -21,13 +19,12 @@ export interface LockOptions {
   readonly renewEveryMs?: number;
 }
 
-const holderSchema = Type.Object({
-  pid: Type.Number(),
-  host: Type.String(),
-  since: Type.String(),
-  token: Type.String(),
-});
-type Holder = Type.Static<typeof holderSchema>;
+interface Holder {
+  readonly pid: number;
+  readonly host: string;
+  readonly since: string;
+  readonly token: string;
+}
 
 /** @throws ModelFailure when another process holds it. */
 export async function acquireLock(path: string, options: LockOptions = {}): Promise<HeldLock> {
@@ -38,24 +35,19 @@ export async function acquireLock(path: string, options: LockOptions = {}): Prom
     since: new Date().toISOString(),
     token: randomUUID(),
   };
-  // Twice: once more after a stale lock was put away. A second refusal means that somebody else was faster.
-  for (let attempt = 0; attempt < 2; attempt++) {
-    if (await create(path, holder)) return keep(path, holder, options.renewEveryMs ?? 5_000);
-    await putAwayIfStale(path, staleAfterMs);
+  if ((await create(path, JSON.stringify(holder))) || (await takeOver(path, holder, staleAfterMs))) {
+    return keep(path, holder, options.renewEveryMs ?? 5_000);
   }
-  throw new ModelFailure(
-    `another process is working on this model (lock ${path}): wait until it has finished`,
-  );
+  const other = (await read(path))?.holder;
+  const who =
+    other === undefined ? 'another process' : `process ${other.pid} on ${other.host}, since ${other.since},`;
+  throw new ModelFailure(`${who} is working on this model (lock ${path}): wait until it has finished`);
 }
 
-async function create(path: string, holder: Holder): Promise<boolean> {
+/** @returns false when the file is there already. */
+async function create(path: string, content: string): Promise<boolean> {
   try {
-    const file = await open(path, 'wx');
-    try {
-      await file.writeFile(JSON.stringify(holder));
-    } finally {
-      await file.close();
-    }
+    await writeFile(path, content, { flag: 'wx' });
     return true;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
@@ -63,27 +55,30 @@ async function create(path: string, holder: Holder): Promise<boolean> {
   }
 }
 
-async function putAwayIfStale(path: string, staleAfterMs: number): Promise<void> {
-  const current = await read(path);
-  if (current === undefined) return; // released meanwhile
-  const { holder, ageMs } = current;
-  const dead = holder !== undefined && holder.host === hostname() && !isAlive(holder.pid);
-  if (!dead && ageMs < staleAfterMs) {
-    const who =
-      holder === undefined
-        ? 'another process'
-        : `process ${holder.pid} on ${holder.host}, since ${holder.since},`;
-    throw new ModelFailure(`${who} is working on this model (lock ${path}): wait until it has finished`);
+/**
+ * Puts our lock in the place of a stale one. A second file makes sure that only one process does so at a time: otherwise a slow one could
+ * delete the new lock of a fast one. Made and deleted within milliseconds, it is itself stale if it is ever as old as a stale lock.
+ */
+async function takeOver(path: string, holder: Holder, staleAfterMs: number): Promise<boolean> {
+  if (!isStale(await read(path), staleAfterMs)) return false;
+  const guard = `${path}.takeover`;
+  if (!(await create(guard, ''))) {
+    if (((await read(guard))?.ageMs ?? 0) >= staleAfterMs) await rm(guard, { force: true });
+    return false;
   }
-  // Of several that see the same stale lock only one can rename it; if it was replaced in between, the new holder notices in `renew`.
-  const aside = `${path}.${randomUUID()}`;
   try {
-    await rename(path, aside);
-  } catch (error) {
-    if (isMissing(error)) return;
-    throw error;
+    if (!isStale(await read(path), staleAfterMs)) return false;
+    await rm(path, { force: true });
+    return await create(path, JSON.stringify(holder));
+  } finally {
+    await rm(guard, { force: true });
   }
-  await rm(aside, { force: true });
+}
+
+/** A lock that is gone counts as stale: its holder released it meanwhile. */
+function isStale(lock: FoundLock | undefined, staleAfterMs: number): boolean {
+  if (lock === undefined || lock.ageMs >= staleAfterMs) return true;
+  return lock.holder !== undefined && lock.holder.host === hostname() && !isAlive(lock.holder.pid);
 }
 
 function keep(path: string, holder: Holder, renewEveryMs: number): HeldLock {
@@ -114,16 +109,26 @@ function keep(path: string, holder: Holder, renewEveryMs: number): HeldLock {
   };
 }
 
+interface FoundLock {
+  readonly holder: Holder | undefined;
+  readonly ageMs: number;
+}
+
 /** @returns undefined when there is no lock; `holder` is undefined while it is being written, or when it is damaged. */
-async function read(path: string): Promise<{ holder: Holder | undefined; ageMs: number } | undefined> {
+async function read(path: string): Promise<FoundLock | undefined> {
   try {
     const ageMs = Date.now() - (await stat(path)).mtimeMs;
-    const parsed = parseJson(await readFile(path, 'utf8'));
-    return { holder: Value.Check(holderSchema, parsed) ? parsed : undefined, ageMs };
+    return { holder: parseHolder(await readFile(path, 'utf8')), ageMs };
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+function parseHolder(text: string): Holder | undefined {
+  const { pid, host, since, token } = parseRecord(text);
+  const isWhole = typeof pid === 'number' && typeof host === 'string' && typeof since === 'string';
+  return isWhole && typeof token === 'string' ? { pid, host, since, token } : undefined;
 }
 
 function isAlive(pid: number): boolean {

@@ -91,7 +91,7 @@ async function install(options: PullOptions, url: string, signal: AbortSignal): 
       url,
       archiveSha256: entry.archiveSha256,
       pulledAt: new Date().toISOString(),
-      files: [...files],
+      files,
     });
     signal.throwIfAborted();
     await rename(paths.model, paths.discarded).catch((error: unknown) => {

@@ -3,8 +3,6 @@ import { createReadStream } from 'node:fs';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { Type } from 'typebox';
-import { Value } from 'typebox/value';
 import { packageRoot } from '../common/package-root.ts';
 import type { CatalogueEntry } from './catalogue.ts';
 import { describeCause, ModelFailure } from './failure.ts';
@@ -34,22 +32,20 @@ export function storePaths(folders: ModelFolders, id: string) {
   } as const;
 }
 
-const receiptSchema = Type.Object({
-  id: Type.String(),
-  url: Type.String(),
-  archiveSha256: Type.String(),
-  pulledAt: Type.String(),
-  files: Type.Array(
-    Type.Object({
-      name: Type.String({ pattern: '^[^/\\\\]+$' }),
-      bytes: Type.Number(),
-      sha256: Type.String(),
-    }),
-  ),
-});
-
 /** `download.json` in a downloaded model's folder: what came from where, so that `verify` needs no network. */
-export type DownloadReceipt = Type.Static<typeof receiptSchema>;
+export interface DownloadReceipt {
+  readonly id: string;
+  readonly url: string;
+  readonly archiveSha256: string;
+  readonly pulledAt: string;
+  readonly files: readonly ReceiptFile[];
+}
+
+export interface ReceiptFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
 
 /** @returns undefined when the model is not downloaded. */
 export async function readReceipt(folders: ModelFolders, id: string): Promise<DownloadReceipt | undefined> {
@@ -61,13 +57,29 @@ export async function readReceipt(folders: ModelFolders, id: string): Promise<Do
     if (isMissing(error)) return undefined;
     throw new ModelFailure(`cannot read ${path}: ${describeCause(error)}`, { cause: error });
   }
-  const parsed = parseJson(text);
-  if (!Value.Check(receiptSchema, parsed)) {
+  const receipt = parseReceipt(text);
+  if (receipt === undefined) {
     throw new ModelFailure(
       `${path} is damaged: \`npm run models -- remove ${id}\`, then \`npm run models -- pull ${id}\``,
     );
   }
-  return parsed;
+  return receipt;
+}
+
+function parseReceipt(text: string): DownloadReceipt | undefined {
+  const { id, url, archiveSha256, pulledAt, files } = parseRecord(text);
+  if (typeof id !== 'string' || typeof url !== 'string' || typeof archiveSha256 !== 'string')
+    return undefined;
+  if (typeof pulledAt !== 'string' || !Array.isArray(files) || !files.every(isReceiptFile)) return undefined;
+  return { id, url, archiveSha256, pulledAt, files };
+}
+
+function isReceiptFile(value: unknown): value is ReceiptFile {
+  if (typeof value !== 'object' || value === null) return false;
+  const { name, bytes, sha256 }: Record<string, unknown> = { ...value };
+  return (
+    typeof name === 'string' && !/[/\\]/.test(name) && typeof bytes === 'number' && typeof sha256 === 'string'
+  );
 }
 
 export async function writeReceipt(folder: string, receipt: DownloadReceipt): Promise<void> {
@@ -147,11 +159,13 @@ export function notDownloaded(id: string): ModelFailure {
   return new ModelFailure(`the model ${id} is not downloaded: run \`npm run models -- pull ${id}\``);
 }
 
-export function parseJson(text: string): unknown {
+/** The fields of a JSON object that a process of ours wrote, perhaps not to its end: none when it is not one. */
+export function parseRecord(text: string): Readonly<Record<string, unknown>> {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -1,12 +1,10 @@
 import { type FileHandle, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Type } from 'typebox';
-import { Value } from 'typebox/value';
 import { type Dispatcher, fetch, type Response } from 'undici';
 import { describeCause, fromDiskError, ModelFailure } from './failure.ts';
 import { Interrupted, readAnswer, SIZE_TOLERANCE } from './range-answer.ts';
 import { formatBytes } from './report.ts';
-import { isMissing, parseJson } from './store.ts';
+import { isMissing, parseRecord } from './store.ts';
 
 export interface TransferOptions {
   readonly url: string;
@@ -28,8 +26,6 @@ export interface TransferOptions {
 /** Part of the file that makes a broken try count as progress; bounds how often the list of delays starts anew. */
 const WORTHWHILE = 0.01;
 const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 16_000] as const;
-
-const partInfoSchema = Type.Object({ url: Type.String(), etag: Type.String() });
 
 /**
  * Downloads `url` into `partPath`, going on where an earlier download stopped. The content is not checked here.
@@ -151,8 +147,8 @@ async function rememberEtag(options: TransferOptions, etag: string | null): Prom
 
 async function readEtag(options: TransferOptions): Promise<string | undefined> {
   const text = await readFile(options.partInfoPath, 'utf8').catch(() => '');
-  const parsed = parseJson(text);
-  return Value.Check(partInfoSchema, parsed) && parsed.url === options.url ? parsed.etag : undefined;
+  const { url, etag } = parseRecord(text);
+  return url === options.url && typeof etag === 'string' ? etag : undefined;
 }
 
 async function sizeOf(path: string): Promise<number> {

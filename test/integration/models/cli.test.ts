@@ -1,0 +1,193 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { packageRoot } from '../../../common/package-root.ts';
+import { storePaths } from '../../../models/store.ts';
+import { ArchiveServer } from './archive-server.ts';
+import { entryFor, temporaryFolders, transducerArchive } from './small-model.ts';
+
+interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(
+  script: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): { child: ChildProcess; finished: Promise<Finished> } {
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [script, ...args], {
+    env: { PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const finished = Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]).then(
+    ([[code], stdout, stderr]) => ({
+      code: code as number | null,
+      stdout,
+      stderr,
+    }),
+  );
+  return { child, finished };
+}
+
+describe('npm run models, the real catalogue', () => {
+  const models = (args: readonly string[], env?: Record<string, string>) =>
+    start(join(packageRoot(), 'dist', 'models', 'cli.js'), args, env).finished;
+
+  it('lists the models with what is known of them', async () => {
+    const { code, stdout, stderr } = await models(['list']);
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^x-asr-480ms \(recommended\) .* 480 ms +127\.7 MiB +Apache-2\.0 +kaldi .*WenetSpeech net 7\.46 %/m,
+    );
+    expect(stdout).toMatch(
+      /^zipformer-small-ctc .* 320 ms +20\.3 MiB +not stated +kaldi +zipformer2-ctc +unknown$/m,
+    );
+    expect(stdout).toContain('npm run models -- pull <id>');
+  });
+
+  it.each([[[]], [['fetch']], [['pull']], [['list', 'x']], [['pull', 'x-asr-480ms', 'x']]])(
+    'explains itself after %j',
+    async (args) => {
+      const { code, stdout, stderr } = await models(args);
+      expect(code).toBe(2);
+      expect(stdout).toBe('');
+      expect(stderr).toMatch(/^(no command|not a command: .*)\n\nnpm run models -- <command>\n/);
+    },
+  );
+
+  it('names the ids when one is wrong', async () => {
+    const { code, stderr } = await models(['pull', '../x']);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^there is no model "\.\.\/x"; there are: x-asr-480ms, .*zipformer-multi-zh\n$/);
+  });
+
+  it('refuses what a mirror has instead of the archive', async () => {
+    const server = new ArchiveServer(Buffer.from('<html></html>'), undefined);
+    await server.listen();
+    onTestFinished(() => server.close());
+    const { code, stderr } = await models(['pull', 'zipformer-small-ctc'], {
+      ASR_MODEL_MIRROR: `${server.url}/mirror/`,
+    });
+    expect(stderr).toMatch(
+      /zipformer-small-ctc-zh-int8-2025-04-01\.tar\.bz2 is a file of 13 bytes, expected 21264113/,
+    );
+    expect(code).toBe(1);
+    expect(server.requests[0]?.path).toMatch(/^\/mirror\/sherpa-onnx-streaming-zipformer-small-ctc/);
+  });
+});
+
+describe('npm run models, a small model', () => {
+  let archive: Buffer;
+  beforeAll(async () => {
+    archive = (await transducerArchive(100_000)).archive;
+  });
+
+  async function setUp() {
+    const server = new ArchiveServer(archive, '"one"');
+    await server.listen();
+    onTestFinished(() => server.close());
+    const folders = await temporaryFolders();
+    const root = dirname(dirname(folders.downloaded));
+    const paths = storePaths(folders, 'small');
+    const settings = JSON.stringify({
+      root,
+      catalogue: [entryFor(archive)],
+      timing: { stallTimeoutMs: 10_000, retryDelaysMs: [] },
+    });
+    const run = (...args: string[]) =>
+      start(join(import.meta.dirname, 'cli-process.mjs'), [settings, ...args], {
+        ASR_MODEL_MIRROR: server.url,
+      });
+    const stored = (bytes: number): Promise<void> =>
+      vi.waitFor(async () => expect((await stat(paths.part)).size).toBe(bytes), {
+        timeout: 10_000,
+        interval: 10,
+      });
+    return { server, folders, paths, run, stored };
+  }
+
+  it('goes from pull to remove', async () => {
+    const { folders, paths, run } = await setUp();
+    expect(await run('path', 'small').finished).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'the model small is not downloaded: run `npm run models -- pull small`\n',
+    });
+    expect(await run('remove', 'small').finished).toMatchObject({
+      code: 0,
+      stdout: 'small is not here: nothing to remove\n',
+    });
+
+    const pulled = await run('pull', 'small').finished;
+    expect(pulled).toMatchObject({
+      code: 0,
+      stdout: `small is in ${paths.model}. Use it: ASR_MODEL=small npm start\n`,
+    });
+    expect(pulled.stderr).toMatch(/^small: .*\(100 %\)/m);
+    expect(await run('path', 'small').finished).toEqual({ code: 0, stdout: `${paths.model}\n`, stderr: '' });
+    expect((await run('list').finished).stdout).toMatch(/^small +yes /m);
+    expect(await run('verify', 'small').finished).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^small is as it was downloaded \(5 files, /),
+    });
+
+    await writeFile(join(paths.model, 'tokens.txt'), '<blk> 0\n你 1\n坏 2\n');
+    await writeFile(join(paths.model, 'README.md'), '');
+    const verified = await run('verify', 'small').finished;
+    expect(verified.code).toBe(1);
+    expect(verified.stderr).toMatch(/small: tokens\.txt has sha256 .*, expected .*\n/);
+    expect(verified.stderr).toMatch(/small: README\.md has 0 bytes, expected 20\n/);
+    expect(verified.stderr).toMatch(
+      /Get it anew: npm run models -- remove small, then npm run models -- pull small\n$/,
+    );
+
+    expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
+    expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
+  it('stops on Ctrl-C with 130 and goes on from there', async () => {
+    const { server, paths, run, stored } = await setUp();
+    server.script.push(server.stallAt(50_000));
+    const { child, finished } = run('pull', 'small');
+    await stored(50_000);
+    child.kill('SIGINT');
+    expect(await finished).toMatchObject({
+      code: 130,
+      stderr: expect.stringMatching(/\nstopped; the same command goes on from here\n$/),
+    });
+    expect(existsSync(paths.lock)).toBe(false);
+    expect((await run('list').finished).stdout).toMatch(/^small +4\d % downloaded /m);
+    expect(await run('pull', 'small').finished).toMatchObject({ code: 0 });
+    expect(server.requests[1]).toMatchObject({ range: 'bytes=50000-' });
+  });
+
+  it('refuses a second pull beside the first, and outlives a killed one', async () => {
+    const { server, paths, run, stored } = await setUp();
+    server.script.push(server.stallAt(30_000));
+    const { child, finished } = run('pull', 'small');
+    await stored(30_000);
+    for (const command of ['pull', 'remove']) {
+      const second = await run(command, 'small').finished;
+      expect(second.code).toBe(1);
+      expect(second.stderr).toContain(`process ${child.pid} on `);
+      expect(second.stderr).toContain(
+        `is working on this model (lock ${paths.lock}): wait until it has finished`,
+      );
+    }
+    child.kill('SIGKILL');
+    await finished;
+    expect(existsSync(paths.lock)).toBe(true);
+    expect(await run('pull', 'small').finished).toMatchObject({ code: 0 });
+    expect(server.requests).toHaveLength(2);
+    expect(server.requests[1]).toMatchObject({ range: 'bytes=30000-' });
+  });
+});

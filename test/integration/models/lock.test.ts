@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ModelFailure } from '../../../models/failure.ts';
+import { acquireLock } from '../../../models/lock.ts';
+
+describe("a model's lock", () => {
+  let folder: string;
+  let path: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'asr-lock-'));
+    path = join(folder, 'small.lock');
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  const plant = (holder: { pid: number; host: string }): Promise<void> =>
+    writeFile(path, JSON.stringify({ ...holder, since: '2026-01-01T00:00:00.000Z', token: 'planted' }));
+  const age = (seconds: number): Promise<void> =>
+    utimes(path, Date.now() / 1000 - seconds, Date.now() / 1000 - seconds);
+
+  it('is held by one, and free after release', async () => {
+    const lock = await acquireLock(path);
+    await expect(acquireLock(path)).rejects.toThrow(ModelFailure);
+    await expect(acquireLock(path)).rejects.toThrow(
+      new RegExp(
+        `^process ${process.pid} on ${hostname()}, since .*, is working on this model \\(lock .*small\\.lock\\): wait until it has finished$`,
+      ),
+    );
+    await lock.release();
+    await (await acquireLock(path)).release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('goes to exactly one of many that want it at once', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => acquireLock(path)));
+    const held = outcomes.filter((outcome) => outcome.status === 'fulfilled');
+    expect(held).toHaveLength(1);
+    await held[0]?.value.release();
+  });
+
+  it('is taken at once from a process that is dead', async () => {
+    const child = spawn(process.execPath, ['-e', '']);
+    await once(child, 'exit');
+    await plant({ pid: child.pid ?? 0, host: hostname() });
+    const lock = await acquireLock(path);
+    expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ pid: process.pid });
+    await lock.release();
+  });
+
+  it('goes to exactly one of many that find it stale', async () => {
+    await plant({ pid: 1, host: 'elsewhere' });
+    await age(60);
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => acquireLock(path)));
+    const held = outcomes.filter((outcome) => outcome.status === 'fulfilled');
+    expect(held).toHaveLength(1);
+    await held[0]?.value.release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('is not blocked for ever by a process that died while it took a stale lock over', async () => {
+    await plant({ pid: 1, host: 'elsewhere' });
+    await age(31);
+    await writeFile(`${path}.takeover`, '');
+    await expect(acquireLock(path)).rejects.toThrow(/is working on this model/);
+    await utimes(`${path}.takeover`, 1, 1);
+    await expect(acquireLock(path)).rejects.toThrow(/is working on this model/);
+    await (await acquireLock(path)).release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('of another machine is respected while it is renewed, and taken when it is not', async () => {
+    await plant({ pid: 1, host: 'elsewhere' });
+    await age(25);
+    await expect(acquireLock(path)).rejects.toThrow(/^process 1 on elsewhere, since 2026/);
+    await age(31);
+    await (await acquireLock(path)).release();
+  });
+
+  it('with a reused process id, or damaged, is taken when nobody renews it', async () => {
+    await plant({ pid: process.pid, host: hostname() });
+    await age(31);
+    await (await acquireLock(path)).release();
+    await writeFile(path, '{"pi');
+    await expect(acquireLock(path)).rejects.toThrow(/another process is working/);
+    await age(31);
+    await (await acquireLock(path)).release();
+  });
+
+  it('is renewed while it is held', async () => {
+    const lock = await acquireLock(path, { renewEveryMs: 5 });
+    await age(31);
+    await expect.poll(async () => Date.now() - (await stat(path)).mtimeMs).toBeLessThan(10_000);
+    await expect(acquireLock(path)).rejects.toThrow(/is working on this model/);
+    await lock.release();
+  });
+
+  it('tells a holder that lost it, and is not released by that one', async () => {
+    const lock = await acquireLock(path, { renewEveryMs: 5 });
+    const lost = once(lock.lost, 'abort');
+    await plant({ pid: 1, host: 'elsewhere' });
+    await lost;
+    expect(lock.lost.reason).toBeInstanceOf(ModelFailure);
+    await lock.release();
+    expect(existsSync(path)).toBe(true);
+  });
+});

@@ -1,0 +1,394 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { NetworkSettings } from '../../../models/archive.ts';
+import type { CatalogueEntry } from '../../../models/catalogue.ts';
+import { ModelFailure } from '../../../models/failure.ts';
+import { pullModel } from '../../../models/pull.ts';
+import { type ModelFolders, storePaths, verifyModel } from '../../../models/store.ts';
+import { ArchiveServer } from './archive-server.ts';
+import { entryFor, Screen, sha256, TOP, temporaryFolders, transducerArchive } from './small-model.ts';
+
+const FILES = [
+  'README.md',
+  'decoder-epoch-20.onnx',
+  'download.json',
+  'encoder-epoch-20.int8.onnx',
+  'joiner-epoch-20.int8.onnx',
+  'tokens.txt',
+];
+const NO_PROXY: NetworkSettings = {
+  mirror: undefined,
+  httpProxy: undefined,
+  httpsProxy: undefined,
+  noProxy: undefined,
+};
+
+describe('pulling a model over a real connection', () => {
+  let archive: Buffer;
+  let other: Buffer;
+  beforeAll(async () => {
+    archive = (await transducerArchive(120_000)).archive;
+    // As long, another content: a file that changed on the server.
+    other = Buffer.from(archive);
+    other.fill(7, 1_000);
+  });
+
+  async function setUp(
+    options: { content?: Buffer; etag?: string | undefined; entry?: Partial<CatalogueEntry> } = {},
+  ) {
+    const server = new ArchiveServer(options.content ?? archive, 'etag' in options ? options.etag : '"one"');
+    await server.listen();
+    onTestFinished(() => server.close());
+    const folders = await temporaryFolders();
+    const screen = new Screen();
+    const entry = entryFor(archive, options.entry);
+    const paths = storePaths(folders, entry.id);
+    /** The client has written so many bytes to its part file. */
+    const stored = (bytes: number): Promise<void> =>
+      vi.waitFor(async () => expect((await stat(paths.part)).size).toBe(bytes), {
+        timeout: 5_000,
+        interval: 5,
+      });
+    const pull = (
+      network: Partial<NetworkSettings> = {},
+      signal: AbortSignal = new AbortController().signal,
+    ) =>
+      pullModel({
+        entry,
+        folders,
+        network: {
+          ...NO_PROXY,
+          mirror: server.url,
+          stallTimeoutMs: 5_000,
+          retryDelaysMs: [0, 0],
+          ...network,
+        },
+        output: screen,
+        signal,
+      });
+    const refusal = async (network?: Partial<NetworkSettings>): Promise<string> => {
+      const outcome: unknown = await pull(network).catch((error: unknown) => error);
+      if (!(outcome instanceof ModelFailure)) throw new Error('expected a ModelFailure', { cause: outcome });
+      return outcome.message;
+    };
+    return { server, folders, screen, entry, paths, stored, pull, refusal };
+  }
+
+  /** The model is whole, and nothing else is left in the folder. */
+  async function expectWhole(folders: ModelFolders, entry: CatalogueEntry): Promise<void> {
+    expect((await readdir(join(folders.downloaded, entry.id))).sort()).toEqual(FILES);
+    expect(await readdir(folders.downloaded)).toEqual([entry.id]);
+    expect(await verifyModel(folders, entry)).toEqual([]);
+  }
+
+  it('downloads, verifies and unpacks; a second pull asks for nothing', async () => {
+    const { server, folders, screen, entry, paths, pull } = await setUp();
+    expect(await pull()).toBe('pulled');
+    await expectWhole(folders, entry);
+    expect(server.requests).toEqual([{ path: `/${TOP}.tar.bz2`, range: undefined, ifRange: undefined }]);
+    expect(screen.text).toMatch(/small: .* of 1\d\d\.\d KiB \(100 %\).*\n.*small, unpacking: .*\(100 %\)/s);
+    expect(JSON.parse(await readFile(paths.receipt, 'utf8'))).toMatchObject({
+      id: 'small',
+      url: `${server.url}/${TOP}.tar.bz2`,
+      archiveSha256: sha256(archive),
+    });
+    expect(await pull()).toBe('already there');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('goes on after broken connections, asking for the rest of the same file only', async () => {
+    const { server, folders, screen, entry, stored, pull } = await setUp();
+    server.script.push(server.breakAt(40_000, stored), server.breakAt(90_000, stored));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.slice(1)).toEqual([
+      { path: `/${TOP}.tar.bz2`, range: 'bytes=40000-', ifRange: '"one"' },
+      { path: `/${TOP}.tar.bz2`, range: 'bytes=90000-', ifRange: '"one"' },
+    ]);
+    expect(screen.text.match(/trying again in 0 s/g)).toHaveLength(2);
+  });
+
+  it('goes on where a stopped pull left off', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    const stop = new AbortController();
+    server.script.push(server.stallAt(50_000));
+    const stopped = expect(pull({}, stop.signal)).rejects.toThrow('stopped');
+    await stored(50_000);
+    stop.abort(new Error('stopped'));
+    await stopped;
+    expect(await readdir(folders.downloaded)).not.toContain('small.lock');
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests[1]).toMatchObject({ range: 'bytes=50000-', ifRange: '"one"' });
+  });
+
+  it('gives up a silent connection and makes a new one', async () => {
+    const { server, folders, entry, pull } = await setUp();
+    server.script.push(server.stallAt(60_000));
+    await pull({ stallTimeoutMs: 1_000 });
+    await expectWhole(folders, entry);
+    expect(server.requests[1]).toMatchObject({ range: 'bytes=60000-' });
+  });
+
+  it('reports a slow link as it goes', async () => {
+    const { server, folders, screen, entry, pull } = await setUp();
+    server.script.push((_request, response) => {
+      response.writeHead(200, { 'content-length': archive.length });
+      let sent = 0;
+      const drip = setInterval(() => {
+        response.write(archive.subarray(sent, sent + 10_000));
+        sent += 10_000;
+        if (sent < archive.length) return;
+        clearInterval(drip);
+        response.end();
+      }, 10);
+    });
+    await pull();
+    await expectWhole(folders, entry);
+    const shown = [...screen.text.matchAll(/^small: .*\((\d+) %\)/gm)].map((match) => Number(match[1]));
+    expect(shown.length).toBeGreaterThan(8);
+    expect(shown).toEqual([...shown].sort((a, b) => a - b));
+    expect(screen.text).toMatch(/^small: .*\(\d+ %\), [\d.]+ [KM]iB\/s, \d+ s left$/m);
+  });
+
+  it('starts again with a server that ignores the range', async () => {
+    const { server, folders, screen, entry, stored, pull } = await setUp();
+    server.script.push(server.breakAt(40_000, stored), server.ignoreRange);
+    await pull();
+    await expectWhole(folders, entry);
+    expect(screen.text).toContain(
+      'the server does not go on where it stopped: starting again from the beginning',
+    );
+  });
+
+  it('starts again when the server sends another part than asked for', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    server.script.push(server.breakAt(40_000, stored), (_request, response) => {
+      response.writeHead(206, { 'content-range': `bytes 39999-${archive.length - 1}/${archive.length}` });
+      response.end(archive.subarray(39_999));
+    });
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=40000-', undefined]);
+  });
+
+  it('starts again when the file changed on the server (ETag)', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, other.subarray(0, 50_000));
+    await writeFile(paths.partInfo, JSON.stringify({ url: `${server.url}/${TOP}.tar.bz2`, etag: '"zero"' }));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests).toEqual([{ path: `/${TOP}.tar.bz2`, range: 'bytes=50000-', ifRange: '"zero"' }]);
+  });
+
+  it('downloads once more when the pieces do not fit and the server has no ETag', async () => {
+    const { server, folders, screen, entry, paths, pull } = await setUp({ etag: undefined });
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, other.subarray(0, 50_000));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual(['bytes=50000-', undefined]);
+    expect(screen.text).toContain('it was downloaded in pieces: starting again from the beginning');
+  });
+
+  it('uses a part that is complete already, and throws one away that is too long', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, archive);
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests).toHaveLength(1);
+
+    const second = await setUp();
+    await mkdir(second.folders.downloaded, { recursive: true });
+    await writeFile(second.paths.part, Buffer.concat([archive, archive]));
+    await second.pull();
+    await expectWhole(second.folders, second.entry);
+    expect(second.server.requests.map((request) => request.range)).toEqual([
+      `bytes=${archive.length * 2}-`,
+      undefined,
+    ]);
+  });
+
+  it('unpacks an archive that was verified before the last pull was stopped', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await mkdir(paths.unpacking, { recursive: true });
+    await writeFile(join(paths.unpacking, 'tokens.txt'), 'half');
+    await writeFile(paths.archive, archive);
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests).toEqual([]);
+  });
+
+  it('replaces a model that came from an older archive', async () => {
+    const { folders, entry, paths, pull } = await setUp();
+    await mkdir(paths.model, { recursive: true });
+    await writeFile(join(paths.model, 'old.onnx'), '');
+    await writeFile(
+      paths.receipt,
+      JSON.stringify({ id: 'small', url: '', archiveSha256: 'old', pulledAt: '', files: [] }),
+    );
+    await pull();
+    await expectWhole(folders, entry);
+  });
+
+  it('refuses a wrong hash and keeps nothing of it', async () => {
+    const { server, folders, refusal } = await setUp({ content: other });
+    expect(await refusal()).toBe(
+      `${server.url}/${TOP}.tar.bz2: ${other.length} bytes with sha256 ${sha256(other)}, expected ${archive.length} bytes with ${sha256(archive)}. ` +
+        'It was deleted. If ASR_MODEL_MIRROR is set, try without it',
+    );
+    expect(server.requests).toHaveLength(1);
+    expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
+  it('does not ask twice for what is not there', async () => {
+    const { server, refusal } = await setUp();
+    server.script.push(server.status(404));
+    expect(await refusal()).toBe(
+      `${server.url}/${TOP}.tar.bz2: HTTP 404 Not Found. If ASR_MODEL_MIRROR is set, check that it holds this file`,
+    );
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('tries a busy server again, and gives up after the last delay', async () => {
+    const { server, folders, entry, pull } = await setUp();
+    server.script.push(server.status(503), server.status(429));
+    await pull();
+    await expectWhole(folders, entry);
+
+    const second = await setUp();
+    second.server.script.push(...[1, 2, 3, 4].map(() => second.server.status(502)));
+    expect(await second.refusal()).toMatch(
+      /: HTTP 502; gave up after 3 tries at 0 B of 1\d\d\.\d KiB\. Run the same command again/,
+    );
+    expect(second.server.requests).toHaveLength(3);
+  });
+
+  it('says what is wrong with the connection', async () => {
+    const { server, refusal } = await setUp();
+    const dead = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => dead.once('listening', resolve));
+    const { port } = dead.address() as AddressInfo;
+    await new Promise((resolve) => dead.close(resolve));
+    expect(await refusal({ mirror: `http://127.0.0.1:${port}` })).toMatch(
+      /cannot reach it \(connect ECONNREFUSED 127\.0\.0\.1:\d+\)/,
+    );
+    expect(await refusal({ httpProxy: 'no address' })).toMatch(
+      /^HTTP_PROXY or HTTPS_PROXY is no proxy address/,
+    );
+    expect(server.requests).toEqual([]);
+  });
+
+  it("refuses a mirror's page instead of the file, and a file without end", async () => {
+    const page = await setUp({ content: Buffer.from('<html>Welcome</html>') });
+    expect(await page.refusal()).toMatch(/is a file of 20 bytes, expected 1\d+: not the model's archive/);
+    expect(existsSync(page.paths.part)).toBe(false);
+
+    const endless = await setUp();
+    endless.server.script.push((_request, response) => {
+      response.writeHead(200);
+      const pour = (): void => {
+        while (response.writable && response.write(archive.subarray(0, 20_000))) {
+          // until the buffers are full
+        }
+      };
+      response.on('drain', pour);
+      pour();
+    });
+    expect(await endless.refusal()).toMatch(/sends more than the expected 1\d+ bytes/);
+    expect((await stat(endless.paths.part)).size).toBeLessThan(archive.length * 2);
+    // What was wrong does not stay in the way.
+    await endless.pull();
+    await expectWhole(endless.folders, endless.entry);
+  });
+
+  it('asks for space before it downloads', async () => {
+    const { server, folders, refusal } = await setUp({ entry: { archiveBytes: 1e15 } });
+    expect(await refusal()).toMatch(
+      /has [\d.]+ MiB free, small needs about [\d.]+ MiB while it is unpacked: free some space/,
+    );
+    expect(server.requests).toEqual([]);
+    expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
+  it.skipIf(!existsSync('/dev/full'))(
+    'says that the disk is full and goes on when it is not any more',
+    async () => {
+      const { server, folders, entry, paths, pull, refusal } = await setUp();
+      await mkdir(folders.downloaded, { recursive: true });
+      await symlink('/dev/full', paths.part);
+      expect(await refusal()).toBe(
+        `no space left on the disk of ${paths.part}: free some and run the same command again; what is there already is kept`,
+      );
+      expect(server.requests).toHaveLength(1);
+      expect(await readdir(folders.downloaded)).not.toContain('small.lock');
+      await rm(paths.part);
+      await pull();
+      await expectWhole(folders, entry);
+    },
+  );
+
+  it('follows a redirect, also in the middle', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    const storage = new ArchiveServer(archive, '"storage"');
+    await storage.listen();
+    onTestFinished(() => storage.close());
+    const redirect = (_request: unknown, response: ServerResponse): void => {
+      response.writeHead(302, { location: `${storage.url}/file?signature=1` }).end();
+    };
+    server.script.push(redirect, redirect);
+    storage.script.push(storage.breakAt(70_000, stored));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(storage.requests).toEqual([
+      { path: '/file?signature=1', range: undefined, ifRange: undefined },
+      { path: '/file?signature=1', range: 'bytes=70000-', ifRange: '"storage"' },
+    ]);
+  });
+
+  it('goes through the proxy, except where NO_PROXY says not to', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    const tunnels: string[] = [];
+    const proxy = createServer((request, response) => {
+      tunnels.push(request.url ?? '');
+      request.pipe(
+        httpRequest(request.url ?? '', { headers: request.headers }, (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.headers);
+          answer.pipe(response);
+        }),
+      );
+    });
+    proxy.on('connect', (request, socket) => {
+      tunnels.push(request.url ?? '');
+      const [host, port] = (request.url ?? '').split(':');
+      const upstream = connect(Number(port), host, () => {
+        socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        upstream.pipe(socket).pipe(upstream);
+      });
+      upstream.on('error', () => socket.destroy());
+      socket.on('error', () => upstream.destroy());
+    });
+    proxy.listen(0, '127.0.0.1');
+    await new Promise((resolve) => proxy.once('listening', resolve));
+    onTestFinished(async () => {
+      proxy.closeAllConnections();
+      await new Promise((resolve) => proxy.close(resolve));
+    });
+    const httpProxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    await pull({ httpProxy });
+    await expectWhole(folders, entry);
+    expect(tunnels).toHaveLength(1);
+    expect(tunnels[0]).toContain(new URL(server.url).host);
+
+    await rm(paths.model, { recursive: true });
+    await pull({ httpProxy, noProxy: 'localhost,127.0.0.1' });
+    await expectWhole(folders, entry);
+    expect(tunnels).toHaveLength(1);
+  });
+});

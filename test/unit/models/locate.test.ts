@@ -1,0 +1,83 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ModelFailure } from '../../../models/failure.ts';
+import { locateModel } from '../../../models/locate.ts';
+import { type ModelFolders, modelFolders, writeReceipt } from '../../../models/store.ts';
+
+describe('ASR_MODEL', () => {
+  let root: string;
+  let folders: ModelFolders;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'asr-locate-'));
+    folders = modelFolders(root);
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  const failure = async (setting: string): Promise<string> => {
+    const error: unknown = await locateModel(setting, { folders }).then(
+      (found) => found,
+      (reason: unknown) => reason,
+    );
+    if (!(error instanceof ModelFailure))
+      throw new Error(`expected a ModelFailure, got ${JSON.stringify(error)}`);
+    return error.message;
+  };
+
+  it.each([undefined, '', 'bundled'])('%j is the bundled model', async (setting) => {
+    expect(await locateModel(setting, { folders })).toEqual({
+      id: 'bundled',
+      folder: join(root, 'models', 'bundled'),
+    });
+  });
+
+  it('finds the real bundled model without being told where the project lies', async () => {
+    const { folder } = await locateModel(undefined);
+    expect(folder).toBe(join(import.meta.dirname, '..', '..', '..', 'models', 'bundled'));
+  });
+
+  it('takes an id that is downloaded', async () => {
+    const folder = join(folders.downloaded, 'x-asr-480ms');
+    await mkdir(folder, { recursive: true });
+    await writeReceipt(folder, { id: 'x-asr-480ms', url: '', archiveSha256: '', pulledAt: '', files: [] });
+    expect(await locateModel('x-asr-480ms', { folders })).toEqual({ id: 'x-asr-480ms', folder });
+  });
+
+  it('says the command for an id that is not downloaded', async () => {
+    expect(await failure('x-asr-960ms')).toBe(
+      'the model x-asr-960ms is not downloaded: run `npm run models -- pull x-asr-960ms`',
+    );
+    await mkdir(join(folders.downloaded, 'x-asr-960ms'), { recursive: true });
+    expect(await failure('x-asr-960ms')).toContain('is not downloaded');
+  });
+
+  it('says what to do about a damaged receipt', async () => {
+    const folder = join(folders.downloaded, 'x-asr-480ms');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'download.json'), '{"id": ');
+    expect(await failure('x-asr-480ms')).toMatch(
+      /download\.json is damaged: `npm run models -- remove x-asr-480ms`/,
+    );
+  });
+
+  it('takes a folder, absolute or relative, and keeps the name it was given', async () => {
+    const folder = join(root, 'own model');
+    await mkdir(folder);
+    expect(await locateModel(folder, { folders })).toEqual({ id: folder, folder });
+    const short = relative(process.cwd(), folder);
+    expect(await locateModel(short, { folders })).toEqual({ id: short, folder });
+  });
+
+  it('lists the ids when a name is neither known nor a folder', async () => {
+    const message = await failure('x-asr');
+    expect(message).toContain(`ASR_MODEL is "x-asr": there is no folder ${join(process.cwd(), 'x-asr')}`);
+    for (const id of ['bundled', 'x-asr-480ms', 'zipformer-multi-zh']) expect(message).toContain(id);
+  });
+
+  it('does not take a file for a folder', async () => {
+    const file = join(root, 'model.onnx');
+    await writeFile(file, '');
+    expect(await failure(file)).toContain(`${file} is not a folder: give the folder that holds`);
+  });
+});

@@ -51,6 +51,10 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     request.log.warn({ err: error }, 'Redis did not answer a request');
     return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
   }
+  if ('code' in error && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    const detail = [{ loc: ['header', 'content-type'], msg: error.message, type: 'content_type' }];
+    return { status: 422, code: 'validation', body: { detail } };
+  }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
   if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);
   request.log.error({ err: error }, 'a request failed by a fault of the server');

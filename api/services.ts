@@ -6,6 +6,8 @@ import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type ConnectionUse, connectRedis } from '../common/redis.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
+import { OutageLog } from '../common/redis-outage.ts';
+import { persistenceWarning } from '../common/redis-persistence.ts';
 import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
 import type { ShutdownStep } from '../common/shutdown.ts';
 import { Slot } from '../common/slot/slot.ts';
@@ -32,15 +34,21 @@ export interface ApiServices {
 export function createServices(config: ApiConfig, log: Logger): ApiServices {
   const keys = new RedisKeys(config.keyPrefix);
   const replica = `${hostname()}:${process.pid}`;
-  const outage = new OutageLog(log);
+  const outages = new OutageLog(log);
   const connect = (use: ConnectionUse, purpose: string): RedisClient => {
-    const client = connectRedis(config.redis, use, `asr-api:${purpose}:${process.pid}`, (error) =>
-      outage.failed(error),
+    const client = connectRedis(
+      config.redis,
+      use,
+      `asr-api:${purpose}:${process.pid}`,
+      outages.onError(purpose),
     );
-    client.on('ready', () => outage.over());
+    outages.watch(purpose, client);
     return client;
   };
   const redis = connect('commands', 'commands');
+  redis.once('ready', () => {
+    persistenceWarning(redis).then((warning) => warning !== undefined && log.warn(warning));
+  });
   const producing = connect('commands', 'uploads');
   const blocking = connect('blocking', 'results');
   const listening = connect('bullmq', 'upload-events');
@@ -52,9 +60,9 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
     connection: producing,
   });
   const queueEvents = new QueueEvents(keys.queueName, { ...bull, connection: listening });
-  // Both report the outages of their connections here too; without a listener that would end the process.
-  queue.on('error', (error) => outage.failed(error));
-  queueEvents.on('error', (error) => outage.failed(error));
+  // Both repeat what their connections report; without a listener that would end the process.
+  queue.on('error', () => undefined);
+  queueEvents.on('error', () => undefined);
 
   const access = new Access(config.allowedClients, config.apiToken, config.allowedOrigins);
   const readiness = new ReadinessStore(redis, keys);
@@ -89,26 +97,4 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
       },
     ],
   };
-}
-
-/** One line when Redis goes away and one when it is back, not one for every attempt of every connection. */
-class OutageLog {
-  readonly #log: Logger;
-  #away = false;
-
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  failed(error: Error): void {
-    if (this.#away) return;
-    this.#away = true;
-    this.#log.error({ err: error }, 'Redis is away; uploads and streams get not_ready until it is back');
-  }
-
-  over(): void {
-    if (!this.#away) return;
-    this.#away = false;
-    this.#log.info('Redis is back');
-  }
 }

@@ -47,7 +47,9 @@ export function readBody(request: IncomingMessage, deadline: AbortSignal): Promi
       );
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
     deadline.addEventListener('abort', onDeadline);
-    if (deadline.aborted) onDeadline();
+    // Both may have happened during the checks before, and then send no event any more.
+    if (request.destroyed) onGone();
+    else if (deadline.aborted) onDeadline();
   });
 }
 

@@ -1,0 +1,239 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { wavFile } from '../../support/wav.ts';
+
+/** No inference process runs here: a heartbeat says ready, and nothing that is refused may get as far as a job. */
+let redis: TestRedis;
+let api: TestApi;
+const path = '/v1/audio/transcriptions';
+const wav = wavFile(Buffer.alloc(32_000));
+
+beforeAll(async () => {
+  redis = await startRedis();
+  api = await startApi(redis.url, { ASR_UPLOAD_TIMEOUT_MS: '700' });
+});
+beforeEach(() => api.services.readiness.beat({ id: 'scripted', host: 'here', pid: 1, state: 'ready' }));
+afterEach(async () => {
+  const left = (await redis.keys()).filter(
+    (key) => !key.startsWith('{asr}:inference') && !key.startsWith('{asr}:uploads:'),
+  );
+  expect(left).toEqual([]);
+});
+afterAll(async () => {
+  await api.stop();
+  await redis.stop();
+});
+
+/** Multipart bytes by hand, to the byte. */
+function form(
+  parts: readonly { headers: string; content: Buffer }[],
+  boundary = 'B',
+): { body: Buffer; type: string } {
+  const pieces = parts.flatMap(({ headers, content }) => [
+    Buffer.from(`--${boundary}\r\n${headers}\r\n\r\n`),
+    content,
+    Buffer.from('\r\n'),
+  ]);
+  return {
+    body: Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]),
+    type: `multipart/form-data; boundary=${boundary}`,
+  };
+}
+const filePart = (content: Buffer, name = 'file') => ({
+  headers: `Content-Disposition: form-data; name="${name}"; filename="a.wav"\r\nContent-Type: audio/wav`,
+  content,
+});
+
+async function post(body: Buffer, type: string | undefined, headers: Record<string, string> = AUTHORIZED) {
+  const response = await fetch(api.origin + path, {
+    method: 'POST',
+    headers: { ...headers, ...(type === undefined ? {} : { 'content-type': type }) },
+    body: Uint8Array.from(body),
+  });
+  const answer: unknown = await response.json();
+  return { status: response.status, body: answer };
+}
+
+describe('limits at the exact byte', () => {
+  test('a file of 484,096 bytes is read, one of 484,097 is 413', async () => {
+    const padded = (bytes: number) => {
+      const start = wavFile(Buffer.alloc(0), { dataBytes: 0 });
+      return Buffer.concat([start, Buffer.alloc(bytes - start.length)]);
+    };
+    // The padding is no chunk that matters, so the largest file gets as far as having no sample.
+    expect(await upload(api.origin, padded(484_096))).toMatchObject({
+      status: 400,
+      body: { error: 'empty_audio' },
+    });
+    const over = await upload(api.origin, padded(484_097));
+    expect(over).toMatchObject({
+      status: 413,
+      body: { error: 'upload_too_large', message: expect.stringContaining('484097') },
+    });
+  });
+
+  const bodyOf = (bytes: number) => {
+    const empty = form([
+      filePart(Buffer.alloc(0)),
+      { headers: 'Content-Disposition: form-data; name="note"', content: Buffer.alloc(0) },
+    ]);
+    const padding = Buffer.alloc(bytes - empty.body.length, 'x');
+    const note = { headers: 'Content-Disposition: form-data; name="note"', content: padding };
+    return form([filePart(Buffer.alloc(0)), note]);
+  };
+
+  test('a body of 545,536 bytes is read, one of 545,537 is 413, by its declared length', async () => {
+    const most = bodyOf(545_536);
+    expect(most.body).toHaveLength(545_536);
+    expect(await post(most.body, most.type)).toMatchObject({ status: 400, body: { error: 'empty_audio' } });
+    const over = bodyOf(545_537);
+    expect(await post(over.body, over.type)).toMatchObject({
+      status: 413,
+      body: { error: 'upload_too_large' },
+    });
+  });
+
+  test('and by counting, when no length is declared', async () => {
+    const chunked = async (bytes: number) => {
+      const { body, type } = bodyOf(bytes);
+      const response = await fetch(api.origin + path, {
+        method: 'POST',
+        headers: { ...AUTHORIZED, 'content-type': type },
+        body: new Blob([Uint8Array.from(body)]).stream(),
+        duplex: 'half',
+      } as RequestInit);
+      return response.status;
+    };
+    expect(await chunked(545_536)).toBe(400);
+    expect(await chunked(545_537)).toBe(413);
+  });
+
+  test('240,000 samples are not too long, 240,001 are', async () => {
+    const over = await upload(api.origin, wavFile(Buffer.alloc(480_002)));
+    expect(over).toMatchObject({
+      status: 400,
+      body: { error: 'audio_too_long', message: expect.stringContaining('240001') },
+    });
+  });
+});
+
+describe('form', () => {
+  const detail = expect.arrayContaining([
+    expect.objectContaining({ loc: expect.any(Array), msg: expect.any(String), type: expect.any(String) }),
+  ]);
+  test.each([
+    ['no part file', form([filePart(wav, 'audio')])],
+    [
+      'file as a text field',
+      form([{ headers: 'Content-Disposition: form-data; name="file"', content: Buffer.from('text') }]),
+    ],
+    ['no part at all', form([])],
+    [
+      'truncated',
+      { body: form([filePart(wav)]).body.subarray(0, 1000), type: 'multipart/form-data; boundary=B' },
+    ],
+    ['no body', { body: Buffer.alloc(0), type: 'multipart/form-data; boundary=B' }],
+    ['another boundary', { body: form([filePart(wav)]).body, type: 'multipart/form-data; boundary=C' }],
+    ['no boundary', { body: form([filePart(wav)]).body, type: 'multipart/form-data' }],
+    ['a bare WAV', { body: wav, type: 'audio/wav' }],
+    ['JSON', { body: Buffer.from('{}'), type: 'application/json' }],
+    ['urlencoded', { body: Buffer.from('file=1'), type: 'application/x-www-form-urlencoded' }],
+    ['no type', { body: wav, type: undefined }],
+    ['a nonsense type', { body: wav, type: ';;;' }],
+  ])('%s → 422 with detail', async (_name, { body, type }) => {
+    const answer = await post(body, type);
+    expect(answer.status).toBe(422);
+    expect(answer.body).toEqual({ detail });
+  });
+
+  test('the boundary may be quoted, other parts are ignored, wherever they stand', async () => {
+    const note = { headers: 'Content-Disposition: form-data; name="model"', content: Buffer.from('large') };
+    const { body } = form([
+      note,
+      filePart(Buffer.from('x'), 'other'),
+      filePart(Buffer.from('not a wav')),
+      note,
+    ]);
+    expect(await post(body, 'multipart/form-data; boundary="B"')).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_format' },
+    });
+  });
+});
+
+test.each([
+  ['stereo', wavFile(Buffer.alloc(8), { channels: 2 }), 'invalid_format'],
+  ['empty', wavFile(Buffer.alloc(0)), 'empty_audio'],
+  ['nothing', Buffer.alloc(0), 'empty_audio'],
+])('%s → 400 %s', async (_name, file, error) => {
+  expect(await upload(api.origin, file)).toMatchObject({ status: 400, body: { error } });
+});
+
+test('model not ready → 503 before the body is read', async () => {
+  await api.services.readiness.stop('scripted');
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 503, body: { error: 'not_ready' } });
+});
+
+describe('refused before or while the body comes', () => {
+  test.each([
+    ['401', {}, 401],
+    ['413', AUTHORIZED, 413],
+  ])(
+    'the whole answer (%s) reaches a client that sends megabytes first',
+    async (_name, headers: Record<string, string>, status) => {
+      const response = await fetch(api.origin + path, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'audio/wav' },
+        body: new Uint8Array(20_000_000),
+      });
+      expect(response.status).toBe(status);
+      expect(await response.json()).toHaveProperty('error');
+    },
+  );
+
+  const rawRequest = (headers: string) =>
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n${headers}\r\n`;
+  const multipart = 'Content-Type: multipart/form-data; boundary=B\r\nContent-Length: 1000\r\n';
+
+  test('an upload that stands still → 408 timeout, and the connection is closed', async () => {
+    const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+    let answer = '';
+    socket.on('data', (data) => {
+      answer += data.toString();
+    });
+    socket.write(`${rawRequest(multipart)}--B\r\n`);
+    await once(socket, 'close');
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(answer).toContain('"error":"timeout"');
+  });
+
+  test('a client that hangs up in its upload costs nothing', async () => {
+    const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+    socket.write(`${rawRequest(multipart)}--B\r\n`);
+    await once(socket, 'connect');
+    const line = api.logged((entry) => entry['code'] === 'client_gone');
+    socket.destroy();
+    await line;
+  });
+
+  test('broken HTTP gets 400 in the form of the interface', async () => {
+    const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+    let answer = '';
+    socket.on('data', (data) => {
+      answer += data.toString();
+    });
+    socket.write('NONSENSE\r\n\r\n');
+    await once(socket, 'close');
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain('"error":"bad_request"');
+  });
+});
+
+test('an unknown path is 404 in the form of an error', async () => {
+  const response = await fetch(`${api.origin}/api/v1/audio/transcriptions`, { method: 'POST' });
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({ error: 'not_found' });
+});

@@ -6,7 +6,10 @@
  * whatever the sizes of the pieces passed to `accept()`; a stream's result never depends on the streams before it.
  */
 export interface Recognizer {
-  /** Loads the model and does one warm-up run. Rejects with a `ModelLoadError` that names file, found and expected. */
+  /**
+   * Loads the model and does one warm-up run. May be called again after it failed.
+   * @throws ModelLoadError that names file, found and expected; ExecutionProviderError.
+   */
   load(signal?: AbortSignal): Promise<ModelInfo>;
 
   /**
@@ -53,6 +56,11 @@ export interface ModelInfo {
 /** The model files cannot be used. `message` is one line: file, what was found, what was expected. */
 export class ModelLoadError extends Error {
   override readonly name = 'ModelLoadError';
+}
+
+/** An execution provider was asked for by name and does not load. `message` is one line that names it; the process does not start with another one. */
+export class ExecutionProviderError extends Error {
+  override readonly name = 'ExecutionProviderError';
 }
 
 /** A model run failed. */

@@ -1,0 +1,50 @@
+import { HEARTBEAT_INTERVAL_MS, type Heartbeat, type ReadinessStore } from '../common/readiness/readiness.ts';
+
+type Identity = Pick<Heartbeat, 'id' | 'host' | 'pid'>;
+type Report = Omit<Heartbeat, keyof Identity>;
+
+/**
+ * Says once a second, and at once when it changes, what this process is doing:
+ *
+ *   loading ──model loaded──→ ready ──signal──→ draining ──→ (gone)
+ *      ↑ └── failed: `error` says what, still loading ──┐
+ *      └──────────── next attempt ──────────────────────┘
+ */
+export class HeartbeatSender {
+  readonly #store: ReadinessStore;
+  readonly #identity: Identity;
+  #report: Report = { state: 'loading' };
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(store: ReadinessStore, identity: Identity) {
+    this.#store = store;
+    this.#identity = identity;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.beat(), HEARTBEAT_INTERVAL_MS);
+    void this.beat();
+  }
+
+  /** Resolves when the change has been written, or could not be: then the next beat writes it. */
+  async report(report: Report): Promise<void> {
+    this.#report = report;
+    await this.beat();
+  }
+
+  /** The model goes on working for what has begun, and takes nothing new. */
+  async drain(): Promise<void> {
+    await this.report({ ...this.#report, state: 'draining' });
+  }
+
+  /** An outage shows in the connections' log; the beats go on. */
+  async beat(): Promise<void> {
+    await this.#store.beat({ ...this.#identity, ...this.#report }).catch(() => undefined);
+  }
+
+  /** The process is gone: its entry is removed. @throws StoreUnavailable; the entry then ends with its TTL. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#store.stop(this.#identity.id);
+  }
+}

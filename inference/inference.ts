@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { InferenceConfig } from '../common/config.ts';
+import type { Logger } from '../common/log.ts';
+import type { RedisClient } from '../common/lua.ts';
+import { ReadinessStore } from '../common/readiness/readiness.ts';
+import { type ConnectionUse, connectRedis } from '../common/redis.ts';
+import { RedisKeys } from '../common/redis-keys.ts';
+import { OutageLog } from '../common/redis-outage.ts';
+import { persistenceWarning } from '../common/redis-persistence.ts';
+import { SessionConsumer } from '../common/sessions/session-consumer.ts';
+import { runSteps, type ShutdownStep } from '../common/shutdown.ts';
+import { Slot } from '../common/slot/slot.ts';
+import { UploadStore } from '../common/uploads/upload-jobs.ts';
+import { FenceGuard } from './fence-guard.ts';
+import { HeartbeatSender } from './heartbeat.ts';
+import { JobWorker } from './job-worker.ts';
+import { ModelCalls } from './model-calls.ts';
+import { ModelLoading } from './model-loading.ts';
+import type { Recognizer } from './recognizer.ts';
+import { SessionWorker } from './session-worker.ts';
+
+export interface InferenceParts {
+  readonly config: InferenceConfig;
+  readonly recognizer: Recognizer;
+  readonly log: Logger;
+  /** Where the model's files are or should be: a load that failed is tried again when something changes there. */
+  readonly modelFolder?: string;
+  /** The process cannot go on and must end: an execution provider asked for by name does not load, or the engine is lost. */
+  readonly onFatal: (error: Error) => void;
+}
+
+export interface Inference {
+  /** Names this process in heartbeats and leases. */
+  readonly id: string;
+  /** Resolves when the first attempt to load the model has ended and the heartbeat says how. Without Redis it goes on, and serves when Redis is there. */
+  start(): Promise<void>;
+  /** After a load that failed: tries again now. */
+  retryLoad(): void;
+  /** Takes nothing new, finishes what is active, and ends. */
+  stopSteps(): ShutdownStep[];
+  /** Runs these steps. */
+  stop(): Promise<void>;
+}
+
+/** An inference process without the process: everything between Redis and the recognizer. */
+export function createInference(parts: InferenceParts): Inference {
+  const { config, recognizer, log, onFatal } = parts;
+  const host = hostname();
+  const id = `${host}:${process.pid}:${randomBytes(4).toString('hex')}`;
+  const keys = new RedisKeys(config.keyPrefix);
+  const outages = new OutageLog(log);
+  const connect = (use: ConnectionUse): RedisClient => {
+    const client = connectRedis(config.redis, use, `asr-inference-${use}`, outages.onError(use));
+    outages.watch(use, client);
+    return client;
+  };
+  const redis = connect('commands');
+  const blocking = connect('blocking');
+  const connection = connect('bullmq');
+
+  const slot = new Slot(redis, keys);
+  const heartbeat = new HeartbeatSender(new ReadinessStore(redis, keys), { id, host, pid: process.pid });
+  redis.on('ready', () => void heartbeat.beat());
+  redis.once('ready', () => {
+    persistenceWarning(redis).then((warning) => warning !== undefined && log.warn(warning));
+  });
+
+  const fences = new FenceGuard();
+  const model = new ModelCalls(recognizer, slot, onFatal);
+  const consumer = new SessionConsumer(redis, keys);
+  const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });
+  const uploads = new UploadStore(redis, keys);
+  const jobs = new JobWorker({ connection, keys, slot, uploads, fences, model, log });
+  const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: parts.modelFolder, log });
+  const stopping = new AbortController();
+
+  const serveOnceLoaded = async (onAttempt: () => void): Promise<void> => {
+    const [info] = await Promise.all([loading.untilLoaded(stopping.signal, onAttempt), jobs.prepare()]);
+    stopping.signal.throwIfAborted();
+    log.info({ model: info }, 'model loaded');
+    sessions.start();
+    jobs.start();
+    await heartbeat.report({ state: 'ready', model: info.id, provider: info.provider });
+    onAttempt();
+  };
+
+  const stopSteps = (): ShutdownStep[] => [
+    {
+      name: 'drain',
+      run: async () => {
+        stopping.abort();
+        await heartbeat.drain();
+      },
+    },
+    { name: 'active recording', run: async () => void (await Promise.all([sessions.stop(), jobs.stop()])) },
+    { name: 'model', run: () => recognizer.close() },
+    { name: 'heartbeat', run: () => heartbeat.stop().catch(() => undefined) },
+    {
+      name: 'connections',
+      run: async () => {
+        for (const client of [redis, blocking, connection]) client.disconnect();
+      },
+    },
+  ];
+
+  return {
+    id,
+    start: () =>
+      new Promise((resolve) => {
+        heartbeat.start();
+        serveOnceLoaded(resolve).catch((error: unknown) => {
+          if (stopping.signal.aborted) resolve();
+          else onFatal(error instanceof Error ? error : new Error(String(error)));
+        });
+      }),
+    retryLoad: () => loading.retry(),
+    stopSteps,
+    stop: async () => void (await runSteps(log, stopSteps())),
+  };
+}

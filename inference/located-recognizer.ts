@@ -1,0 +1,46 @@
+import { join, resolve } from 'node:path';
+import { findEntry } from '../models/catalogue.ts';
+import { locateModel } from '../models/locate.ts';
+import { modelFolders } from '../models/store.ts';
+import { OnnxRecognizer, type OnnxRecognizerOptions } from './engine/engine.ts';
+import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from './recognizer.ts';
+
+export type LocatedRecognizerOptions = Omit<OnnxRecognizerOptions, 'modelDir' | 'modelId'>;
+
+/** The recognizer of the model that `ASR_MODEL` names, which is looked for anew with every attempt to load it. */
+export class LocatedRecognizer implements Recognizer {
+  readonly #setting: string;
+  readonly #options: LocatedRecognizerOptions;
+  #recognizer: Recognizer | undefined;
+
+  /** @param setting value of `ASR_MODEL` */
+  constructor(setting: string, options: LocatedRecognizerOptions) {
+    this.#setting = setting;
+    this.#options = options;
+  }
+
+  /** Where the model's files are, or should be. */
+  get folder(): string {
+    const folders = modelFolders();
+    if (this.#setting === 'bundled') return folders.bundled;
+    const entry = findEntry(this.#setting);
+    return entry === undefined ? resolve(this.#setting) : join(folders.downloaded, entry.id);
+  }
+
+  /** @throws ModelFailure when there is no such model, and what the engine's `load()` throws. */
+  async load(signal?: AbortSignal): Promise<ModelInfo> {
+    await this.#recognizer?.close();
+    const { id, folder } = await locateModel(this.#setting);
+    this.#recognizer = new OnnxRecognizer({ ...this.#options, modelDir: folder, modelId: id });
+    return this.#recognizer.load(signal);
+  }
+
+  async open(): Promise<RecognizerStream> {
+    if (this.#recognizer === undefined) throw new InferenceError('no model is loaded');
+    return this.#recognizer.open();
+  }
+
+  async close(): Promise<void> {
+    await this.#recognizer?.close();
+  }
+}

@@ -1,0 +1,43 @@
+import { ConfigError, readInferenceConfig } from '../common/config.ts';
+import { createLogger } from '../common/log.ts';
+import { shutdownOnSignal } from '../common/shutdown.ts';
+import { createInference } from './inference.ts';
+import { LocatedRecognizer } from './located-recognizer.ts';
+
+/** The longest stream session, and an upload of 15 s on a slow machine. */
+const DRAIN_MS = 40_000;
+
+function main(): void {
+  const config = readInferenceConfig(process.env);
+  const log = createLogger(config.logLevel, 'inference');
+  const recognizer = new LocatedRecognizer(config.model, {
+    providers: config.executionProviders === 'auto' ? ['auto'] : config.executionProviders,
+    threads: config.threads,
+    log: (line) => log.info(line),
+  });
+  const inference = createInference({
+    config,
+    recognizer,
+    log,
+    modelFolder: recognizer.folder,
+    onFatal: (error) => {
+      log.fatal({ err: error }, 'ending');
+      end(error.message);
+    },
+  });
+  shutdownOnSignal(log, DRAIN_MS, inference.stopSteps);
+  process.on('SIGHUP', () => inference.retryLoad());
+  void inference.start();
+}
+
+function end(message: string): never {
+  process.stderr.write(`asr inference: ${message}\n`);
+  process.exit(1);
+}
+
+try {
+  main();
+} catch (error) {
+  if (error instanceof ConfigError) end(error.message);
+  throw error;
+}

@@ -1,0 +1,87 @@
+import { BYTES_PER_SAMPLE, MAX_RECORDING_BYTES } from '../common/audio/limits.ts';
+import { unreachable } from '../common/errors.ts';
+import type { RedisClient } from '../common/lua.ts';
+import type { SessionConsumer } from '../common/sessions/session-consumer.ts';
+
+/** A session's audio stream has a gap or a frame of a wrong size: its result would be of another recording. */
+export class BrokenAudio extends Error {
+  override readonly name = 'BrokenAudio';
+}
+
+/** A session's audio, from its first frame on, in order and whole. */
+export class SessionAudio {
+  readonly #consumer: SessionConsumer;
+  readonly #blocking: RedisClient;
+  readonly #sessionId: string;
+  #after = '0';
+  #lastNumber = 0;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  receivedBytes = 0;
+  /** Known from the first read on. */
+  fence: number | undefined;
+  ended = false;
+  aborted = false;
+
+  /** @param blocking a connection of its own */
+  constructor(consumer: SessionConsumer, blocking: RedisClient, sessionId: string) {
+    this.#consumer = consumer;
+    this.#blocking = blocking;
+    this.#sessionId = sessionId;
+  }
+
+  /** @param blockMs how long to wait for something new; 0: only what is there. @throws BrokenAudio; StoreUnavailable; MalformedEntry */
+  async read(blockMs: number): Promise<void> {
+    const entries = await this.#consumer.audio(this.#blocking, this.#sessionId, this.#after, blockMs);
+    for (const { id, entry } of entries) {
+      this.#after = id;
+      switch (entry.kind) {
+        case 'open':
+          this.fence = entry.fence;
+          break;
+        case 'frame':
+          this.#expectNumber(entry.number);
+          this.#append(entry.pcm);
+          break;
+        case 'end':
+          this.#expectNumber(Number.parseInt(id, 10));
+          this.ended = true;
+          break;
+        case 'abort':
+          this.aborted = true;
+          break;
+        default:
+          unreachable(entry);
+      }
+    }
+  }
+
+  /** The next `bytes` of it. They must have been received. */
+  take(bytes: number): Buffer {
+    if (bytes > this.#waitingBytes) throw new RangeError(`${bytes} of ${this.#waitingBytes} bytes`);
+    const all = Buffer.concat(this.#waiting, this.#waitingBytes);
+    this.#waiting = [all.subarray(bytes)];
+    this.#waitingBytes -= bytes;
+    return all.subarray(0, bytes);
+  }
+
+  #expectNumber(number: number): void {
+    if (number !== this.#lastNumber + 1) {
+      throw new BrokenAudio(
+        `frame ${this.#lastNumber + 1} is missing: after ${this.#lastNumber} comes ${number}`,
+      );
+    }
+    this.#lastNumber = number;
+  }
+
+  #append(pcm: Buffer): void {
+    this.receivedBytes += pcm.length;
+    if (pcm.length % BYTES_PER_SAMPLE !== 0 || this.receivedBytes > MAX_RECORDING_BYTES) {
+      throw new BrokenAudio(
+        `frame ${this.#lastNumber} has ${pcm.length} bytes, ${this.receivedBytes} in all`,
+      );
+    }
+    this.#waiting.push(pcm);
+    this.#waitingBytes += pcm.length;
+  }
+}

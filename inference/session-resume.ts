@@ -1,0 +1,39 @@
+import { unreachable } from '../common/errors.ts';
+import type { ResultEntry } from '../common/sessions/entries.ts';
+
+/** Where the processes before this one got to with a session; for the first one: nowhere. */
+export interface ResumePoint {
+  /** Claims so far, the one that asks included. */
+  readonly claims: number;
+  /** Bytes that have gone into a model call: nothing new is said about them. */
+  readonly takenBytes: number;
+  /** Of the last partial; 0 before the first. */
+  readonly revision: number;
+  /** Of the last partial; '' before the first. */
+  readonly text: string;
+}
+
+/** @param results everything published so far, in order */
+export function resumePoint(results: readonly ResultEntry[]): ResumePoint {
+  let point: ResumePoint = { claims: 0, takenBytes: 0, revision: 0, text: '' };
+  for (const entry of results) {
+    switch (entry.kind) {
+      case 'claimed':
+        point = { ...point, claims: point.claims + 1 };
+        break;
+      case 'progress':
+        point = { ...point, takenBytes: Math.max(point.takenBytes, entry.takenBytes) };
+        break;
+      case 'partial':
+        point = { ...point, revision: entry.revision, text: entry.text };
+        break;
+      case 'final':
+      case 'failed':
+        // The same script that wrote it has ended the session: nobody can have claimed it afterwards.
+        break;
+      default:
+        unreachable(entry);
+    }
+  }
+  return point;
+}

@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { audioMs } from '../common/audio/limits.ts';
+import { StoreUnavailable } from '../common/errors.ts';
+import type { Logger } from '../common/log.ts';
+import { readSlotHolder } from '../common/slot/slot.ts';
+import { SessionLease } from './session-lease.ts';
+import { SessionRun, type SessionRunParts } from './session-run.ts';
+
+/** How long one read of the announcements blocks: the longest time until a session without a lease is seen. */
+const LOOK_INTERVAL_MS = 50;
+const RETRY_MS = 100;
+
+export interface SessionWorkerParts extends SessionRunParts {
+  /** Names this process in leases. */
+  readonly processId: string;
+  readonly log: Logger;
+}
+
+/**
+ * Serves one stream session after another:
+ *
+ *   looking ─┬─ the slot's holder is a session without a lease, and the claim succeeds ──→ serving ──→ looking
+ *      ↑ └───┤
+ *      │     ├─ Redis is away: again after 100 ms
+ *      └─────┴─ 50 ms, or an announcement
+ *
+ * An announcement only says that a look is worth while. What there is to serve is always read from the slot, so a missed announcement, a session whose
+ * process was killed and one that this process lost while it was paused are all found in the same way.
+ */
+export class SessionWorker {
+  readonly #parts: SessionWorkerParts;
+  readonly #stopping = new AbortController();
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(parts: SessionWorkerParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#ended = this.#serve();
+  }
+
+  /** Takes no new session. Resolves when the one being served has ended. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#ended;
+  }
+
+  async #serve(): Promise<void> {
+    const { consumer, blocking, log } = this.#parts;
+    let after = '$';
+    while (!this.#stopping.signal.aborted) {
+      try {
+        await this.#look();
+        if (this.#stopping.signal.aborted) return;
+        const announced = await consumer.announcements(blocking, after, LOOK_INTERVAL_MS);
+        after = announced.at(-1)?.entryId ?? after;
+      } catch (error) {
+        // An outage is logged once, by the connections.
+        if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'looking for sessions failed');
+        await delay(RETRY_MS);
+      }
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { slot, consumer, processId } = this.#parts;
+    const holder = await slot.holder();
+    const owner = holder === undefined ? undefined : readSlotHolder(holder);
+    if (holder === undefined || owner?.via !== 'ws') return;
+    if (!(await consumer.claim(owner.id, holder, processId))) return;
+    const lease = new SessionLease(consumer, owner.id, processId);
+    try {
+      await this.#run(new SessionRun(this.#parts, holder, lease), owner.id);
+    } finally {
+      lease.stop();
+    }
+  }
+
+  async #run(run: SessionRun, sessionId: string): Promise<void> {
+    const { log } = this.#parts;
+    const startedAt = performance.now();
+    const end = await run.run();
+    const line = {
+      sessionId,
+      outcome: end.kind,
+      audioMs: audioMs(run.takenBytes),
+      durationMs: Math.round(performance.now() - startedAt),
+    };
+    if (end.kind === 'failed') log.error({ ...line, reason: end.message }, 'session');
+    else log.info(line, 'session');
+  }
+}

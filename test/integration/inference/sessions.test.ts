@@ -1,0 +1,209 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
+import { startInference, type TestInference } from '../../support/inference.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestSession } from '../../support/test-session.ts';
+
+let redis: TestRedis;
+let inference: TestInference;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis.stop();
+});
+beforeEach(async () => {
+  inference = await startInference(redis.url);
+});
+afterEach(async () => {
+  await inference.stop();
+  // Whatever a test did, nothing of its sessions may stay behind once the process has ended.
+  expect(await redis.keys('*session:*')).toEqual([]);
+  expect(await redis.keys('{asr}:slot')).toEqual([]);
+  await redis.client.flushall();
+  expect(inference.fatal).toEqual([]);
+});
+
+describe('a session', () => {
+  it('gives a partial for each half second that changes the text, then the final, and frees the slot with it', async () => {
+    const pcm = scriptedPcm(1.8);
+    const session = await TestSession.open(redis);
+    await session.send(pcm);
+    await session.producer.end();
+    const final = await session.until('final');
+
+    const chunks = [1, 2, 3].map((count) => count * CHUNK_BYTES);
+    expect(session.of('partial')).toEqual(
+      chunks.map((takenBytes, index) => ({
+        kind: 'partial',
+        takenBytes,
+        revision: index + 1,
+        text: scriptedText(pcm.subarray(0, takenBytes), false),
+      })),
+    );
+    expect(final).toEqual({ kind: 'final', takenBytes: pcm.length, revision: 4, text: scriptedText(pcm) });
+    expect(await redis.keys('{asr}:slot')).toEqual([]);
+    await session.close();
+  });
+
+  it('says what goes into a model call before the call', async () => {
+    const gate = inference.recognizer.hold();
+    const session = await TestSession.open(redis);
+    await session.send(scriptedPcm(0.5));
+    await gate.entered;
+    await session.until('progress');
+    expect(session.results.map((entry) => entry.kind)).toEqual(['claimed', 'progress']);
+    expect(session.of('progress')).toEqual([{ kind: 'progress', takenBytes: CHUNK_BYTES }]);
+    gate.release();
+    await session.producer.end();
+    await session.until('final');
+    await session.close();
+  });
+
+  it('says progress but no partial while the text stays the same', async () => {
+    const session = await TestSession.open(redis);
+    await session.send(Buffer.alloc(2 * CHUNK_BYTES));
+    await session.producer.end();
+    expect(await session.until('final')).toEqual({
+      kind: 'final',
+      takenBytes: 2 * CHUNK_BYTES,
+      revision: 1,
+      text: '',
+    });
+    expect(session.of('progress')).toHaveLength(2);
+    expect(session.of('partial')).toEqual([]);
+    await session.close();
+  });
+
+  it('shorter than a chunk goes straight to the final', async () => {
+    const pcm = scriptedPcm(0.25);
+    const session = await TestSession.open(redis);
+    await session.send(pcm);
+    await session.producer.end();
+    expect(await session.until('final')).toMatchObject({ revision: 1, text: scriptedText(pcm) });
+    expect(session.of('partial')).toEqual([]);
+    await session.close();
+  });
+
+  it('without audio is an empty final without a model call', async () => {
+    const session = await TestSession.open(redis);
+    await session.producer.end();
+    expect(await session.until('final')).toEqual({ kind: 'final', takenBytes: 0, revision: 1, text: '' });
+    expect(inference.recognizer.calls).toEqual([]);
+    await session.close();
+  });
+
+  it('gives the same text in frames of two bytes', async () => {
+    const pcm = scriptedPcm(0.6);
+    const session = await TestSession.open(redis);
+    const frames: Promise<boolean>[] = [];
+    for (let start = 0; start < pcm.length; start += 2) {
+      frames.push(session.producer.append(pcm.subarray(start, start + 2)));
+    }
+    await Promise.all(frames);
+    await session.producer.end();
+    expect(await session.until('final')).toMatchObject({ revision: 2, text: scriptedText(pcm) });
+    await session.close();
+  });
+
+  it('begins at once when the one before has ended', async () => {
+    for (const seed of [1, 2, 3]) {
+      const session = await TestSession.open(redis);
+      const pcm = scriptedPcm(1, seed);
+      await session.send(pcm);
+      await session.producer.end();
+      expect(await session.until('final')).toMatchObject({ text: scriptedText(pcm) });
+      await session.close();
+    }
+    expect(inference.recognizer.openStreams).toBe(0);
+  });
+});
+
+describe('a session that does not end well', () => {
+  it('fails with the failing model call', async () => {
+    inference.recognizer.failNextCall();
+    const session = await TestSession.open(redis);
+    await session.send(scriptedPcm(0.5));
+    expect(await session.until('failed')).toEqual({ kind: 'failed', message: 'scripted failure' });
+    expect(await redis.keys('{asr}:slot')).toEqual([]);
+    await session.close();
+  });
+
+  it('fails when a frame is missing', async () => {
+    const session = await TestSession.open(redis);
+    await redis.client.xadd(`{asr}:session:${session.sessionId}:audio`, '2-1', 'pcm', Buffer.alloc(3_200));
+    expect((await session.until('failed')).message).toContain('frame 1 is missing');
+    await session.close();
+  });
+
+  it('fails when its fence is smaller than one seen before', async () => {
+    const first = await TestSession.open(redis, 1_000);
+    await first.producer.end();
+    await first.until('final');
+    await first.close();
+    const second = await TestSession.open(redis, 999);
+    expect((await second.until('failed')).message).toContain('began before');
+    await second.close();
+  });
+
+  it('keeps the slot after an abort until the running model call has returned', async () => {
+    const gate = inference.recognizer.hold();
+    const session = await TestSession.open(redis);
+    await session.send(scriptedPcm(1.5));
+    await gate.entered;
+    await session.producer.abort();
+    session.stopRenewing();
+    // The slot's own time would be over before the call: only the renewals of the running call keep it.
+    await redis.client.pexpire('{asr}:slot', 600);
+    await vi.waitFor(async () => expect(await redis.client.pttl('{asr}:slot')).toBeGreaterThan(1_000));
+    gate.release();
+    await vi.waitFor(async () => expect(await redis.keys('*session:*')).toEqual([]));
+    expect(await redis.keys('{asr}:slot')).toEqual([]);
+    // The audio that was there for two more calls is not recognized.
+    expect(inference.recognizer.calls).toHaveLength(1);
+    await session.close();
+  });
+
+  it('is dropped, keys and all, when its replica is dead and its slot over', async () => {
+    const session = await TestSession.open(redis);
+    await session.send(scriptedPcm(0.3));
+    await session.until('claimed');
+    session.stopRenewing();
+    await redis.client.pexpire('{asr}:slot', 1);
+    await vi.waitFor(async () => expect(await redis.keys('*session:*')).toEqual([]), 3_000);
+    expect(inference.recognizer.calls).toEqual([]);
+    await vi.waitFor(() =>
+      expect(inference.log.find((line) => line['outcome'] === 'slot-lost')).toBeDefined(),
+    );
+    await session.close();
+  });
+
+  it('is not fed to the model once another holder has the slot', async () => {
+    const session = await TestSession.open(redis);
+    await session.until('claimed');
+    session.stopRenewing();
+    await redis.client.set('{asr}:slot', 'another', 'PX', 5_000);
+    await session.send(scriptedPcm(0.5));
+    await vi.waitFor(async () => expect(await redis.keys('*session:*')).toEqual([]));
+    expect(inference.recognizer.calls).toEqual([]);
+    expect(await redis.client.get('{asr}:slot')).toBe('another');
+    await redis.client.del('{asr}:slot');
+    await session.close();
+  });
+});
+
+it('logs one line a session, without its text', async () => {
+  const pcm = scriptedPcm(1);
+  const session = await TestSession.open(redis);
+  await session.send(pcm);
+  await session.producer.end();
+  await session.until('final');
+  await vi.waitFor(() => expect(inference.log.some((line) => line['msg'] === 'session')).toBe(true));
+  const lines = inference.log.filter((line) => line['sessionId'] === session.sessionId);
+  expect(lines).toMatchObject([{ outcome: 'final', audioMs: 1_000, msg: 'session' }]);
+  const text = scriptedText(pcm);
+  expect(JSON.stringify(inference.log)).not.toContain(text.slice(0, 1));
+  await session.close();
+});

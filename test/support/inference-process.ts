@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { packageRoot } from '../../common/package-root.ts';
+import type { ModelCall } from './scripted-recognizer.ts';
+
+export type ToProcess = { type: 'hold' } | { type: 'release' };
+export type FromProcess =
+  | { type: 'ready' }
+  | { type: 'holding' }
+  | { type: 'held' }
+  | { type: 'call'; call: ModelCall };
+
+/** A child process of the built program, with what it wrote and how it ended. */
+export class ProcessUnderTest {
+  readonly child: ChildProcess;
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  stdout = '';
+  stderr = '';
+
+  /** @param script below `dist/` */
+  constructor(script: string, env: Readonly<Record<string, string>>) {
+    this.child = spawn(process.execPath, [join(packageRoot(), 'dist', script)], {
+      env: { PATH: process.env['PATH'], ...env },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    this.child.stdout?.on('data', (text) => {
+      this.stdout += text;
+    });
+    this.child.stderr?.on('data', (text) => {
+      this.stderr += text;
+    });
+    this.exited = once(this.child, 'close').then(([code, signal]) => ({ code, signal }));
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  async stop(): Promise<void> {
+    // A stopped process must be continued to see anything but SIGKILL.
+    this.child.kill('SIGKILL');
+    await this.exited;
+  }
+
+  /** Log lines with this `msg`. */
+  logged(msg: string): Record<string, unknown>[] {
+    return this.stdout
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line): Record<string, unknown> => JSON.parse(line))
+      .filter((line) => line['msg'] === msg);
+  }
+}
+
+/** An inference process with the scripted recognizer. */
+export class ScriptedProcess extends ProcessUnderTest {
+  readonly calls: ModelCall[] = [];
+  readonly #seen: FromProcess['type'][] = [];
+
+  constructor(redisUrl: string) {
+    super('test/support/scripted-inference.js', { REDIS_URL: redisUrl });
+    this.child.on('message', (message: FromProcess) => {
+      if (message.type === 'call') this.calls.push(message.call);
+      this.#seen.push(message.type);
+    });
+  }
+
+  static async start(redisUrl: string): Promise<ScriptedProcess> {
+    const process = new ScriptedProcess(redisUrl);
+    await process.#heard('ready');
+    return process;
+  }
+
+  /** Holds the next model call; resolves when the process knows. */
+  async hold(): Promise<void> {
+    this.#tell({ type: 'hold' });
+    await this.#heard('holding');
+  }
+
+  /** Resolves when a held model call has begun. */
+  async held(): Promise<void> {
+    await this.#heard('held');
+  }
+
+  release(): void {
+    this.#tell({ type: 'release' });
+  }
+
+  #tell(message: ToProcess): void {
+    this.child.send(message);
+  }
+
+  async #heard(type: FromProcess['type']): Promise<void> {
+    while (!this.#seen.includes(type)) {
+      const ended = this.exited.then(() => {
+        throw new Error(`the process has ended while ${type} was waited for:\n${this.stdout}${this.stderr}`);
+      });
+      await Promise.race([once(this.child, 'message'), ended]);
+    }
+    this.#seen.splice(this.#seen.indexOf(type), 1);
+  }
+}

@@ -1,0 +1,36 @@
+import { readInferenceConfig } from '../../common/config.ts';
+import { createLogger } from '../../common/log.ts';
+import { createInference, type Inference } from '../../inference/inference.ts';
+import { ScriptedRecognizer } from './scripted-recognizer.ts';
+
+/** An inference "process" inside the test's own, with the scripted recognizer. */
+export interface TestInference {
+  readonly inference: Inference;
+  readonly recognizer: ScriptedRecognizer;
+  /** Every line it logged, parsed. */
+  readonly log: Record<string, unknown>[];
+  /** What would have ended the process. */
+  readonly fatal: Error[];
+  stop(): Promise<void>;
+}
+
+/** @param prepare e.g. makes the first load fail */
+export async function startInference(
+  redisUrl: string,
+  prepare: (recognizer: ScriptedRecognizer) => void = () => {},
+  modelFolder?: string,
+): Promise<TestInference> {
+  const recognizer = new ScriptedRecognizer();
+  prepare(recognizer);
+  const log: Record<string, unknown>[] = [];
+  const fatal: Error[] = [];
+  const inference = createInference({
+    config: readInferenceConfig({ REDIS_URL: redisUrl }),
+    recognizer,
+    log: createLogger('debug', 'inference', { write: (line: string) => void log.push(JSON.parse(line)) }),
+    ...(modelFolder === undefined ? {} : { modelFolder }),
+    onFatal: (error) => void fatal.push(error),
+  });
+  await inference.start();
+  return { inference, recognizer, log, fatal, stop: () => inference.stop() };
+}

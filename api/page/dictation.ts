@@ -1,0 +1,173 @@
+import { type ReadyAudio, readAudioFile } from './audio-file.ts';
+import { type Waiting, withRetries } from './backoff.ts';
+import { asFailure, Failure } from './failures.ts';
+import { LiveRecognition } from './live-recognition.ts';
+import { type Capture, openMicrophone } from './microphone.ts';
+import { durationMs, level, type Pcm, wavFile } from './pcm.ts';
+import { transcribe, type UploadResult } from './service.ts';
+import { type FinalResult, StreamSession } from './stream-session.ts';
+
+export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
+
+/** One recording of this tab; `outcome` is the latest attempt's. */
+export interface Recording extends ReadyAudio {
+  /** The file's name; undefined for the microphone. */
+  readonly fileName: string | undefined;
+  readonly outcome: FinalResult | UploadResult | Failure;
+}
+
+export interface DictationView {
+  state(state: DictationState): void;
+  /** Loudness of every 100 ms so far, and the recording's length. */
+  progress(levels: readonly number[], recordedMs: number): void;
+  partial(text: string): void;
+  /** The live text has ended early; the recording goes on and is recognized as a whole at its end. */
+  liveTextLost(failure: Failure): void;
+  waiting(wait: Waiting): void;
+  /** A failure without a recording: nothing to try again with. */
+  failed(failure: Failure): void;
+  recorded(recording: Recording): void;
+}
+
+/**
+ * What the page does for its user, one thing at a time:
+ *
+ *     idle ──start──▶ opening ──microphone open──▶ recording ──stop, 15 s──▶ recognizing ──▶ idle
+ *       └──────────── file, try again ─────────────────────────────────────▶ recognizing ──▶ idle
+ *
+ * A recording whose stream fails is not lost: it is kept, and sent whole over HTTP once it has ended.
+ */
+export class Dictation {
+  readonly #view: DictationView;
+  readonly #token: () => string;
+  #state: DictationState = 'idle';
+  #capture: Capture | undefined;
+  #stopAsked = false;
+  #abort = new AbortController();
+
+  constructor(view: DictationView, token: () => string) {
+    this.#view = view;
+    this.#token = token;
+  }
+
+  get state(): DictationState {
+    return this.#state;
+  }
+
+  /** Records until `stop` or 15 s. Call it from a press. */
+  async record(): Promise<void> {
+    if (!this.#begin('opening')) return;
+    const pieces: Pcm[] = [];
+    const levels: number[] = [];
+    let live: LiveRecognition | undefined;
+    let samples = 0;
+    this.#stopAsked = false;
+    try {
+      const ended = await new Promise<string>((resolve, reject) => {
+        const frame = (pcm: Pcm): void => {
+          pieces.push(pcm);
+          levels.push(level(pcm));
+          samples += pcm.length;
+          this.#view.progress(levels, durationMs(samples));
+          // Only now: a stream without audio would hold the one slot while somebody reads the browser's question.
+          live ??= this.#goLive();
+          live.push(pcm);
+        };
+        openMicrophone({ frame, end: resolve }).then((capture) => {
+          this.#capture = capture;
+          this.#enter('recording');
+          if (this.#stopAsked) capture.stop();
+        }, reject);
+      });
+      if (live === undefined)
+        throw new Failure(ended === 'stopped' ? 'too_short' : 'microphone_silent', ended);
+      const recording: LiveRecognition = live;
+      this.#enter('recognizing');
+      recording.end();
+      const audio: ReadyAudio = { wav: wavFile(pieces), levels };
+      const result = recording.result.catch((error: unknown) => {
+        if (asFailure(error).kind === 'unauthorized') throw error;
+        return this.#transcribe(audio.wav);
+      });
+      this.#view.recorded({ ...audio, fileName: undefined, outcome: await result.catch(asFailure) });
+      if (ended === 'microphone_lost') this.#view.failed(new Failure('microphone_lost'));
+    } catch (error) {
+      this.#view.failed(asFailure(error));
+    } finally {
+      live?.abandon();
+      this.#capture = undefined;
+      this.#enter('idle');
+    }
+  }
+
+  /** Ends the recording; also one whose microphone is still being opened. */
+  stop(): void {
+    this.#stopAsked = true;
+    this.#capture?.stop();
+  }
+
+  async recognizeFile(file: File): Promise<void> {
+    if (!this.#begin('recognizing')) return;
+    try {
+      const audio = await readAudioFile(file);
+      await this.#recognize({ ...audio, fileName: file.name });
+    } catch (error) {
+      this.#view.failed(asFailure(error));
+    } finally {
+      this.#enter('idle');
+    }
+  }
+
+  async tryAgain(recording: Recording): Promise<void> {
+    if (!this.#begin('recognizing')) return;
+    await this.#recognize(recording);
+    this.#enter('idle');
+  }
+
+  /** Gives up waiting for the service. */
+  cancel(): void {
+    this.#abort.abort(new Failure('cancelled'));
+  }
+
+  #goLive(): LiveRecognition {
+    const address = new URL('/ws/asr', location.href);
+    address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
+    const live = new LiveRecognition(
+      (events) => new StreamSession(new WebSocket(address), this.#token(), events),
+      (text) => this.#view.partial(text),
+    );
+    live.result.catch((error: unknown) => {
+      const failure = asFailure(error);
+      // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end.
+      if (failure.kind === 'unauthorized') this.stop();
+      else this.#view.liveTextLost(failure);
+    });
+    return live;
+  }
+
+  async #recognize(audio: Omit<Recording, 'outcome'>): Promise<void> {
+    const outcome = await this.#transcribe(audio.wav).catch(asFailure);
+    this.#view.recorded({ ...audio, outcome });
+  }
+
+  #transcribe(wav: Blob): Promise<UploadResult> {
+    const { signal } = this.#abort;
+    return withRetries(
+      () => transcribe(wav, this.#token(), signal),
+      (wait) => this.#view.waiting(wait),
+      signal,
+    );
+  }
+
+  #begin(state: DictationState): boolean {
+    if (this.#state !== 'idle') return false;
+    this.#abort = new AbortController();
+    this.#enter(state);
+    return true;
+  }
+
+  #enter(state: DictationState): void {
+    this.#state = state;
+    this.#view.state(state);
+  }
+}

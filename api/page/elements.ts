@@ -1,0 +1,24 @@
+/** The element of index.html with this id. @throws Error when the page and its script do not belong together. */
+export function find<T extends Element>(id: string, type: new () => T): T {
+  const element = document.getElementById(id);
+  if (!(element instanceof type)) throw new Error(`index.html has no ${type.name} with id "${id}"`);
+  return element;
+}
+
+/** A new element; children are elements or text, never markup. */
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Readonly<Record<string, string>>,
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+export function button(label: string, press: () => void): HTMLButtonElement {
+  const element = make('button', { type: 'button', class: 'quiet' }, label);
+  element.addEventListener('click', press);
+  return element;
+}

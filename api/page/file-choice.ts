@@ -1,0 +1,33 @@
+import { find } from './elements.ts';
+
+/** Recordings from files: by the button, or dropped anywhere on the page. Of several files the first is taken. */
+export function onFileChosen(chosen: (file: File) => void): void {
+  const input = find('file', HTMLInputElement);
+  const cover = find('drop', HTMLDivElement);
+  const take = (files: FileList | null | undefined): void => {
+    const file = files?.[0];
+    if (file !== undefined) chosen(file);
+  };
+  find('choose', HTMLButtonElement).addEventListener('click', () => input.click());
+  input.addEventListener('change', () => {
+    take(input.files);
+    // The same file, chosen once more, is a change again.
+    input.value = '';
+  });
+
+  const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
+  document.addEventListener('dragover', (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    cover.hidden = false;
+  });
+  document.addEventListener('dragleave', (event) => {
+    if (event.relatedTarget === null) cover.hidden = true;
+  });
+  document.addEventListener('drop', (event) => {
+    cover.hidden = true;
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    take(event.dataTransfer?.files);
+  });
+}

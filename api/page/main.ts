@@ -1,0 +1,189 @@
+import { Dictation, type DictationState, type Recording } from './dictation.ts';
+import { find } from './elements.ts';
+import { Failure } from './failures.ts';
+import { onFileChosen } from './file-choice.ts';
+import { MAX_RECORDING_MS } from './limits.ts';
+import { measures } from './measures.ts';
+import { announce, Notice } from './notice.ts';
+import { RecordButton } from './record-button.ts';
+import { Recordings } from './recordings.ts';
+import { ServiceStatus } from './service-status.ts';
+import { type Label, type Texts, textsFor } from './texts.ts';
+import { TokenField } from './token.ts';
+import { Transcript } from './transcript.ts';
+import { Waveform } from './waveform.ts';
+
+const FRAMES_PER_RECORDING = 150;
+const WARN_AT_SECONDS_LEFT = 5;
+
+/** Everything on the page, tied together; index.html holds the elements. */
+class Page {
+  readonly #texts: Texts;
+  readonly #status: ServiceStatus;
+  readonly #token: TokenField;
+  readonly #notice: Notice;
+  readonly #transcript: Transcript;
+  readonly #button: RecordButton;
+  readonly #recordings: Recordings;
+  readonly #dictation: Dictation;
+  readonly #wave = new Waveform(find('wave', HTMLCanvasElement), FRAMES_PER_RECORDING);
+  readonly #measures = find('measures', HTMLDListElement);
+  readonly #copy = find('copy', HTMLButtonElement);
+
+  constructor(texts: Texts) {
+    this.#texts = texts;
+    this.#status = new ServiceStatus(texts);
+    this.#transcript = new Transcript(texts);
+    this.#notice = new Notice(texts, () => this.#dictation.cancel());
+    this.#token = new TokenField((token) => this.#checkToken(token));
+    this.#recordings = new Recordings(texts, {
+      copy: (text) => this.#copyText(text),
+      tryAgain: (recording) => this.#begin(() => this.#dictation.tryAgain(recording)),
+    });
+    this.#dictation = new Dictation(
+      {
+        state: (state) => this.#stateChanged(state),
+        progress: (levels, recordedMs) => this.#progress(levels, recordedMs),
+        partial: (text) => this.#transcript.partial(text),
+        liveTextLost: (failure) => this.#notice.keepSpeaking(failure),
+        waiting: (wait) => this.#notice.waiting(wait),
+        failed: (failure) => this.#failed(failure),
+        recorded: (recording) => this.#recorded(recording),
+      },
+      () => this.#token.value,
+    );
+    const dictation = this.#dictation;
+    this.#button = new RecordButton(
+      {
+        get state() {
+          return dictation.state;
+        },
+        start: () => this.#begin(() => dictation.record()),
+        stop: () => dictation.stop(),
+      },
+      texts,
+    );
+    onFileChosen((file) => this.#begin(() => dictation.recognizeFile(file)));
+    this.#copy.addEventListener('click', () => this.#copyText(this.#transcript.text));
+    this.#stateChanged('idle');
+    this.#checkToken(this.#token.value);
+  }
+
+  /** Nothing is started without a token: the service would only refuse it. */
+  #begin(work: () => Promise<void>): void {
+    if (this.#token.value === '') {
+      this.#failed(new Failure('token_missing'));
+      return;
+    }
+    if (this.#dictation.state !== 'idle') return;
+    this.#recordings.silence();
+    this.#notice.hide();
+    this.#measures.replaceChildren();
+    this.#copy.hidden = true;
+    this.#transcript.clear();
+    this.#progress([], 0);
+    void work();
+  }
+
+  #checkToken(token: string): void {
+    this.#notice.hide();
+    if (token === '') {
+      this.#status.show('no-token');
+      this.#token.ask();
+      return;
+    }
+    this.#status.watch(
+      token,
+      () => this.#token.accepted(),
+      (failure) => this.#failed(failure),
+    );
+  }
+
+  #failed(failure: Failure): void {
+    this.#transcript.clear();
+    this.#notice.failed(failure);
+    if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
+      this.#status.show('no-token');
+      this.#token.ask();
+    }
+    if (failure.kind === 'not_ready' || failure.kind === 'connection_lost') this.#checkService();
+  }
+
+  #checkService(): void {
+    this.#status.watch(
+      this.#token.value,
+      () => {},
+      () => {},
+    );
+  }
+
+  #recorded(recording: Recording): void {
+    this.#recordings.add(recording);
+    this.#wave.show(recording.levels);
+    const { outcome } = recording;
+    if (outcome instanceof Failure) {
+      this.#failed(outcome);
+      return;
+    }
+    this.#notice.hide();
+    this.#status.show('ready');
+    this.#transcript.final(outcome.text);
+    this.#measures.replaceChildren(...measures(outcome, this.#texts));
+    this.#copy.hidden = outcome.text === '';
+    announce(outcome.text === '' ? this.#texts.nothingHeard : this.#texts.result(outcome.text));
+  }
+
+  #stateChanged(state: DictationState): void {
+    this.#button.show(state);
+    document.body.dataset['state'] = state;
+    if (state === 'recording') {
+      this.#transcript.listen();
+      announce(this.#texts.listening);
+    }
+    if (state !== 'recording') this.#button.loudness(0);
+  }
+
+  #progress(levels: readonly number[], recordedMs: number): void {
+    const level = levels.at(-1) ?? 0;
+    this.#wave.show(levels);
+    this.#button.loudness(level);
+    find('level', HTMLMeterElement).value = Math.round(level * 100);
+    const secondsLeft = Math.ceil((MAX_RECORDING_MS - recordedMs) / 1000);
+    const shown = find('left', HTMLSpanElement);
+    if (shown.textContent === String(secondsLeft)) return;
+    shown.textContent = String(secondsLeft);
+    if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(this.#texts.left(secondsLeft));
+    if (secondsLeft === 0) announce(this.#texts.limitReached);
+  }
+
+  #copyText(text: string): void {
+    // Only pages on HTTPS or localhost have a clipboard.
+    navigator.clipboard?.writeText(text).then(
+      () => this.#copied(),
+      (error: unknown) => this.#notice.failed(new Failure('unexpected', String(error))),
+    );
+  }
+
+  #copied(): void {
+    announce(this.#texts.copied);
+    this.#copy.textContent = this.#texts.copied;
+    setTimeout(() => {
+      this.#copy.textContent = this.#texts.copy;
+    }, 1_500);
+  }
+}
+
+function translate({ lang, labels, level }: Texts): void {
+  document.documentElement.lang = lang;
+  find('level', HTMLMeterElement).setAttribute('aria-label', level);
+  if (labels === undefined) return;
+  const isLabel = (key: string): key is Label => key in labels;
+  for (const element of document.querySelectorAll('[data-text]')) {
+    const key = element.getAttribute('data-text') ?? '';
+    if (isLabel(key)) element.textContent = labels[key];
+  }
+}
+
+const texts = await textsFor(navigator.languages);
+translate(texts);
+new Page(texts);

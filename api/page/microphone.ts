@@ -1,0 +1,113 @@
+import type { CaptureMessage } from './capture-worklet.ts';
+import { Failure } from './failures.ts';
+import type { Pcm } from './pcm.ts';
+
+export interface CaptureEvents {
+  frame(pcm: Pcm): void;
+  /** The last event: stopped by `stop`, 15 s are over, the microphone is gone, or it gives no audio at all. */
+  end(reason: 'stopped' | 'limit' | 'microphone_lost' | 'microphone_silent'): void;
+}
+
+export interface Capture {
+  /** Ends the recording; its tail comes as frames, then `end`. */
+  stop(): void;
+}
+
+const FIRST_FRAME_WITHIN_MS = 4_000;
+const TAIL_WITHIN_MS = 1_000;
+
+function microphoneFailure(error: unknown): Failure {
+  const name = error instanceof DOMException ? error.name : '';
+  switch (name) {
+    case 'NotAllowedError':
+    case 'SecurityError':
+      return new Failure('microphone_refused', String(error));
+    case 'NotFoundError':
+    case 'OverconstrainedError':
+      return new Failure('microphone_missing', String(error));
+    case 'NotReadableError':
+    case 'AbortError':
+      return new Failure('microphone_in_use', String(error));
+    default:
+      return new Failure('unexpected', String(error));
+  }
+}
+
+/**
+ * Opens the microphone and starts capturing at once. Must be called from a press, or the browser keeps the audio suspended.
+ * @throws Failure when there is no microphone for this page.
+ */
+export async function openMicrophone(events: CaptureEvents): Promise<Capture> {
+  if (!window.isSecureContext) throw new Failure('page_not_secure', location.origin);
+  if (navigator.mediaDevices === undefined || window.AudioWorkletNode === undefined) {
+    throw new Failure('browser_too_old');
+  }
+  const context = new AudioContext();
+  const asked = navigator.mediaDevices.getUserMedia({
+    // The recognizer wants the voice as it is; levelling helps it with distant speakers, the other two cut into words.
+    audio: { channelCount: 1, echoCancellation: false, noiseSuppression: false, autoGainControl: true },
+  });
+  try {
+    const [stream] = await Promise.all([
+      asked.catch((error: unknown) => Promise.reject(microphoneFailure(error))),
+      context.audioWorklet.addModule('/page/capture-worklet.js'),
+      context.resume(),
+    ]);
+    return capture(context, stream, events);
+  } catch (error) {
+    void context.close();
+    // The permission may still come after the module failed to load: the microphone is let go then.
+    asked.then(release, () => {});
+    throw error;
+  }
+}
+
+function release(stream: MediaStream): void {
+  for (const track of stream.getTracks()) track.stop();
+}
+
+function capture(context: AudioContext, stream: MediaStream, events: CaptureEvents): Capture {
+  const node = new AudioWorkletNode(context, 'capture', { channelCount: 1, channelCountMode: 'explicit' });
+  let ended = false;
+  const end = (reason: Parameters<CaptureEvents['end']>[0]): void => {
+    if (ended) return;
+    ended = true;
+    clearTimeout(silent);
+    node.port.onmessage = null;
+    release(stream);
+    void context.close();
+    events.end(reason);
+  };
+  const silent = setTimeout(() => end('microphone_silent'), FIRST_FRAME_WITHIN_MS);
+  let lost = false;
+  node.port.onmessage = (event: MessageEvent<CaptureMessage>) => {
+    const message = event.data;
+    switch (message.type) {
+      case 'frame':
+        clearTimeout(silent);
+        events.frame(message.pcm);
+        return;
+      case 'end':
+        end(lost ? 'microphone_lost' : message.reason);
+        return;
+      default:
+        message satisfies never;
+    }
+  };
+  for (const track of stream.getAudioTracks()) {
+    track.onended = () => {
+      lost = true;
+      node.port.postMessage('stop');
+    };
+  }
+  context.createMediaStreamSource(stream).connect(node);
+  // The node's output is silence; being on the way to the speakers is what keeps every browser calling it.
+  node.connect(context.destination);
+  return {
+    stop: () => {
+      node.port.postMessage('stop');
+      // A browser that has suspended the audio may leave the message unread.
+      setTimeout(() => end('stopped'), TAIL_WITHIN_MS);
+    },
+  };
+}

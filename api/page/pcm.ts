@@ -1,0 +1,84 @@
+import { BYTES_PER_SAMPLE, FRAME_SAMPLES, MAX_RECORDING_SAMPLES } from './limits.ts';
+import { TARGET_RATE_HZ } from './resampler.ts';
+
+/** One piece of 16 kHz mono PCM16 (little-endian, as every platform with a browser is). */
+export type Pcm = Int16Array<ArrayBuffer>;
+
+/** Floats in [-1, 1] as 16-bit integers; what is louder is clipped. */
+function toPcm16(samples: Float32Array, pcm: Pcm): void {
+  for (let n = 0; n < samples.length; n += 1) {
+    pcm[n] = Math.max(-32_768, Math.min(32_767, Math.round((samples[n] ?? 0) * 32_768)));
+  }
+}
+
+/** Collects 16 kHz samples into frames of 100 ms (3,200 bytes) and takes no sample past the longest recording. */
+export class FrameAssembler {
+  #frame: Pcm = new Int16Array(FRAME_SAMPLES);
+  #filled = 0;
+  #total = 0;
+
+  /** True once the longest recording is there; what is pushed from then on is dropped. */
+  get full(): boolean {
+    return this.#total === MAX_RECORDING_SAMPLES;
+  }
+
+  /** Returns the frames that these samples complete. */
+  push(samples: Float32Array): Pcm[] {
+    const frames: Pcm[] = [];
+    const end = Math.min(samples.length, MAX_RECORDING_SAMPLES - this.#total);
+    this.#total += end;
+    for (let start = 0; start < end; ) {
+      const count = Math.min(end - start, FRAME_SAMPLES - this.#filled);
+      toPcm16(samples.subarray(start, start + count), this.#frame.subarray(this.#filled));
+      start += count;
+      this.#filled += count;
+      if (this.#filled === FRAME_SAMPLES) frames.push(this.#take());
+    }
+    return frames;
+  }
+
+  /** The tail, shorter than a frame, or nothing. */
+  flush(): Pcm[] {
+    return this.#filled === 0 ? [] : [this.#take()];
+  }
+
+  #take(): Pcm {
+    const frame = this.#frame.slice(0, this.#filled);
+    this.#filled = 0;
+    return frame;
+  }
+}
+
+/** How loud a piece of audio is, from 0 (−60 dBFS or less) to 1 (full scale), by its root mean square. */
+export function level(pcm: Int16Array): number {
+  let sum = 0;
+  for (const sample of pcm) sum += (sample / 32_768) ** 2;
+  const decibel = 10 * Math.log10(sum / Math.max(1, pcm.length) + 1e-12);
+  return Math.max(0, Math.min(1, 1 + decibel / 60));
+}
+
+export function durationMs(samples: number): number {
+  return Math.round((samples / TARGET_RATE_HZ) * 1000);
+}
+
+/** A WAV file of these pieces. */
+export function wavFile(pieces: readonly Pcm[]): Blob {
+  const dataBytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
+  const header = new DataView(new ArrayBuffer(44));
+  const ascii = (offset: number, text: string): void => {
+    for (const [n, character] of [...text].entries()) header.setUint8(offset + n, character.charCodeAt(0));
+  };
+  ascii(0, 'RIFF');
+  header.setUint32(4, 36 + dataBytes, true);
+  ascii(8, 'WAVEfmt ');
+  header.setUint32(16, 16, true);
+  header.setUint16(20, 1, true);
+  header.setUint16(22, 1, true);
+  header.setUint32(24, TARGET_RATE_HZ, true);
+  header.setUint32(28, TARGET_RATE_HZ * BYTES_PER_SAMPLE, true);
+  header.setUint16(32, BYTES_PER_SAMPLE, true);
+  header.setUint16(34, 8 * BYTES_PER_SAMPLE, true);
+  ascii(36, 'data');
+  header.setUint32(40, dataBytes, true);
+  return new Blob([header.buffer, ...pieces], { type: 'audio/wav' });
+}

@@ -1,0 +1,79 @@
+import type { DictationState } from './dictation.ts';
+import { find } from './elements.ts';
+import { type Pressable, PressGesture } from './press-gesture.ts';
+import type { Texts } from './texts.ts';
+
+/** The big button, and the space bar anywhere on the page where it has no other meaning. */
+export class RecordButton {
+  readonly #button = find('record', HTMLButtonElement);
+  readonly #doing = find('doing', HTMLParagraphElement);
+  readonly #texts: Texts;
+
+  constructor(target: Pressable, texts: Texts) {
+    this.#texts = texts;
+    const gesture = new PressGesture(target);
+    this.#onPointer(gesture);
+    this.#onSpaceBar(gesture);
+  }
+
+  show(state: DictationState): void {
+    const words = {
+      idle: '',
+      opening: this.#texts.opening,
+      recording: '',
+      recognizing: this.#texts.recognizing,
+    };
+    const waits = state === 'opening' || state === 'recognizing';
+    this.#button.dataset['state'] = state;
+    this.#button.setAttribute('aria-disabled', String(state === 'recognizing'));
+    this.#button.setAttribute('aria-busy', String(waits));
+    this.#button.setAttribute(
+      'aria-label',
+      state === 'recording' ? this.#texts.stop : words[state] || this.#texts.start,
+    );
+    this.#doing.textContent = words[state];
+  }
+
+  /** @param level 0 to 1 */
+  loudness(level: number): void {
+    this.#button.style.setProperty('--level', level.toFixed(2));
+  }
+
+  #onPointer(gesture: PressGesture): void {
+    let pointer = false;
+    this.#button.addEventListener('pointerdown', (event) => {
+      if (event.button !== 0) return;
+      pointer = true;
+      this.#button.setPointerCapture(event.pointerId);
+      gesture.down(event.timeStamp);
+    });
+    for (const type of ['pointerup', 'pointercancel'] as const) {
+      this.#button.addEventListener(type, (event) => gesture.up(event.timeStamp));
+    }
+    this.#button.addEventListener('click', () => {
+      if (!pointer) gesture.tap();
+      pointer = false;
+    });
+    // A long press on a touch screen would open a menu instead of recording.
+    this.#button.addEventListener('contextmenu', (event) => event.preventDefault());
+  }
+
+  #onSpaceBar(gesture: PressGesture): void {
+    let down = false;
+    document.addEventListener('keydown', (event) => {
+      if (event.code !== 'Space' || event.ctrlKey || event.altKey || event.metaKey) return;
+      const other = event.target instanceof Element && event.target.closest('input, button, a') !== null;
+      if (other && event.target !== this.#button) return;
+      event.preventDefault();
+      if (event.repeat) return;
+      down = true;
+      gesture.down(event.timeStamp);
+    });
+    document.addEventListener('keyup', (event) => {
+      if (event.code !== 'Space' || !down) return;
+      down = false;
+      event.preventDefault();
+      gesture.up(event.timeStamp);
+    });
+  }
+}

@@ -1,0 +1,115 @@
+import type { Recording } from './dictation.ts';
+import { button, find, make } from './elements.ts';
+import { Failure } from './failures.ts';
+import { measures } from './measures.ts';
+import type { Texts } from './texts.ts';
+import { Waveform } from './waveform.ts';
+
+/** 20 recordings of 15 s are 10 MB. */
+const KEPT = 20;
+
+export interface RecordingActions {
+  copy(text: string): void;
+  tryAgain(recording: Recording): void;
+}
+
+interface Item {
+  readonly row: HTMLLIElement;
+  readonly address: string;
+}
+
+/** The recordings of this tab, the latest first. The audio is what identifies one: trying again replaces its row. */
+export class Recordings {
+  readonly #section = find('history', HTMLElement);
+  readonly #list = find('recordings', HTMLOListElement);
+  readonly #items = new Map<Blob, Item>();
+  readonly #audio = new Audio();
+  readonly #texts: Texts;
+  readonly #actions: RecordingActions;
+
+  constructor(texts: Texts, actions: RecordingActions) {
+    this.#texts = texts;
+    this.#actions = actions;
+  }
+
+  add(recording: Recording): void {
+    const known = this.#items.get(recording.wav);
+    const address = known?.address ?? URL.createObjectURL(recording.wav);
+    const row = this.#row(recording, address);
+    if (known === undefined) this.#list.prepend(row);
+    else known.row.replaceWith(row);
+    this.#items.set(recording.wav, { row, address });
+    this.#section.hidden = false;
+    const [oldest] = this.#items;
+    if (this.#items.size > KEPT && oldest !== undefined) this.#forget(...oldest);
+  }
+
+  /** A new recording must not hear an old one. */
+  silence(): void {
+    this.#audio.pause();
+  }
+
+  #forget(wav: Blob, { row, address }: Item): void {
+    row.remove();
+    URL.revokeObjectURL(address);
+    this.#items.delete(wav);
+  }
+
+  #row(recording: Recording, address: string): HTMLLIElement {
+    const { outcome } = recording;
+    const failed = outcome instanceof Failure;
+    const words = failed ? this.#texts.failures[outcome.kind].what : outcome.text || this.#texts.nothingHeard;
+    const text = make('p', { class: failed || outcome.text === '' ? 'said none' : 'said' }, words);
+    if (!failed && outcome.text !== '') text.lang = 'zh-CN';
+    const name = recording.fileName ?? this.#texts.microphone;
+    const save = make('a', {
+      href: address,
+      download: recording.fileName ?? 'recording.wav',
+      class: 'quiet',
+    });
+    save.append(this.#texts.save);
+    const actions = make('div', { class: 'actions' }, make('span', { class: 'name' }, name));
+    if (failed) actions.append(button(this.#texts.tryAgain, () => this.#actions.tryAgain(recording)));
+    else {
+      actions.append(make('dl', { class: 'measures' }, ...measures(outcome, this.#texts)));
+      if (outcome.text !== '') {
+        actions.append(button(this.#texts.copy, () => this.#actions.copy(outcome.text)));
+      }
+    }
+    actions.append(save);
+    return make('li', {}, this.#player(recording, address), text, actions);
+  }
+
+  #player(recording: Recording, address: string): HTMLElement {
+    const canvas = make('canvas', { class: 'wave', 'aria-hidden': 'true' });
+    const wave = new Waveform(canvas);
+    wave.show(recording.levels);
+    const play = make('button', { type: 'button', class: 'play', 'aria-label': this.#texts.play });
+    play.addEventListener('click', () => {
+      const playing = !this.#audio.paused;
+      this.#audio.pause();
+      if (!playing || this.#audio.src !== address) this.#play(recording, address, play, wave);
+    });
+    return make('div', { class: 'player' }, play, canvas);
+  }
+
+  #play({ levels }: Recording, address: string, play: HTMLButtonElement, wave: Waveform): void {
+    const audio = this.#audio;
+    audio.src = address;
+    play.dataset['playing'] = '';
+    play.setAttribute('aria-label', this.#texts.pause);
+    const ended = new AbortController();
+    const done = (): void => {
+      ended.abort();
+      wave.show(levels);
+      delete play.dataset['playing'];
+      play.setAttribute('aria-label', this.#texts.play);
+    };
+    for (const type of ['pause', 'ended', 'error'])
+      audio.addEventListener(type, done, { signal: ended.signal });
+    audio.addEventListener('timeupdate', () => wave.show(levels, audio.currentTime / audio.duration), {
+      signal: ended.signal,
+    });
+    audio.play().catch(done);
+  }
+}

@@ -1,0 +1,74 @@
+import { delay } from './backoff.ts';
+import { find } from './elements.ts';
+import { asFailure, type Failure } from './failures.ts';
+import { readiness } from './service.ts';
+import type { Texts } from './texts.ts';
+
+export type Status = 'no-token' | 'checking' | 'ready' | 'loading' | 'unreachable';
+
+const LONGEST_WAIT_MS = 8_000;
+
+/** The service's state beside the title. While it is not ready it is asked again, ever more rarely. */
+export class ServiceStatus {
+  readonly #element = find('status', HTMLParagraphElement);
+  readonly #texts: Texts;
+  #abort = new AbortController();
+
+  constructor(texts: Texts) {
+    this.#texts = texts;
+  }
+
+  show(status: Status): void {
+    const words: Record<Status, string> = {
+      'no-token': this.#texts.statusNoToken,
+      checking: this.#texts.statusChecking,
+      ready: this.#texts.statusReady,
+      loading: this.#texts.statusLoading,
+      unreachable: this.#texts.statusUnreachable,
+    };
+    this.#element.dataset['status'] = status;
+    this.#element.textContent = words[status];
+  }
+
+  /**
+   * Asks until the service is ready; an earlier watch ends.
+   * @param accepted called once, when the service has taken the token.
+   * @param refused called with `unauthorized` or `forbidden`, which end the watch.
+   */
+  watch(token: string, accepted: () => void, refused: (failure: Failure) => void): void {
+    this.#abort.abort();
+    this.#abort = new AbortController();
+    this.show('checking');
+    this.#watch(token, accepted, refused, this.#abort.signal).catch(() => {
+      // Ended by a later watch.
+    });
+  }
+
+  async #watch(
+    token: string,
+    accepted: () => void,
+    refused: (failure: Failure) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let told = false;
+    for (let waitMs = 1_000; ; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
+      try {
+        const status = await readiness(token, signal);
+        this.show(status);
+        if (!told) accepted();
+        told = true;
+        if (status === 'ready') return;
+      } catch (error) {
+        signal.throwIfAborted();
+        const failure = asFailure(error);
+        if (failure.kind === 'unauthorized' || failure.kind === 'forbidden') {
+          this.show('no-token');
+          refused(failure);
+          return;
+        }
+        this.show('unreachable');
+      }
+      await delay(waitMs, signal);
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { Failure, failureOfCode } from './failures.ts';
+
+export interface UploadResult {
+  readonly text: string;
+  readonly audio_ms: number;
+  readonly inference_ms: number;
+}
+
+/** Longer than the service takes for an upload at its own limit (30 s) and the recognition of 15 s of audio. */
+const ANSWER_WITHIN_MS = 60_000;
+
+/** One request to the service this page came from. @throws Failure `connection_lost` when there is no answer, `unauthorized` for a token that no header can hold. */
+async function request(
+  path: string,
+  token: string,
+  init: RequestInit,
+  signal: AbortSignal,
+): Promise<Response> {
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new Failure('unauthorized');
+  const timeout = AbortSignal.timeout(ANSWER_WITHIN_MS);
+  try {
+    return await fetch(path, {
+      ...init,
+      headers: { authorization: `Bearer ${token}` },
+      cache: 'no-store',
+      credentials: 'omit',
+      redirect: 'error',
+      signal: AbortSignal.any([signal, timeout]),
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new Failure('connection_lost', String(error));
+  }
+}
+
+/** The JSON object of an answer, empty when it is none: a proxy in between may answer with a page of its own. */
+async function body(response: Response): Promise<Record<string, unknown>> {
+  try {
+    const value: unknown = await response.json();
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function refusal(response: Response, answer: Record<string, unknown>): Failure {
+  const said = `HTTP ${response.status}`;
+  if (typeof answer['error'] === 'string') {
+    return failureOfCode(answer['error'], `${said} ${answer['message'] ?? ''}`);
+  }
+  const fromProxy = response.status === 502 || response.status === 503 || response.status === 504;
+  return new Failure(fromProxy ? 'connection_lost' : 'unexpected', said);
+}
+
+/** Whether the service can recognize now. @throws Failure `unauthorized`, `forbidden`, `connection_lost`. */
+export async function readiness(token: string, signal: AbortSignal): Promise<'ready' | 'loading'> {
+  const response = await request('/readyz', token, {}, signal);
+  const answer = await body(response);
+  if (answer['status'] === 'ready' || answer['status'] === 'loading') return answer['status'];
+  throw refusal(response, answer);
+}
+
+/** Has one WAV file recognized. @throws Failure. */
+export async function transcribe(wav: Blob, token: string, signal: AbortSignal): Promise<UploadResult> {
+  const form = new FormData();
+  form.append('file', wav, 'recording.wav');
+  const response = await request('/v1/audio/transcriptions', token, { method: 'POST', body: form }, signal);
+  const answer = await body(response);
+  const { text, audio_ms, inference_ms } = answer;
+  if (typeof text !== 'string' || typeof audio_ms !== 'number' || typeof inference_ms !== 'number') {
+    throw refusal(response, answer);
+  }
+  return { text, audio_ms, inference_ms };
+}

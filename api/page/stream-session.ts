@@ -1,0 +1,161 @@
+import { Failure, failureOfCode } from './failures.ts';
+import { FrameSender } from './frame-sender.ts';
+import type { Pcm } from './pcm.ts';
+import { TARGET_RATE_HZ } from './resampler.ts';
+
+/** The part of a WebSocket that a session uses. */
+export interface StreamSocket {
+  binaryType: string;
+  readonly bufferedAmount: number;
+  onopen: ((event: never) => void) | null;
+  onmessage: ((event: never) => void) | null;
+  onclose: ((event: never) => void) | null;
+  send(data: string | Pcm): void;
+  close(): void;
+}
+
+export interface FinalResult {
+  readonly text: string;
+  readonly audio_ms: number;
+  readonly finalize_ms: number;
+}
+
+export interface SessionEvents {
+  /** The full text as it stands; its end may change. */
+  partial(text: string): void;
+  /** Called once, unless `failed` is. */
+  final(result: FinalResult): void;
+  /** Called once, unless `final` is. */
+  failed(failure: Failure): void;
+}
+
+/** Opening, the handshake and `start` until `ready`; the service itself answers at once. */
+const READY_WITHIN_MS = 10_000;
+/** From `end` until `final`: a session lasts about 40 s at most, whatever happens. */
+const FINAL_WITHIN_MS = 40_000;
+
+function fields(data: unknown): Record<string, unknown> {
+  try {
+    const value: unknown = typeof data === 'string' ? JSON.parse(data) : undefined;
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const milliseconds = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+/**
+ * One recording over one WebSocket.
+ *
+ *     starting ──ready──▶ streaming ──end(), all frames sent──▶ finishing ──final──▶ closed
+ *         └─────────────────────┴── error, close or too long a wait ──────┴────────▶ closed (failed)
+ *
+ * Frames pushed while starting are held and follow `ready` in order; an `end()` then waits for them too.
+ */
+export class StreamSession {
+  readonly #socket: StreamSocket;
+  readonly #events: SessionEvents;
+  readonly #held: Pcm[] = [];
+  readonly #sender: FrameSender;
+  #state: 'starting' | 'streaming' | 'finishing' | 'closed' = 'starting';
+  #endAsked = false;
+  #revision = -1;
+  #timer: ReturnType<typeof setTimeout>;
+
+  constructor(socket: StreamSocket, token: string, events: SessionEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    this.#sender = new FrameSender(socket);
+    socket.binaryType = 'arraybuffer';
+    socket.onopen = () => {
+      const format = { sample_rate: TARGET_RATE_HZ, channels: 1, encoding: 'pcm_s16le' };
+      socket.send(JSON.stringify({ type: 'start', ...format, api_token: token }));
+    };
+    socket.onmessage = (event: { data: unknown }) => this.#received(fields(event.data));
+    socket.onclose = (event: { code: number }) => {
+      this.#fail(new Failure('connection_lost', `close code ${event.code} before the result`));
+    };
+    this.#timer = this.#deadline(READY_WITHIN_MS, 'ready');
+  }
+
+  push(frame: Pcm): void {
+    if (this.#state === 'starting') this.#held.push(frame);
+    else if (this.#state === 'streaming') this.#sender.push(frame);
+  }
+
+  /** No frame follows. `final` or `failed` still does. */
+  end(): void {
+    this.#endAsked = true;
+    if (this.#state !== 'streaming') return;
+    this.#sender.whenEmpty(() => {
+      this.#state = 'finishing';
+      this.#socket.send(JSON.stringify({ type: 'end' }));
+      this.#timer = this.#deadline(FINAL_WITHIN_MS, 'final');
+    });
+  }
+
+  /** Hangs up; no event follows. */
+  abandon(): void {
+    this.#close();
+  }
+
+  #received(message: Record<string, unknown>): void {
+    if (this.#state === 'closed') return;
+    switch (message['type']) {
+      case 'ready':
+        clearTimeout(this.#timer);
+        this.#state = 'streaming';
+        for (const frame of this.#held.splice(0)) this.#sender.push(frame);
+        if (this.#endAsked) this.end();
+        return;
+      case 'partial': {
+        // Snapshots replace each other; an older one that came late would take words back.
+        const revision = milliseconds(message['revision']);
+        if (revision <= this.#revision) return;
+        this.#revision = revision;
+        this.#events.partial(text(message['text']));
+        return;
+      }
+      case 'final':
+        this.#close();
+        this.#events.final({
+          text: text(message['text']),
+          audio_ms: milliseconds(message['audio_ms']),
+          finalize_ms: milliseconds(message['finalize_ms']),
+        });
+        return;
+      case 'error':
+        this.#fail(failureOfCode(text(message['code']), text(message['message'])));
+        return;
+      default:
+        // A later version of the service may say more than this page knows.
+        return;
+    }
+  }
+
+  #deadline(ms: number, awaited: string): ReturnType<typeof setTimeout> {
+    clearTimeout(this.#timer);
+    return setTimeout(() => {
+      this.#fail(new Failure('connection_lost', `no ${awaited} within ${ms / 1000} s`));
+    }, ms);
+  }
+
+  #fail(failure: Failure): void {
+    if (this.#state === 'closed') return;
+    this.#close();
+    this.#events.failed(failure);
+  }
+
+  #close(): void {
+    this.#state = 'closed';
+    clearTimeout(this.#timer);
+    this.#sender.stop();
+    this.#held.length = 0;
+    this.#socket.onopen = null;
+    this.#socket.onmessage = null;
+    this.#socket.onclose = null;
+    this.#socket.close();
+  }
+}

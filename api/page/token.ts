@@ -1,0 +1,44 @@
+import { find } from './elements.ts';
+
+/** The tab's own storage: gone with the tab, never sent by itself, never in an address. */
+const STORED_AS = 'asr-token';
+
+/** The access token's field. It steps aside once the service has accepted a token. */
+export class TokenField {
+  readonly #form = find('token-form', HTMLFormElement);
+  readonly #input = find('token', HTMLInputElement);
+  readonly #change = find('token-change', HTMLButtonElement);
+
+  /** @param entered called with each token that was typed in. */
+  constructor(entered: (token: string) => void) {
+    this.#input.value = sessionStorage.getItem(STORED_AS) ?? '';
+    this.#form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      sessionStorage.setItem(STORED_AS, this.value);
+      entered(this.value);
+    });
+    this.#change.addEventListener('click', () => this.ask());
+    const show = find('token-show', HTMLButtonElement);
+    show.addEventListener('click', () => {
+      const secret = this.#input.classList.toggle('secret');
+      show.setAttribute('aria-pressed', String(!secret));
+    });
+  }
+
+  get value(): string {
+    return this.#input.value.trim();
+  }
+
+  /** Shows the field and puts the cursor into it. */
+  ask(): void {
+    this.#form.hidden = false;
+    this.#change.hidden = true;
+    this.#input.focus();
+    this.#input.select();
+  }
+
+  accepted(): void {
+    this.#form.hidden = true;
+    this.#change.hidden = false;
+  }
+}

@@ -1,0 +1,50 @@
+/** Bars of loudness along the time, in the canvas's text colour; what is still free (or not played yet) is pale. */
+export class Waveform {
+  readonly #canvas: HTMLCanvasElement;
+  readonly #slots: number | undefined;
+  #levels: readonly number[] = [];
+  /** The part of the bars in full colour, 0 to 1. */
+  #played = 1;
+
+  /** @param slots places for bars over the whole width; undefined: as many as there are levels. */
+  constructor(canvas: HTMLCanvasElement, slots?: number) {
+    this.#canvas = canvas;
+    this.#slots = slots;
+    new ResizeObserver(() => this.#draw()).observe(canvas);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#draw());
+  }
+
+  show(levels: readonly number[], played = 1): void {
+    this.#levels = levels;
+    this.#played = played;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const { clientWidth: width, clientHeight: height } = this.#canvas;
+    const context = this.#canvas.getContext('2d');
+    if (context === null || width === 0) return;
+    this.#canvas.width = width * devicePixelRatio;
+    this.#canvas.height = height * devicePixelRatio;
+    context.scale(devicePixelRatio, devicePixelRatio);
+    context.fillStyle = getComputedStyle(this.#canvas).color;
+    const slots = this.#slots ?? Math.max(1, this.#levels.length);
+    const slotWidth = width / slots;
+    const barWidth = Math.max(1, Math.min(4, slotWidth * 0.6));
+    for (let n = 0; n < slots; n += 1) {
+      const level = this.#levels[n] ?? 0;
+      const barHeight = Math.max(barWidth, level ** 1.5 * height);
+      const full = n < this.#levels.length * this.#played;
+      context.globalAlpha = full ? 1 : 0.25;
+      context.beginPath();
+      context.roundRect(
+        (n + 0.5) * slotWidth - barWidth / 2,
+        (height - barHeight) / 2,
+        barWidth,
+        barHeight,
+        barWidth / 2,
+      );
+      context.fill();
+    }
+  }
+}

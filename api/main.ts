@@ -2,7 +2,6 @@ import { type ApiConfig, ConfigError, readApiConfig } from '../common/config.ts'
 import { createLogger } from '../common/log.ts';
 import { whenReady } from '../common/redis.ts';
 import { shutdownOnSignal } from '../common/shutdown.ts';
-import { buildAdmin } from './admin.ts';
 import { buildApp, STREAM_DRAIN_MS } from './app.ts';
 import { ApiMetrics } from './metrics.ts';
 import { createServices } from './services.ts';
@@ -26,7 +25,11 @@ const log = createLogger(config.logLevel, 'api');
 const services = createServices(config, log);
 const metrics = new ApiMetrics(services.readiness);
 const app = await buildApp({ config, services, metrics, log });
-const admin = config.adminPort === undefined ? undefined : await buildAdmin(services, metrics);
+// The queue board is a large import that most replicas do without.
+const admin =
+  config.adminPort === undefined
+    ? undefined
+    : await (await import('./admin.ts')).buildAdmin(services, metrics);
 
 shutdownOnSignal(log, STREAM_DRAIN_MS + 10_000, () => [
   { name: 'http', run: async () => app.close() },

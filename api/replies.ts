@@ -3,10 +3,12 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiFailure, errorName, FormFailure, HTTP_STATUS, StoreUnavailable } from '../common/errors.ts';
 import { ClientGone } from './upload.ts';
 
-/** What went wrong with a request, for its log line. */
 declare module 'fastify' {
   interface FastifyRequest {
+    /** What went wrong, for the log line. */
     failureCode?: string;
+    /** Durations in milliseconds of a recording that was recognized, for the log line. */
+    recognized?: { readonly audioMs: number; readonly inferenceMs: number };
   }
 }
 
@@ -95,8 +97,11 @@ export function requestLine(request: FastifyRequest, reply: FastifyReply): Recor
     // The route's pattern, never the address: somebody may have put a token into its query.
     route: request.routeOptions.url ?? 'unknown',
     status: reply.statusCode,
+    outcome:
+      request.failureCode === 'client_gone' ? 'disconnected' : reply.statusCode < 400 ? 'done' : 'error',
     code: request.failureCode,
     peer: request.ip,
+    ...request.recognized,
     durationMs: Math.round(reply.elapsedTime * 10) / 10,
   };
 }

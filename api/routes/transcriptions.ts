@@ -71,7 +71,9 @@ export function transcriptionRoutes(
         const deadline = AbortSignal.timeout(uploadTimeoutMs);
         const body = await readBody(request.raw, deadline);
         const wav = await readUploadForm(body, request.headers['content-type']);
-        return transcriber.transcribe(readWav(wav));
+        const result = await transcriber.transcribe(readWav(wav));
+        request.recognized = { audioMs: result.audio_ms, inferenceMs: result.inference_ms };
+        return result;
       },
     );
   };

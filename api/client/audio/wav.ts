@@ -1,10 +1,13 @@
 import { AsrError } from '../errors.ts';
 
-/** Interleaved samples of a WAV file, still in the file's own form. */
-export interface WavAudio {
+export interface WavFormat {
   readonly rateHz: number;
   readonly channels: number;
   readonly encoding: SampleEncoding;
+}
+
+/** Interleaved samples of a WAV file, still in the file's own form. */
+export interface WavAudio extends WavFormat {
   /** Whole blocks of `channels` samples. */
   readonly data: DataView;
 }
@@ -40,9 +43,10 @@ const FORMAT_EXTENSIBLE = 0xfffe;
 const STREAMING_SIZE = 0x7fff_f000;
 const MAX_CHANNELS = 64;
 
+/** A WAV file of a codec that is not read here; another program may. */
+export class UnknownEncoding extends AsrError {}
+
 const invalid = (message: string): AsrError => new AsrError('invalid_format', message);
-const ascii = (view: DataView, offset: number, length: number): string =>
-  String.fromCharCode(...new Uint8Array(view.buffer, view.byteOffset + offset, length));
 
 /** true when the file says of itself that it is a WAV, readable or not. */
 export function isWav(file: Uint8Array): boolean {
@@ -56,37 +60,55 @@ export function isWav(file: Uint8Array): boolean {
  */
 export function readWav(file: Uint8Array): WavAudio {
   if (!isWav(file)) throw invalid('not a WAV file (it does not begin with RIFF and WAVE)');
-  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
-  let format: Omit<WavAudio, 'data'> | undefined;
-  let data: DataView | undefined;
-  for (let position = 12; position + 8 <= view.byteLength; ) {
-    const id = ascii(view, position, 4);
-    const declaredBytes = view.getUint32(position + 4, true);
-    const start = position + 8;
-    const followingBytes = view.byteLength - start;
-    if (id === 'fmt ' && format === undefined) {
-      format = readFormat(
-        new DataView(file.buffer, view.byteOffset + start, Math.min(declaredBytes, followingBytes)),
-      );
-    } else if (id === 'data' && data === undefined) {
-      const open = declaredBytes >= STREAMING_SIZE;
-      if (!open && declaredBytes > followingBytes)
-        throw invalid(
-          `the file is truncated: ${declaredBytes} bytes of audio announced, ${followingBytes} there`,
-        );
-      data = new DataView(file.buffer, view.byteOffset + start, open ? followingBytes : declaredBytes);
-      if (open) break;
-    }
-    position = start + declaredBytes + (declaredBytes % 2);
-  }
-  if (format === undefined) throw invalid('the WAV file has no fmt chunk');
-  if (data === undefined) throw invalid('the WAV file has no data chunk');
-  const blockBytes = BYTES_PER_SAMPLE[format.encoding] * format.channels;
-  const wholeBytes = data.byteLength - (data.byteLength % blockBytes);
-  return { ...format, data: new DataView(data.buffer, data.byteOffset, wholeBytes) };
+  const { format, place } = findChunks(file);
+  if (format === undefined) throw invalid('the WAV file has no whole fmt chunk');
+  if (place === undefined) throw invalid('the WAV file has no data chunk');
+  const followingBytes = file.byteLength - place.startByte;
+  const bytes = place.bytes ?? followingBytes;
+  if (bytes > followingBytes) throw truncated(bytes, followingBytes);
+  const blockBytes = bytesPerBlock(format);
+  const data = new DataView(file.buffer, file.byteOffset + place.startByte, bytes - (bytes % blockBytes));
+  return { ...format, data };
 }
 
-function readFormat(chunk: DataView): Omit<WavAudio, 'data'> {
+/** As much of a WAV file as was found in its beginning. */
+export interface WavChunks {
+  readonly format?: WavFormat;
+  readonly place?: {
+    readonly startByte: number;
+    /** undefined: to the end of the file. */
+    readonly bytes: number | undefined;
+  };
+}
+
+/** Looks for the `fmt ` and `data` chunks in a file, or in its beginning. @throws AsrError `invalid_format` */
+export function findChunks(file: Uint8Array): WavChunks {
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  let format: WavFormat | undefined;
+  let place: WavChunks['place'];
+  for (let position = 12; position + 8 <= view.byteLength && !(format && place); ) {
+    const id = String.fromCharCode(...file.subarray(position, position + 4));
+    const declaredBytes = view.getUint32(position + 4, true);
+    const startByte = position + 8;
+    if (id === 'fmt ' && startByte + declaredBytes <= view.byteLength) {
+      format = readFormat(new DataView(file.buffer, file.byteOffset + startByte, declaredBytes));
+    } else if (id === 'data' && place === undefined) {
+      place = { startByte, bytes: declaredBytes >= STREAMING_SIZE ? undefined : declaredBytes };
+    }
+    position = startByte + declaredBytes + (declaredBytes % 2);
+  }
+  return { ...(format && { format }), ...(place && { place }) };
+}
+
+export function truncated(announcedBytes: number, thereBytes: number): AsrError {
+  return invalid(`the file is truncated: ${announcedBytes} bytes of audio announced, ${thereBytes} there`);
+}
+
+export function bytesPerBlock(format: WavFormat): number {
+  return BYTES_PER_SAMPLE[format.encoding] * format.channels;
+}
+
+function readFormat(chunk: DataView): WavFormat {
   if (chunk.byteLength < 16) throw invalid(`the fmt chunk has ${chunk.byteLength} bytes, too few`);
   const channels = chunk.getUint16(2, true);
   const rateHz = chunk.getUint32(4, true);
@@ -100,7 +122,10 @@ function readFormat(chunk: DataView): Omit<WavAudio, 'data'> {
   const encoding = encodingOf(code, (8 * blockBytes) / channels);
   if (encoding === undefined) {
     const bits = chunk.getUint16(14, true);
-    throw invalid(`format code ${code} with ${bits} bits is not PCM, float, A-law or μ-law`);
+    throw new UnknownEncoding(
+      'invalid_format',
+      `format code ${code} with ${bits} bits is not PCM, float, A-law or μ-law`,
+    );
   }
   return { rateHz, channels, encoding };
 }

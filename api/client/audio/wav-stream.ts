@@ -1,0 +1,64 @@
+import { AsrError } from '../errors.ts';
+import { PcmConverter } from './converter.ts';
+import { bytesPerBlock, findChunks, isWav, truncated } from './wav.ts';
+
+/** Longer than anything programs put before the audio. */
+const MAX_HEADER_BYTES = 1_048_576;
+
+/**
+ * Converts a WAV file while it is being written, as by a recorder into a pipe, to 16 kHz mono PCM.
+ * @throws AsrError `invalid_format` or `empty_audio`
+ */
+export async function* wavStreamToPcm(
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Int16Array, void, void> {
+  let converter: PcmConverter | undefined;
+  let blockBytes = 1;
+  let expectedBytes: number | undefined;
+  let takenBytes = 0;
+  let held: Uint8Array = new Uint8Array(0);
+  for await (const piece of pieces) {
+    held = join(held, piece);
+    if (converter === undefined) {
+      const header = headerOf(held);
+      if (header === undefined) continue;
+      converter = new PcmConverter(header.format);
+      blockBytes = bytesPerBlock(header.format);
+      expectedBytes = header.place.bytes;
+      held = held.subarray(header.place.startByte);
+    }
+    // Behind the audio other chunks may follow.
+    const audio = held.subarray(0, expectedBytes === undefined ? undefined : expectedBytes - takenBytes);
+    const whole = audio.subarray(0, audio.length - (audio.length % blockBytes));
+    takenBytes += whole.length;
+    const complete = expectedBytes !== undefined && takenBytes + blockBytes > expectedBytes;
+    held = complete ? held.subarray(0, 0) : held.subarray(whole.length);
+    const samples = converter.push(new DataView(whole.buffer, whole.byteOffset, whole.byteLength));
+    if (samples.length > 0) yield samples;
+  }
+  if (converter === undefined)
+    throw new AsrError('invalid_format', 'the input ended before a WAV header did');
+  if (expectedBytes !== undefined && takenBytes + blockBytes <= expectedBytes)
+    throw truncated(expectedBytes, takenBytes);
+  if (takenBytes === 0) throw new AsrError('empty_audio', 'the recording has no audio sample');
+  yield converter.flush();
+}
+
+function headerOf(start: Uint8Array) {
+  if (start.length < 12) return undefined;
+  if (!isWav(start)) throw new AsrError('invalid_format', 'the input is not a WAV file');
+  const { format, place } = findChunks(start);
+  if (place !== undefined && format !== undefined) return { format, place };
+  if (place !== undefined)
+    throw new AsrError('invalid_format', 'the WAV file has no fmt chunk before its data');
+  if (start.length > MAX_HEADER_BYTES)
+    throw new AsrError('invalid_format', 'no data chunk in the first MiB of the WAV file');
+  return undefined;
+}
+
+function join(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const joined = new Uint8Array(first.length + second.length);
+  joined.set(first);
+  joined.set(second, first.length);
+  return joined;
+}

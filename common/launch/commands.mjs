@@ -36,11 +36,7 @@ export const COMMANDS = {
   'test:docker': { build: 'none', run: VITEST, args: ['run', '--config', 'test/docker/vitest.config.ts'] },
   bench: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/bench/main.js' },
   fuzz: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/fuzz/main.js' },
-  'gpu:install': {
-    build: 'none',
-    run: 'node_modules/onnxruntime-node/script/install.js',
-    args: ['--onnxruntime-node-install=cuda12'],
-  },
+  'gpu:install': { build: 'none', run: 'common/launch/gpu-install.mjs' },
   /** Only the set-up, e.g. for CI. */
   setup: { build: 'none' },
 };

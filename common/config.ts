@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { cpus } from 'node:os';
-import { parseRedisUrl, type RedisTarget } from './redis.ts';
+import { parseRedisUrl, type RedisTarget } from './redis-url.ts';
 
 /** A setting has a value that cannot be used. `message` is one line that names the setting, the value and what to write. */
 export class ConfigError extends Error {

@@ -8,8 +8,8 @@ export async function persistenceWarning(redis: RedisClient): Promise<string | u
   let save: string | undefined;
   let appendonly: string | undefined;
   try {
-    save = valueOf(await redis.config('GET', 'save'));
-    appendonly = valueOf(await redis.config('GET', 'appendonly'));
+    save = settingOf(await redis.config('GET', 'save'));
+    appendonly = settingOf(await redis.config('GET', 'appendonly'));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return `cannot tell whether this Redis writes recordings to disk (CONFIG GET: ${reason}); make sure that it has save "" and appendonly no`;
@@ -22,7 +22,7 @@ export async function persistenceWarning(redis: RedisClient): Promise<string | u
 }
 
 /** RESP2 answers `[name, value]`. */
-function valueOf(reply: unknown): string | undefined {
+function settingOf(reply: unknown): string | undefined {
   const value: unknown = Array.isArray(reply) ? reply[1] : undefined;
   return typeof value === 'string' ? value : undefined;
 }

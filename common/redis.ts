@@ -1,6 +1,7 @@
 import { Cluster, type RedisOptions as IoredisOptions, Redis } from 'ioredis';
 import { StoreUnavailable } from './errors.ts';
 import type { RedisClient } from './lua.ts';
+import type { RedisTarget } from './redis-url.ts';
 
 /** Replies keep their RESP2 shapes: flat lists, which the stream readers take apart. */
 type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> & {
@@ -21,60 +22,6 @@ const MAX_RECONNECT_DELAY_MS = 500;
 const SILENT_SOCKET_MS = 5_000;
 /** Longer than BullMQ's own blocking reads, which take up to 10 s. */
 const SILENT_BULLMQ_SOCKET_MS = 15_000;
-
-/** `REDIS_URL`, taken apart. */
-export type RedisTarget =
-  | { kind: 'single'; url: string }
-  | { kind: 'sentinel'; sentinels: Address[]; name: string; options: RedisOptions }
-  | { kind: 'cluster'; nodes: Address[]; options: RedisOptions };
-interface Address {
-  host: string;
-  port: number;
-}
-
-/**
- * `redis://`, `rediss://` (TLS), `redis+sentinel://[user:password@]host:port,host:port/master[/db]`, `redis+cluster://[user:password@]host:port,host:port`.
- * @throws Error that says what is wrong with the address (without its password).
- */
-export function parseRedisUrl(url: string): RedisTarget {
-  const scheme = /^([a-z+]+):\/\//.exec(url)?.[1];
-  switch (scheme) {
-    case 'redis':
-    case 'rediss':
-      if (!URL.canParse(url)) throw new Error('it is not a valid address');
-      return { kind: 'single', url };
-    case 'redis+sentinel':
-    case 'redis+cluster': {
-      const match =
-        /^[a-z+]+:\/\/(?:(?<user>[^:@/]*):(?<password>[^@/]*)@)?(?<hosts>[^@/]+)(?:\/(?<name>[^/]+))?(?:\/(?<db>\d+))?\/?$/.exec(
-          url,
-        );
-      const groups = match?.groups;
-      if (!groups)
-        throw new Error(`it is not of the form ${scheme}://[user:password@]host:port,host:port/...`);
-      const options: RedisOptions = {};
-      if (groups['user']) options.username = decodeURIComponent(groups['user']);
-      if (groups['password']) options.password = decodeURIComponent(groups['password']);
-      if (groups['db']) options.db = Number(groups['db']);
-      const defaultPort = scheme === 'redis+sentinel' ? 26_379 : 6_379;
-      const hosts = (groups['hosts'] ?? '').split(',').map((host) => parseAddress(host, defaultPort));
-      if (scheme === 'redis+cluster') return { kind: 'cluster', nodes: hosts, options };
-      if (!groups['name'])
-        throw new Error('the name of the Sentinel master is missing: redis+sentinel://host:port/NAME');
-      return { kind: 'sentinel', sentinels: hosts, name: groups['name'], options };
-    }
-    default:
-      throw new Error('it must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://');
-  }
-}
-
-function parseAddress(text: string, defaultPort: number): Address {
-  const match = /^(?<host>\[[0-9a-fA-F:]+\]|[^:[\]]+)(?::(?<port>\d+))?$/.exec(text.trim());
-  const host = match?.groups?.['host'];
-  const port = Number(match?.groups?.['port'] ?? defaultPort);
-  if (!host || port < 1 || port > 65_535) throw new Error(`"${text}" is not host:port`);
-  return { host: host.replace(/^\[|\]$/g, ''), port };
-}
 
 /** Opens one connection. It begins to connect at once, keeps trying for ever, and reports its errors only through `onError`. */
 export function connectRedis(

@@ -12,6 +12,7 @@ export class LocatedRecognizer implements Recognizer {
   readonly #setting: string;
   readonly #options: LocatedRecognizerOptions;
   #recognizer: Recognizer | undefined;
+  #begun: Promise<ModelInfo> | undefined;
 
   /** @param setting value of `ASR_MODEL` */
   constructor(setting: string, options: LocatedRecognizerOptions) {
@@ -27,8 +28,20 @@ export class LocatedRecognizer implements Recognizer {
     return entry === undefined ? resolve(this.#setting) : join(folders.downloaded, entry.id);
   }
 
+  /** Begins to load ahead of the first `load()`, which then waits for this. */
+  begin(): void {
+    this.#begun = this.#load();
+    this.#begun.catch(() => undefined);
+  }
+
   /** @throws ModelFailure when there is no such model, and what the engine's `load()` throws. */
-  async load(signal?: AbortSignal): Promise<ModelInfo> {
+  load(signal?: AbortSignal): Promise<ModelInfo> {
+    const begun = this.#begun;
+    this.#begun = undefined;
+    return begun ?? this.#load(signal);
+  }
+
+  async #load(signal?: AbortSignal): Promise<ModelInfo> {
     await this.#recognizer?.close();
     const { id, folder } = await locateModel(this.#setting);
     this.#recognizer = new OnnxRecognizer({ ...this.#options, modelDir: folder, modelId: id });

@@ -1,13 +1,12 @@
 import { ConfigError, readInferenceConfig } from '../common/config.ts';
 import { createLogger } from '../common/log.ts';
 import { shutdownOnSignal } from '../common/shutdown.ts';
-import { createInference } from './inference.ts';
 import { LocatedRecognizer } from './located-recognizer.ts';
 
 /** The longest stream session, and an upload of 15 s on a slow machine. */
 const DRAIN_MS = 40_000;
 
-function main(): void {
+async function main(): Promise<void> {
   const config = readInferenceConfig(process.env);
   const log = createLogger(config.logLevel, 'inference');
   const recognizer = new LocatedRecognizer(config.model, {
@@ -15,6 +14,9 @@ function main(): void {
     threads: config.threads,
     log: (line) => log.info(line),
   });
+  // Its thread loads the model while this one loads the store's clients, which takes as long.
+  recognizer.begin();
+  const { createInference } = await import('./inference.ts');
   const inference = createInference({
     config,
     recognizer,
@@ -27,7 +29,7 @@ function main(): void {
   });
   shutdownOnSignal(log, DRAIN_MS, inference.stopSteps);
   process.on('SIGHUP', () => inference.retryLoad());
-  void inference.start();
+  await inference.start();
 }
 
 function end(message: string): never {
@@ -36,7 +38,7 @@ function end(message: string): never {
 }
 
 try {
-  main();
+  await main();
 } catch (error) {
   if (error instanceof ConfigError) end(error.message);
   throw error;

@@ -42,7 +42,7 @@ export class ModelLoading {
     for (;;) {
       // Taken before the attempt: what changes during it counts as a change.
       const before = modelFolder === undefined ? '' : await folderFingerprint(modelFolder);
-      await heartbeat.report({ state: 'loading' });
+      void heartbeat.report({ state: 'loading' });
       try {
         return await recognizer.load(signal);
       } catch (error) {

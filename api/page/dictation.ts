@@ -1,7 +1,7 @@
 import { type ReadyAudio, readAudioFile } from './audio-file.ts';
 import { type Waiting, withRetries } from './backoff.ts';
 import { asFailure, Failure } from './failures.ts';
-import { LiveRecognition } from './live-recognition.ts';
+import { type LiveRecognition, recognizeLive } from './live-recognition.ts';
 import { type Capture, openMicrophone } from './microphone.ts';
 import { durationMs, level, type Pcm, wavFile } from './pcm.ts';
 import { transcribe, type UploadResult } from './service.ts';
@@ -132,7 +132,7 @@ export class Dictation {
   #goLive(): LiveRecognition {
     const address = new URL('/ws/asr', location.href);
     address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
-    const live = new LiveRecognition(
+    const live = recognizeLive(
       (events) => new StreamSession(new WebSocket(address), this.#token(), events),
       (text) => this.#view.partial(text),
     );
@@ -140,7 +140,7 @@ export class Dictation {
       const failure = asFailure(error);
       // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end.
       if (failure.kind === 'unauthorized') this.stop();
-      else this.#view.liveTextLost(failure);
+      else if (this.#state === 'recording') this.#view.liveTextLost(failure);
     });
     return live;
   }

@@ -5,5 +5,3 @@ export const MAX_RECORDING_SAMPLES = 240_000;
 export const MAX_RECORDING_MS = 15_000;
 /** Sending stops while more than this would wait in the browser. */
 export const MAX_BUFFERED_BYTES = 64_000;
-/** A WAV larger than this is refused by the service, so it is not sent. */
-export const MAX_WAV_BYTES = 484_096;

@@ -28,6 +28,7 @@ class Page {
   readonly #dictation: Dictation;
   readonly #wave = new Waveform(find('wave', HTMLCanvasElement), FRAMES_PER_RECORDING);
   readonly #measures = find('measures', HTMLDListElement);
+  readonly #left = find('left', HTMLSpanElement);
   readonly #copy = find('copy', HTMLButtonElement);
 
   constructor(texts: Texts) {
@@ -100,7 +101,8 @@ class Page {
   }
 
   #failed(failure: Failure): void {
-    this.#transcript.clear();
+    // What was said before the microphone went away has its text.
+    if (failure.kind !== 'microphone_lost') this.#transcript.clear();
     this.#notice.failed(failure);
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
       this.#status.show('no-token');
@@ -141,6 +143,8 @@ class Page {
       announce(this.#texts.listening);
     }
     if (state !== 'recording') this.#button.loudness(0);
+    if (state === 'idle') this.#left.textContent = String(MAX_RECORDING_MS / 1000);
+    find('choose', HTMLButtonElement).disabled = state !== 'idle';
   }
 
   #progress(levels: readonly number[], recordedMs: number): void {
@@ -149,9 +153,8 @@ class Page {
     this.#button.loudness(level);
     find('level', HTMLMeterElement).value = Math.round(level * 100);
     const secondsLeft = Math.ceil((MAX_RECORDING_MS - recordedMs) / 1000);
-    const shown = find('left', HTMLSpanElement);
-    if (shown.textContent === String(secondsLeft)) return;
-    shown.textContent = String(secondsLeft);
+    if (this.#left.textContent === String(secondsLeft)) return;
+    this.#left.textContent = String(secondsLeft);
     if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(this.#texts.left(secondsLeft));
     if (secondsLeft === 0) announce(this.#texts.limitReached);
   }

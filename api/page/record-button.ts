@@ -6,7 +6,7 @@ import type { Texts } from './texts.ts';
 /** The big button, and the space bar anywhere on the page where it has no other meaning. */
 export class RecordButton {
   readonly #button = find('record', HTMLButtonElement);
-  readonly #doing = find('doing', HTMLParagraphElement);
+  readonly #hint = find('hint', HTMLParagraphElement);
   readonly #texts: Texts;
 
   constructor(target: Pressable, texts: Texts) {
@@ -17,21 +17,20 @@ export class RecordButton {
   }
 
   show(state: DictationState): void {
-    const words = {
-      idle: '',
-      opening: this.#texts.opening,
-      recording: '',
-      recognizing: this.#texts.recognizing,
+    const { start, stop, opening, recognizing, startHint, stopHint } = this.#texts;
+    const labels: Record<DictationState, string> = { idle: start, opening, recording: stop, recognizing };
+    const hints: Record<DictationState, string> = {
+      idle: startHint,
+      opening,
+      recording: stopHint,
+      recognizing,
     };
-    const waits = state === 'opening' || state === 'recognizing';
-    this.#button.dataset['state'] = state;
-    this.#button.setAttribute('aria-disabled', String(state === 'recognizing'));
-    this.#button.setAttribute('aria-busy', String(waits));
-    this.#button.setAttribute(
-      'aria-label',
-      state === 'recording' ? this.#texts.stop : words[state] || this.#texts.start,
-    );
-    this.#doing.textContent = words[state];
+    const button = this.#button;
+    button.dataset['state'] = state;
+    button.setAttribute('aria-label', labels[state]);
+    button.setAttribute('aria-disabled', String(state === 'recognizing'));
+    button.setAttribute('aria-busy', String(state === 'opening' || state === 'recognizing'));
+    this.#hint.textContent = hints[state];
   }
 
   /** @param level 0 to 1 */

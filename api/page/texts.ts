@@ -10,7 +10,6 @@ export type Label =
   | 'tokenChange'
   | 'secondsLeft'
   | 'chooseFile'
-  | 'recordHint'
   | 'copy'
   | 'recordings'
   | 'recordingsHint'
@@ -36,6 +35,8 @@ export interface Texts {
   readonly finalizeMs: string;
   readonly inferenceMs: string;
   readonly copy: string;
+  readonly startHint: string;
+  readonly stopHint: string;
   readonly start: string;
   readonly opening: string;
   readonly stop: string;

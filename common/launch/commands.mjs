@@ -35,6 +35,7 @@ export const COMMANDS = {
   },
   'test:docker': { build: 'none', run: VITEST, args: ['run', '--config', 'test/docker/vitest.config.ts'] },
   bench: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/bench/main.js' },
+  eval: { build: 'all', run: 'dist/test/eval/main.js' },
   fuzz: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/fuzz/main.js' },
   'gpu:install': { build: 'none', run: 'common/launch/gpu-install.mjs' },
   /** Only the set-up, e.g. for CI. */

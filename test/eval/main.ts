@@ -1,0 +1,73 @@
+/** `npm run eval -- [MODEL ...] [--sets FOLDER] [--no-pairs]`: character error rates of models on sets of recordings. */
+import { basename } from 'node:path';
+import { parseArgs } from 'node:util';
+import { OnnxRecognizer } from '../../inference/engine/engine.ts';
+import type { Recognizer } from '../../inference/recognizer.ts';
+import { locateModel } from '../../models/locate.ts';
+import { countErrors, type Errors, errorRatePercent } from './error-rate.ts';
+import { type Recording, readSet, recipeSets, setsIn } from './sets.ts';
+
+const USAGE = `npm run eval -- [MODEL ...] [--sets FOLDER] [--no-pairs]
+  MODEL         what ASR_MODEL takes: bundled (the default), an id of the catalogue, a folder
+  --sets FOLDER own recordings: a folder, or folders in it, with WAV files (16 kHz, mono, 16 bits) and text.tsv (file<TAB>text)
+  --no-pairs    only the table, not what was said (-) and heard (+)`;
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { sets: { type: 'string' }, 'no-pairs': { type: 'boolean' }, help: { type: 'boolean' } },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
+  const models = await Promise.all(
+    (positionals.length === 0 ? ['bundled'] : positionals).map((name) => locateModel(name)),
+  );
+  const folders = values.sets === undefined ? await recipeSets() : await setsIn(values.sets);
+  const table: string[] = [];
+  for (const { id, folder } of models) {
+    const recognizer = new OnnxRecognizer({ modelDir: folder, modelId: id });
+    try {
+      await recognizer.load();
+      for (const set of folders) {
+        const recordings = await readSet(set);
+        const errors = await evaluate(recognizer, recordings, values['no-pairs'] !== true);
+        const rate = errorRatePercent(errors).toFixed(1).padStart(6);
+        const counts = `${errors.wrong} of ${errors.total} characters in ${recordings.length} recordings`;
+        table.push(`${id.padEnd(24)} ${basename(set).padEnd(12)} ${rate} %   ${counts}`);
+      }
+    } finally {
+      await recognizer.close();
+    }
+  }
+  console.log(['', 'character error rate', ...table].join('\n'));
+}
+
+async function evaluate(
+  recognizer: Recognizer,
+  recordings: readonly Recording[],
+  pairs: boolean,
+): Promise<Errors> {
+  const sum = { wrong: 0, total: 0 };
+  for (const { name, truth, pcm } of recordings) {
+    const heard = await recognize(recognizer, pcm);
+    const { wrong, total } = countErrors(truth, heard);
+    sum.wrong += wrong;
+    sum.total += total;
+    if (pairs) console.log(wrong === 0 ? `${name} = ${truth}` : `${name} - ${truth}\n${name} + ${heard}`);
+  }
+  return sum;
+}
+
+async function recognize(recognizer: Recognizer, pcm: Buffer): Promise<string> {
+  const stream = await recognizer.open();
+  try {
+    await stream.accept(pcm);
+    return await stream.finish();
+  } finally {
+    await stream.close();
+  }
+}
+
+await main();

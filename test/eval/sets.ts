@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readWav } from '../../common/audio/wav.ts';
+import { packageRoot } from '../../common/package-root.ts';
+
+export interface Recording {
+  readonly name: string;
+  /** What was said. */
+  readonly truth: string;
+  /** 16 kHz mono PCM16, little-endian. */
+  readonly pcm: Buffer;
+}
+
+const TRAINING = join(packageRoot(), 'models', 'training');
+
+/** The sets that the training recipe makes; made now, with its Python, when they are not there. */
+export async function recipeSets(): Promise<string[]> {
+  const folder = join(TRAINING, 'work', 'eval');
+  const sets = ['synthetic', 'recorded', 'hard'].map((name) => join(folder, name));
+  if (!(await isThere(join(folder, 'hard', 'text.tsv')))) {
+    console.error('making the evaluation sets with models/training/synthesize.py (about a minute) ...');
+    const python = spawn('python3', [join(TRAINING, 'synthesize.py'), 'eval'], { stdio: ['ignore', 2, 2] });
+    const [code] = await once(python, 'exit');
+    if (code !== 0) {
+      throw new Error(
+        'the sets could not be made: see above, and models/training/README.md for the packages that synthesize.py needs',
+      );
+    }
+  }
+  return sets;
+}
+
+/**
+ * Reads a set: a folder with WAV files and `text.tsv`, a line `file<TAB>text` for each.
+ * @throws when a line or a file is not as it must be.
+ */
+export async function readSet(folder: string): Promise<Recording[]> {
+  const lines = (await readFile(join(folder, 'text.tsv'), 'utf8')).split('\n').filter((line) => line !== '');
+  return Promise.all(
+    lines.map(async (line) => {
+      const [name, truth] = line.split('\t');
+      if (name === undefined || truth === undefined) {
+        throw new Error(`${join(folder, 'text.tsv')}: "${line}" is not file<TAB>text`);
+      }
+      return { name, truth, pcm: readWav(await readFile(join(folder, name))) };
+    }),
+  );
+}
+
+/** The sets inside `folder`, or the folder itself when it is one. */
+export async function setsIn(folder: string): Promise<string[]> {
+  if (await isThere(join(folder, 'text.tsv'))) return [folder];
+  const inside = (await readdir(folder)).sort().map((name) => join(folder, name));
+  const sets: string[] = [];
+  for (const path of inside) if (await isThere(join(path, 'text.tsv'))) sets.push(path);
+  if (sets.length === 0) throw new Error(`${folder} has no text.tsv, and no folder in it has one`);
+  return sets;
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { countErrors, errorRatePercent, spokenCharacters } from '../eval/error-rate.ts';
+
+describe('character error rate', () => {
+  it.each([
+    ['你好吗', '你好吗', 0],
+    ['你好吗', '你好', 1],
+    ['你好', '你好吗', 1],
+    ['你好吗', '您好吗', 1],
+    ['你好吗', '好吗你', 2],
+    ['你好吗', '', 3],
+    ['', '啊', 1],
+    ['天气预报', '今天的天气', 4],
+  ])('counts the edits between "%s" and "%s" as %i', (truth, heard, wrong) => {
+    expect(countErrors(truth, heard)).toEqual({ wrong, total: [...truth].length });
+  });
+
+  it('ignores punctuation, spaces, case and width', () => {
+    expect(spokenCharacters('你好,世界!OK１2。')).toEqual([...'你好世界ok12']);
+    expect(countErrors('他说:“ABC”。', '他说abc').wrong).toBe(0);
+  });
+
+  it('counts a character outside the basic plane once', () => {
+    expect(countErrors('𠮷野家', '吉野家')).toEqual({ wrong: 1, total: 3 });
+  });
+
+  it('is a percentage of what was said, 0 for silence heard as silence', () => {
+    expect(errorRatePercent({ wrong: 1, total: 8 })).toBe(12.5);
+    expect(errorRatePercent({ wrong: 0, total: 0 })).toBe(0);
+    expect(errorRatePercent({ wrong: 2, total: 0 })).toBe(Number.POSITIVE_INFINITY);
+  });
+});

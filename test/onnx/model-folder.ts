@@ -1,0 +1,114 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { buildNemoCtc } from './nemo-ctc.ts';
+import type { ReferenceModel } from './reference-engine.ts';
+import { buildDecoder, buildJoiner } from './transducer.ts';
+import { buildZipformer2, type Zipformer2Sizes } from './zipformer2.ts';
+
+/** A model small enough to be made and run in every test run. */
+export interface SmallModel {
+  readonly family: ReferenceModel['family'];
+  readonly features: 'kaldi' | 'whisper';
+  readonly int8: boolean;
+  readonly chunkFrames: number;
+  readonly symbols: readonly string[];
+  readonly seed: number;
+}
+
+export const SMALL_SIZES: Zipformer2Sizes = {
+  downsampling: [1, 2, 4],
+  layers: [1, 2, 1],
+  dims: [16, 24, 20],
+  feedForwardDims: [16, 24, 16],
+  queryHeadDims: [4, 3, 4],
+  valueHeadDims: [3, 2, 3],
+  heads: [2, 3, 2],
+  kernels: [7, 5, 5],
+  left: [8, 6, 4],
+};
+
+const JOINER_DIM = 32;
+
+/** Writes the files of a small model. @returns what the reference engine needs to know of them. */
+export function writeSmallModel(folder: string, options: SmallModel): ReferenceModel {
+  const { family, features, int8, chunkFrames, symbols, seed } = options;
+  mkdirSync(folder, { recursive: true });
+  writeTokens(folder, symbols);
+  const reads = int8 ? 'loud or not' : 'levels';
+  const zipformer = {
+    sizes: SMALL_SIZES,
+    chunkFrames,
+    features,
+    int8,
+    seed,
+    reads,
+    frontEnd: 'mixing',
+  } as const;
+  switch (family) {
+    case 'nemo-ctc': {
+      const sizes = {
+        windowFrames: chunkFrames + 8,
+        shiftFrames: chunkFrames,
+        vocabularySize: symbols.length,
+        seed,
+      };
+      return { family, model: write(folder, 'model.onnx', buildNemoCtc(sizes)) };
+    }
+    case 'zipformer2-ctc': {
+      const output = { kind: 'ctc', size: symbols.length } as const;
+      const name = int8 ? 'model.int8.onnx' : 'model.onnx';
+      return { family, model: write(folder, name, buildZipformer2({ ...zipformer, output }).model) };
+    }
+    case 'zipformer2-transducer': {
+      const output = { kind: 'encoder', size: JOINER_DIM } as const;
+      const head = {
+        vocabularySize: symbols.length,
+        contextSize: 2,
+        dim: JOINER_DIM,
+        int8,
+        seed,
+        blankBias: 3,
+      };
+      const suffix = int8 ? '.int8.onnx' : '.onnx';
+      return {
+        family,
+        encoder: write(folder, `encoder${suffix}`, buildZipformer2({ ...zipformer, output }).model),
+        decoder: write(folder, 'decoder.onnx', buildDecoder(head)),
+        joiner: write(folder, `joiner${suffix}`, buildJoiner(head)),
+      };
+    }
+    default:
+      return family satisfies never;
+  }
+}
+
+export function writeTokens(folder: string, symbols: readonly string[]): void {
+  writeFileSync(join(folder, 'tokens.txt'), symbols.map((symbol, id) => `${symbol} ${id}\n`).join(''));
+}
+
+function write(folder: string, name: string, bytes: Uint8Array): string {
+  writeFileSync(join(folder, name), bytes);
+  return name;
+}
+
+/** Special symbols, then Chinese characters, words and punctuation. */
+export const CHINESE_SYMBOLS: readonly string[] = [
+  '<blk>',
+  '<sos/eos>',
+  '<unk>',
+  ...'一二三四五六七八九十天地人你我他好是不在有这中大来上国个到说们为子和',
+  ...['▁THE', '▁A', 'ING', 'S', '，', '。', '？', "'"],
+];
+
+/**
+ * With byte fallback: the bytes from 0x80 on have symbols of their own, at the ids where such vocabularies have them (byte + 3).
+ * The ids of the bytes below are Chinese characters here: sherpa-onnx writes control characters into its JSON as they are.
+ */
+export const HIGH_BYTE_SYMBOLS: readonly string[] = [
+  '<blk>',
+  '<sos/eos>',
+  '<unk>',
+  ...Array.from({ length: 0x80 }, (_, i) => String.fromCodePoint(0x4e00 + i)),
+  ...Array.from({ length: 0x80 }, (_, i) => `<0x${(0x80 + i).toString(16).toUpperCase()}>`),
+  ...['▁THE', 'ING'],
+];

@@ -1,0 +1,45 @@
+import type { AcousticModel } from '../../../inference/engine/acoustic-model.ts';
+import { createFilterBank, FeatureExtractor } from '../../../inference/engine/feature-extractor.ts';
+import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
+import { Recording } from '../../../inference/engine/recording.ts';
+import { TranscriptWriter } from '../../../inference/engine/transcript.ts';
+
+/** What the engine's thread does, on this thread: for tests that look at tokens. */
+export class LocalEngine {
+  readonly model: AcousticModel;
+  readonly #filterBank;
+  readonly #transcript: TranscriptWriter;
+
+  private constructor(model: AcousticModel) {
+    this.model = model;
+    this.#filterBank = createFilterBank(model.features);
+    this.#transcript = new TranscriptWriter(model.tokens);
+  }
+
+  static async load(folder: string): Promise<LocalEngine> {
+    return new LocalEngine(
+      await loadAcousticModel(folder, { providers: ['cpu'], threads: 1, log: () => {} }),
+    );
+  }
+
+  open(signal: AbortSignal = new AbortController().signal): Recording {
+    return new Recording(this.model, new FeatureExtractor(this.#filterBank), this.#transcript, signal);
+  }
+
+  /**
+   * A whole recording, in pieces of these many bytes (the last may be short).
+   * @returns final text and tokens, symbols with a space for a leading `▁` as the reference engine has them.
+   */
+  async recognize(
+    pcm: Uint8Array,
+    pieceBytes = pcm.length || 1,
+  ): Promise<{ text: string; tokens: string[] }> {
+    const recording = this.open();
+    for (let start = 0; start < pcm.length; start += pieceBytes) {
+      await recording.accept(pcm.subarray(start, start + pieceBytes));
+    }
+    const text = await recording.finish();
+    const tokens = recording.tokenIds.map((id) => this.model.tokens.symbol(id).replace(/^▁/, ' '));
+    return { text, tokens };
+  }
+}

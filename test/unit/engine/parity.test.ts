@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { trailingSilenceSamples } from '../../../inference/engine/trailing-silence.ts';
+import {
+  CHINESE_SYMBOLS,
+  HIGH_BYTE_SYMBOLS,
+  type SmallModel,
+  writeSmallModel,
+} from '../../onnx/model-folder.ts';
+import { ReferenceEngine } from '../../onnx/reference-engine.ts';
+import { LocalEngine } from './local-engine.ts';
+import { BUNDLED_MODEL_DIR, fixtures, pcmBytes, recordings, withSilence } from './recordings.ts';
+
+const kaldi = { features: 'kaldi', int8: false, symbols: CHINESE_SYMBOLS, seed: 5 } as const;
+
+/** Every family, with every step length of the public models somewhere, full precision and quantized, both features. */
+const MODELS: readonly SmallModel[] = [
+  { ...kaldi, family: 'nemo-ctc', chunkFrames: 40 },
+  { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 32 },
+  { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 16, int8: true },
+  { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 32, features: 'whisper' },
+  { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 48 },
+  { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 96, int8: true },
+  {
+    ...kaldi,
+    family: 'zipformer2-transducer',
+    chunkFrames: 192,
+    features: 'whisper',
+    symbols: HIGH_BYTE_SYMBOLS,
+  },
+];
+
+const workDir = mkdtempSync(join(tmpdir(), 'asr-parity-'));
+afterAll(() => rmSync(workDir, { recursive: true }));
+
+describe.each(MODELS)(
+  'small $family, $features features, steps of $chunkFrames frames, int8 $int8',
+  (small) => {
+    const folder = join(workDir, `${small.family}-${small.chunkFrames}-${small.features}`);
+    let engine: LocalEngine;
+    let reference: ReferenceEngine;
+    beforeAll(async () => {
+      const files = writeSmallModel(folder, small);
+      engine = await LocalEngine.load(folder);
+      reference = new ReferenceEngine(folder, files);
+    });
+    afterAll(() => engine.model.release());
+
+    test('gives the tokens of sherpa-onnx for 30 recordings', async () => {
+      const all = recordings();
+      expect(all).toHaveLength(30);
+      const said = new Set<string>();
+      for (const { name, samples } of all) {
+        const { tokens } = await engine.recognize(pcmBytes(samples));
+        const silence = trailingSilenceSamples(samples.length, engine.model);
+        expect(tokens, name).toEqual(reference.recognize(withSilence(samples, silence)).tokens);
+        for (const token of tokens) said.add(token);
+      }
+      // A model that says next to nothing would agree with anything.
+      expect(said.size).toBeGreaterThan(10);
+    });
+
+    test('gives the same tokens however the samples are cut', async () => {
+      const samples = fixtures()[3]?.samples.subarray(0, 30_001) ?? new Int16Array(0);
+      const pcm = pcmBytes(samples);
+      const whole = await engine.recognize(pcm);
+      expect(whole.tokens.length).toBeGreaterThan(0);
+      // 1 sample is 2 bytes; 100 ms, 500 ms, one piece.
+      for (const pieceBytes of [2, 3200, 16_000])
+        expect(await engine.recognize(pcm, pieceBytes)).toEqual(whole);
+    });
+  },
+);
+
+describe('the bundled model', () => {
+  let engine: LocalEngine;
+  let reference: ReferenceEngine;
+  beforeAll(async () => {
+    engine = await LocalEngine.load(BUNDLED_MODEL_DIR);
+    reference = new ReferenceEngine(BUNDLED_MODEL_DIR, { family: 'nemo-ctc', model: 'model.onnx' });
+  });
+  afterAll(() => engine.model.release());
+
+  test('gives the tokens and the text of sherpa-onnx for 30 recordings', async () => {
+    for (const { name, samples } of recordings()) {
+      const silence = trailingSilenceSamples(samples.length, engine.model);
+      expect(await engine.recognize(pcmBytes(samples)), name).toEqual(
+        reference.recognize(withSilence(samples, silence)),
+      );
+    }
+  });
+
+  test.each(fixtures())('hears the text of $name, however it is cut', async ({ samples, text }) => {
+    const pcm = pcmBytes(samples);
+    for (const pieceBytes of [2, 3200, 16_000, pcm.length]) {
+      expect((await engine.recognize(pcm, pieceBytes)).text).toBe(text);
+    }
+  });
+});

@@ -40,6 +40,8 @@ export class EngineThread {
     });
     // Whoever waits for `loaded` gets its rejection; a thread that is shut down while loading has nobody waiting.
     this.loaded.catch(() => {});
+    // Since 1.29 onnxruntime reports its use to Microsoft and leaves files in the temporary folder, unless it is told this before it is loaded.
+    process.env['ORT_DISABLE_TELEMETRY'] ??= '1';
     this.#worker = new Worker(WORKER_URL, { workerData: options, name: 'engine', execArgv: [] });
     this.#worker.on('message', (reply: EngineReply) => this.#receive(reply));
     this.#worker.on('error', (cause: Error) => {

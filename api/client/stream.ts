@@ -28,7 +28,7 @@ import {
 type State = 'connecting' | 'starting' | 'streaming' | 'finishing' | 'refused' | 'finished' | 'failed';
 
 /** A refused or finished session is closed by the service; after this time the client does it. */
-const CLOSE_WAIT_MS = 2_000;
+const CLOSE_WAIT_MS = 1_000;
 
 /**
  * One recording over one connection. Iterating gives the partials as they come and ends when the final text is there (or throws the failure);

@@ -1,0 +1,79 @@
+#!/usr/bin/env node
+import { createRequire } from 'node:module';
+import { parseCommandLine } from './cli/command-line.ts';
+import { EXIT, type ExitCode, exitCodeOf, UsageError } from './cli/exit-codes.ts';
+import { HELP } from './cli/help.ts';
+import { askReady } from './cli/ready.ts';
+import { Report } from './cli/report.ts';
+import { printable } from './cli/status-line.ts';
+import { readToken } from './cli/token.ts';
+import { transcribeAll } from './cli/transcribe.ts';
+import { AsrClient } from './node.ts';
+
+async function run(signal: AbortSignal): Promise<ExitCode> {
+  const command = parseCommandLine(process.argv.slice(2), process.env);
+  switch (command.kind) {
+    case 'help':
+      process.stdout.write(HELP);
+      return EXIT.ok;
+    case 'version':
+      process.stdout.write(`${packageVersion()}\n`);
+      return EXIT.ok;
+    case 'ready': {
+      const client = makeClient(command.url, await readToken(command.tokenFile, process.env));
+      return askReady({ client, waitMs: command.waitMs, json: command.json, output: process, signal });
+    }
+    case 'transcribe': {
+      const { files, stream, attempts } = command;
+      const client = makeClient(command.url, await readToken(command.tokenFile, process.env));
+      const report = new Report(process, command.json, files.length);
+      try {
+        return await transcribeAll({ client, files, stream, attempts, input: process.stdin, report, signal });
+      } finally {
+        report.end();
+      }
+    }
+    default:
+      return command satisfies never;
+  }
+}
+
+function makeClient(url: string, apiToken: string): AsrClient {
+  try {
+    return new AsrClient({ url, apiToken });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function packageVersion(): string {
+  const manifest: { version: string } = createRequire(import.meta.url)('chinese-asr-server/package.json');
+  return manifest.version;
+}
+
+const interrupt = new AbortController();
+const stop = () => {
+  interrupt.abort();
+  // A read of standard input has no other end.
+  process.stdin.destroy();
+};
+process.once('SIGINT', stop);
+process.once('SIGTERM', stop);
+// A reader that has seen enough (`| head -1`) ends this program, too.
+process.stdout.on('error', () => process.exit(EXIT.ok));
+
+try {
+  process.exitCode = await run(interrupt.signal);
+} catch (error) {
+  if (interrupt.signal.aborted) {
+    process.exitCode = EXIT.interrupted;
+  } else {
+    const hint = error instanceof UsageError ? ' (asr-client --help)' : '';
+    process.stderr.write(
+      `asr-client: ${printable(error instanceof Error ? error.message : String(error))}${hint}\n`,
+    );
+    process.exitCode = exitCodeOf(error);
+  }
+}
+// Standard input may still be open, with nobody left who reads it.
+process.stdin.destroy();

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process';
+import { AsrError } from '../errors.ts';
+import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../wire.ts';
+
+/** A little more than is taken, so that "too long" is seen without decoding a film. */
+const DECODED_SECONDS = 16;
+const TIMEOUT_MS = 60_000;
+
+/**
+ * Decodes the first audio track of a file with ffmpeg.
+ * @param input a path, or the file's bytes
+ * @returns 16 kHz mono samples
+ * @throws AsrError `invalid_format` (also: no ffmpeg), `empty_audio` or `audio_too_long`; the signal's reason when aborted.
+ */
+export async function decodeWithFfmpeg(input: string | Uint8Array, signal: AbortSignal): Promise<Int16Array> {
+  // `file:` keeps a name like "http:x" a name, the whitelist keeps a playlist from fetching addresses.
+  const source = typeof input === 'string' ? `file:${input}` : 'pipe:0';
+  const from = ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file,pipe', '-i', source];
+  const to = [
+    '-map',
+    '0:a:0',
+    '-t',
+    `${DECODED_SECONDS}`,
+    '-ac',
+    '1',
+    '-ar',
+    `${SAMPLE_RATE_HZ}`,
+    '-f',
+    's16le',
+  ];
+  const decoded = await run(
+    [...from, ...to, 'pipe:1'],
+    typeof input === 'string' ? undefined : input,
+    signal,
+  );
+  const samples = new Int16Array(Math.floor(decoded.length / 2));
+  for (let index = 0; index < samples.length; index += 1) samples[index] = decoded.readInt16LE(2 * index);
+  if (samples.length === 0) throw new AsrError('empty_audio', 'the recording has no audio sample');
+  if (samples.length > MAX_RECORDING_SAMPLES)
+    throw new AsrError(
+      'audio_too_long',
+      'the recording is longer than 15 s; at most 15 s are taken, so split it',
+    );
+  return samples;
+}
+
+function run(args: readonly string[], stdin: Uint8Array | undefined, signal: AbortSignal): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const ffmpeg = spawn('ffmpeg', args, { signal, timeout: TIMEOUT_MS, windowsHide: true });
+    const decoded: Buffer[] = [];
+    let complaint = '';
+    ffmpeg.stdout.on('data', (piece: Buffer) => decoded.push(piece));
+    ffmpeg.stderr.on('data', (piece: Buffer) => {
+      complaint = (complaint + piece.toString()).slice(-2_000);
+    });
+    ffmpeg.on('error', (error: NodeJS.ErrnoException) => {
+      if (signal.aborted) return reject(signal.reason);
+      const advice = 'install ffmpeg, or convert the file to WAV';
+      const reason = error.code === 'ENOENT' ? 'ffmpeg is not installed' : `ffmpeg: ${error.message}`;
+      reject(new AsrError('invalid_format', `not a WAV file that is read here, and ${reason}; ${advice}`));
+    });
+    ffmpeg.on('close', (code) => {
+      if (code === 0) return resolve(Buffer.concat(decoded));
+      const reason = complaint.trim().split('\n').at(-1) ?? (code === null ? 'stopped' : `exit code ${code}`);
+      reject(new AsrError('invalid_format', `neither a WAV file nor readable for ffmpeg: ${reason}`));
+    });
+    // ffmpeg may have enough before it has read everything.
+    ffmpeg.stdin.on('error', () => {});
+    ffmpeg.stdin.end(stdin);
+  });
+}

@@ -1,0 +1,47 @@
+import { AsrError } from '../errors.ts';
+import type { AsrClient } from '../node.ts';
+import { delay } from '../waiting.ts';
+import type { ReadyResult } from '../wire.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+import type { Output } from './report.ts';
+import { printable } from './status-line.ts';
+
+const ASK_EVERY_MS = 500;
+
+export interface ReadyJob {
+  readonly client: AsrClient;
+  /** 0: ask once. */
+  readonly waitMs: number;
+  readonly json: boolean;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+}
+
+/** Prints what the service says of itself. @returns the exit code. @throws AsrError when it says nothing. */
+export async function askReady({ client, waitMs, json, output, signal }: ReadyJob): Promise<ExitCode> {
+  const result = await askUntilReady(client, Date.now() + waitMs, signal);
+  output.stdout.write(`${json ? JSON.stringify(result) : inWords(result)}\n`);
+  return result.status === 'ready' ? EXIT.ok : EXIT.notNow;
+}
+
+async function askUntilReady(
+  client: AsrClient,
+  deadlineMs: number,
+  signal: AbortSignal,
+): Promise<ReadyResult> {
+  for (;;) {
+    const late = Date.now() + ASK_EVERY_MS > deadlineMs;
+    try {
+      const result = await client.ready({ signal });
+      if (result.status === 'ready' || late) return result;
+    } catch (error) {
+      if (late || !(error instanceof AsrError) || !error.retryable) throw error;
+    }
+    await delay(ASK_EVERY_MS, signal);
+  }
+}
+
+function inWords({ status, busy, error }: ReadyResult): string {
+  if (status === 'ready') return busy ? 'ready, busy with a recording' : 'ready';
+  return error ? `loading; the last attempt failed: ${printable(error)}` : 'loading';
+}

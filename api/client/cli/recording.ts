@@ -1,0 +1,78 @@
+import { open, readFile } from 'node:fs/promises';
+import { toPcm } from '../audio/pcm.ts';
+import { isWav, UnknownEncoding } from '../audio/wav.ts';
+import { wavStreamToPcm } from '../audio/wav-stream.ts';
+import { AsrError } from '../errors.ts';
+import { decodeWithFfmpeg } from './ffmpeg.ts';
+
+/** 15 s of anything that has a use: 16 channels of 32 bits at 192 kHz are 184 MB. */
+const MAX_WAV_BYTES = 268_435_456;
+
+/** Samples (16 kHz, mono): all there, or as they are spoken. */
+export type Recording =
+  | { readonly kind: 'whole'; readonly samples: Int16Array }
+  | { readonly kind: 'live'; readonly samples: AsyncIterable<Int16Array> };
+
+/** @throws AsrError; an `fs` error when the file cannot be read; the signal's reason when aborted. */
+export async function readRecordingFile(path: string, signal: AbortSignal): Promise<Recording> {
+  const file = await open(path);
+  try {
+    const start = Buffer.alloc(12);
+    await file.read(start, 0, 12, 0);
+    if (!isWav(start)) return { kind: 'whole', samples: await decodeWithFfmpeg(path, signal) };
+    const { size } = await file.stat();
+    if (size > MAX_WAV_BYTES) throw tooLarge(size);
+  } finally {
+    await file.close();
+  }
+  return { kind: 'whole', samples: await decode(await readFile(path, { signal }), path, signal) };
+}
+
+/** @param live hand a WAV on as it comes, instead of waiting for its end */
+export async function readRecordingInput(
+  input: AsyncIterable<Buffer>,
+  live: boolean,
+  signal: AbortSignal,
+): Promise<Recording> {
+  const pieces = input[Symbol.asyncIterator]();
+  const held: Buffer[] = [];
+  let heldBytes = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const piece = await pieces.next();
+    if (piece.done) break;
+    held.push(piece.value);
+    heldBytes += piece.value.length;
+    if (heldBytes > MAX_WAV_BYTES) throw tooLarge(heldBytes);
+    if (live && heldBytes >= 12) {
+      const start = Buffer.concat(held);
+      if (isWav(start)) return { kind: 'live', samples: wavStreamToPcm(startedAgain(start, pieces)) };
+    }
+  }
+  if (heldBytes === 0) throw new AsrError('empty_audio', 'standard input is empty');
+  const file = Buffer.concat(held);
+  return { kind: 'whole', samples: await decode(file, file, signal) };
+}
+
+async function* startedAgain(start: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void, void> {
+  yield start;
+  for (let piece = await rest.next(); !piece.done; piece = await rest.next()) yield piece.value;
+}
+
+async function decode(file: Buffer, forFfmpeg: string | Buffer, signal: AbortSignal): Promise<Int16Array> {
+  if (!isWav(file)) return decodeWithFfmpeg(forFfmpeg, signal);
+  try {
+    return await toPcm(file);
+  } catch (error) {
+    if (error instanceof UnknownEncoding) return decodeWithFfmpeg(forFfmpeg, signal);
+    throw error;
+  }
+}
+
+function tooLarge(bytes: number): AsrError {
+  const megabytes = Math.round(bytes / 1_000_000);
+  return new AsrError(
+    'audio_too_long',
+    `the input has ${megabytes} MB, more than a recording of 15 s; split it`,
+  );
+}

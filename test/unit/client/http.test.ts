@@ -1,0 +1,246 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { AsrClient, AsrError, type Retry } from '../../../api/client/node.ts';
+import { wavFile } from '../../support/wav.ts';
+import { drop, html, json, ScriptedService } from './scripted-service.ts';
+
+const TOKEN = 'a-token-of-the-tests';
+const RESULT = { text: '你好', audio_ms: 100, inference_ms: 12.5 };
+const PCM = Int16Array.from({ length: 1_600 }, (_, n) => n - 800);
+const FAST = { firstDelayMs: 1, maxDelayMs: 2, attempts: 4 };
+
+let service: ScriptedService;
+let client: AsrClient;
+
+beforeEach(async () => {
+  service = await ScriptedService.start();
+  client = new AsrClient({ url: `${service.url}/`, apiToken: TOKEN });
+});
+afterEach(() => service.stop());
+
+async function failure(run: Promise<unknown>): Promise<AsrError> {
+  const error: unknown = await run.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof AsrError)) throw new Error(`no AsrError but ${error}`);
+  return error;
+}
+
+test('transcribe sends a form with a WAV of 16 kHz mono PCM16 and the token, and returns the result', async () => {
+  service.http = [json(200, RESULT)];
+  expect(await client.transcribe(PCM)).toEqual(RESULT);
+  const [request] = service.requests;
+  expect(request).toMatchObject({
+    method: 'POST',
+    path: '/v1/audio/transcriptions',
+    authorization: `Bearer ${TOKEN}`,
+    contentType: expect.stringMatching(/^multipart\/form-data; boundary=/),
+  });
+  const wav = wavFile(Buffer.from(PCM.buffer));
+  expect(request?.body.includes(wav)).toBe(true);
+  expect(request?.body.includes('name="file"; filename="recording.wav"')).toBe(true);
+});
+
+test.for([
+  { as: 'bytes', of: (wav: Buffer<ArrayBuffer>) => wav },
+  { as: 'an ArrayBuffer', of: (wav: Buffer<ArrayBuffer>) => Uint8Array.from(wav).buffer },
+  { as: 'a Blob', of: (wav: Buffer<ArrayBuffer>) => new Blob([wav]) },
+])('a WAV given as $as is converted first', async ({ of }) => {
+  service.http = [json(200, RESULT)];
+  const stereo = Buffer.from(Int16Array.of(100, 300, -100, -300).buffer);
+  await client.transcribe(of(Buffer.from(wavFile(stereo, { channels: 2 }))));
+  expect(service.requests[0]?.body.includes(wavFile(Buffer.from(Int16Array.of(200, -200).buffer)))).toBe(
+    true,
+  );
+});
+
+test('a recording over 15 s and an empty one never reach the service', async () => {
+  expect((await failure(client.transcribe(new Int16Array(240_001)))).code).toBe('audio_too_long');
+  expect((await failure(client.transcribe(new Int16Array(0)))).code).toBe('empty_audio');
+  expect(service.requests).toEqual([]);
+});
+
+test('busy, not ready, proxies and dropped connections are tried again, with growing waits', async () => {
+  const busy = json(409, { error: 'busy', message: 'another recognition task is active' });
+  service.http = [
+    busy,
+    json(503, { error: 'not_ready' }),
+    html(502, '<html><head><style>p{}</style></head><h1>502 Bad\nGateway</h1>'),
+    html(504, '<h1>Gateway Time-out</h1>'),
+    drop,
+    json(200, RESULT),
+  ];
+  const retries: Retry[] = [];
+  const retry = { firstDelayMs: 4, maxDelayMs: 16, attempts: 6, onRetry: (one: Retry) => retries.push(one) };
+  expect(await client.transcribe(PCM, { retry })).toEqual(RESULT);
+  expect(service.requests.length).toBe(6);
+  expect(retries.map(({ error }) => [error.code, error.status])).toEqual([
+    ['busy', 409],
+    ['not_ready', 503],
+    ['unavailable', 502],
+    ['unavailable', 504],
+    ['network', undefined],
+  ]);
+  expect(retries[2]?.error.message).toBe(
+    'status 502 with text/html (502 Bad Gateway), not an answer of the service',
+  );
+  for (const [index, fullMs] of [4, 8, 16, 16, 16].entries()) {
+    expect(retries[index]?.delayMs).toBeGreaterThanOrEqual(Math.floor(fullMs * 0.75));
+    expect(retries[index]?.delayMs).toBeLessThanOrEqual(fullMs);
+  }
+});
+
+test('attempts are limited, and none follows with retry: false', async () => {
+  service.http = [json(409, { error: 'busy' })];
+  expect(await failure(client.transcribe(PCM, { retry: FAST }))).toMatchObject({ code: 'busy', status: 409 });
+  expect(service.requests.length).toBe(4);
+  await failure(client.transcribe(PCM, { retry: false }));
+  expect(service.requests.length).toBe(5);
+});
+
+test.for([
+  {
+    answer: json(401, { error: 'unauthorized', message: 'the token is wrong' }),
+    code: 'unauthorized',
+    status: 401,
+    says: 'the token is wrong',
+  },
+  { answer: json(403, { error: 'forbidden' }), code: 'forbidden', status: 403, says: 'forbidden' },
+  {
+    answer: json(400, { error: 'invalid_format', message: 'no' }),
+    code: 'invalid_format',
+    status: 400,
+    says: 'no',
+  },
+  { answer: json(408, { error: 'timeout', message: 'late' }), code: 'timeout', status: 408, says: 'late' },
+  {
+    answer: json(500, { error: 'inference_failed', message: null }),
+    code: 'inference_failed',
+    status: 500,
+    says: 'inference_failed',
+  },
+  {
+    answer: html(413, '<h1>Too large</h1>'),
+    code: 'upload_too_large',
+    status: 413,
+    says: 'text/html (Too large)',
+  },
+  { answer: html(500, ''), code: 'unexpected_response', status: 500, says: 'empty body' },
+  {
+    answer: html(200, '<p>Welcome to nginx!</p>'),
+    code: 'unexpected_response',
+    status: 200,
+    says: 'Welcome to nginx!',
+  },
+  { answer: json(200, { text: '好' }), code: 'unexpected_response', status: 200, says: 'check the url' },
+  {
+    answer: json(200, ['not', 'an object']),
+    code: 'unexpected_response',
+    status: 200,
+    says: 'check the url',
+  },
+  {
+    answer: json(404, { error: 'not_found', message: 'no such path' }),
+    code: 'unexpected_response',
+    status: 404,
+    says: 'not_found: no such path',
+  },
+])('$status as $code is final: one request, a clear error', async ({ answer, code, status, says }) => {
+  service.http = [answer];
+  expect(await failure(client.transcribe(PCM, { retry: FAST }))).toMatchObject({
+    code,
+    status,
+    message: expect.stringContaining(says),
+  });
+  expect(service.requests.length).toBe(1);
+});
+
+test('422 carries the details of the form', async () => {
+  const detail = [{ loc: ['body', 'file'], msg: 'Field required', type: 'missing' }];
+  service.http = [json(422, { detail })];
+  const error = await failure(client.transcribe(PCM, { retry: FAST }));
+  expect(error).toMatchObject({ code: 'invalid_form', status: 422, detail });
+  expect(error.message).toContain('Field required');
+});
+
+test('a redirect is not followed: the recording goes nowhere else', async () => {
+  service.http = [
+    (response) => {
+      response.writeHead(308, { location: 'https://asr.example/v1/audio/transcriptions' });
+      response.end();
+    },
+  ];
+  const error = await failure(client.transcribe(PCM));
+  expect(error).toMatchObject({ code: 'unexpected_response', status: 308 });
+  expect(error.message).toContain('redirects to https://asr.example/');
+});
+
+test('nobody listens: network, with the reason', async () => {
+  await service.stop();
+  const error = await failure(client.transcribe(PCM, { retry: FAST }));
+  expect(error).toMatchObject({ code: 'network', status: undefined });
+  expect(error.message).toContain('ECONNREFUSED');
+  service = await ScriptedService.start();
+});
+
+test('a service that never answers is given up after the time limit, without another attempt', async () => {
+  service.http = [() => {}];
+  const error = await failure(client.transcribe(PCM, { timeoutMs: 50, retry: FAST }));
+  expect(error.code).toBe('no_answer');
+  expect(error.message).toContain('within 0.05 s');
+  expect(service.requests.length).toBe(1);
+});
+
+test('an abort rejects with its reason: in a request, between two attempts, before the first', async () => {
+  const reason = new Error('enough');
+  const inRequest = new AbortController();
+  service.http = [() => inRequest.abort(reason)];
+  await expect(client.transcribe(PCM, { signal: inRequest.signal })).rejects.toBe(reason);
+
+  const between = new AbortController();
+  service.http = [json(409, { error: 'busy' })];
+  const retry = {
+    firstDelayMs: 60_000,
+    maxDelayMs: 60_000,
+    onRetry: () => setImmediate(() => between.abort(reason)),
+  };
+  await expect(client.transcribe(PCM, { signal: between.signal, retry })).rejects.toBe(reason);
+
+  const requests = service.requests.length;
+  await expect(client.transcribe(PCM, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  expect(service.requests.length).toBe(requests);
+});
+
+test('ready: 200 and 503 are answers, everything else is an error', async () => {
+  service.http = [
+    json(200, { status: 'ready', busy: true }),
+    json(503, { status: 'loading', busy: false, error: 'ModelError' }),
+    json(503, { status: 'loading', busy: false, error: null }),
+    html(503, '<h1>Service Unavailable</h1>'),
+    json(401, { error: 'unauthorized' }),
+    json(200, { status: 'fine' }),
+  ];
+  expect(await client.ready()).toEqual({ status: 'ready', busy: true });
+  expect(service.requests[0]).toMatchObject({
+    method: 'GET',
+    path: '/readyz',
+    authorization: `Bearer ${TOKEN}`,
+  });
+  expect(await client.ready()).toEqual({ status: 'loading', busy: false, error: 'ModelError' });
+  expect(await client.ready()).toEqual({ status: 'loading', busy: false, error: null });
+  expect((await failure(client.ready())).code).toBe('unavailable');
+  expect((await failure(client.ready())).code).toBe('unauthorized');
+  expect((await failure(client.ready())).code).toBe('unexpected_response');
+});
+
+test.for([
+  { url: 'asr.example', apiToken: TOKEN, says: 'no address' },
+  { url: 'ftp://asr.example', apiToken: TOKEN, says: 'begins with ftp:' },
+  { url: 'https://user:pass@asr.example', apiToken: TOKEN, says: 'may hold no user' },
+  { url: 'https://asr.example/?token=x', apiToken: TOKEN, says: 'query' },
+  { url: 'https://asr.example', apiToken: '', says: 'empty' },
+  { url: 'https://asr.example', apiToken: 'two words', says: 'a space' },
+  { url: 'https://asr.example', apiToken: 'line\r\nbreak', says: 'a line break' },
+])('url $url with token "$apiToken" is refused', ({ url, apiToken, says }) => {
+  expect(() => new AsrClient({ url, apiToken })).toThrow(says);
+});

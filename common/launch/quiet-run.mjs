@@ -34,7 +34,8 @@ export function say(line) {
  * @throws {Interrupted}
  */
 export async function quietRun(file, args, options = {}) {
-  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  // A process group of its own, so that a signal reaches all of it exactly once: npm does not pass one on to the scripts that it runs.
+  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   /** @type {Buffer[]} */
   const pieces = [];
   child.stdout.on('data', (piece) => pieces.push(piece));
@@ -44,7 +45,8 @@ export async function quietRun(file, args, options = {}) {
   /** @param {NodeJS.Signals} signal */
   const interrupt = (signal) => {
     interruptedBy = signal;
-    child.kill(signal);
+    const runs = child.exitCode === null && child.signalCode === null;
+    if (runs && child.pid !== undefined) process.kill(-child.pid, signal);
   };
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);

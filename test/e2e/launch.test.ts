@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { afterEach, expect, test } from 'vitest';
+import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
+
+const run = promisify(execFile);
+const pids = new Set<number>();
+const folders: string[] = [];
+
+afterEach(async () => {
+  await tidy(pids, ...folders.splice(0));
+  pids.clear();
+});
+
+async function start(env: Record<string, string> = {}): Promise<{ launched: Launched; temp: string }> {
+  const started = await startLaunched({ ASR_PORT: '0', ...env });
+  pids.add(started.launched.pid);
+  folders.push(started.temp);
+  return started;
+}
+
+async function serversOf({ pid }: Launched): Promise<{ api: number; inference: number; redis: number }> {
+  const children = await childrenOf(pid);
+  for (const child of children) pids.add(child.pid);
+  const one = (part: string): number => {
+    const found = children.filter(({ command }) => command.includes(part));
+    if (found.length !== 1 || !found[0])
+      throw new Error(`${found.length} × ${part}: ${JSON.stringify(children)}`);
+    return found[0].pid;
+  };
+  return {
+    api: one('dist/api/main.js'),
+    inference: one('dist/inference/main.js'),
+    redis: one('redis-server'),
+  };
+}
+
+/** The line that a newcomer pastes into a shell, which is not in the project's folder. */
+async function pasted(launched: Launched): Promise<{ text: string; audio_ms: number }> {
+  const line = await launched.line('curl ');
+  const { stdout } = await run('sh', ['-c', line.slice(line.indexOf('curl '))], { cwd: '/' });
+  return JSON.parse(stdout);
+}
+
+async function expectGone(processes: readonly number[], temp: string): Promise<void> {
+  await expect.poll(() => stillRunning(processes), { timeout: 8_000 }).toEqual([]);
+  await expect.poll(() => readdir(temp)).toEqual([]);
+}
+
+test('serves, brings back what dies, and Ctrl-C leaves nothing', { timeout: 30_000 }, async () => {
+  const { launched, temp } = await start();
+  expect(await pasted(launched)).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_099 });
+  const page = (await launched.line('  page ')).trim().split(/\s+/)[1] ?? '';
+  expect((await fetch(page)).status).toBe(200);
+
+  const first = await serversOf(launched);
+  const { REDIS_URL: redisUrl = '' } = await environmentOf(first.api);
+  await expectPrivateRedis(redisUrl);
+
+  process.kill(first.inference, 'SIGKILL');
+  await launched.line('inference ended (SIGKILL): starting it again');
+  await expect.poll(() => pasted(launched), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_099 });
+
+  process.kill(first.redis, 'SIGKILL');
+  await launched.line('redis ended (SIGKILL): starting it again');
+  await expect.poll(() => pasted(launched), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_099 });
+  const second = await serversOf(launched);
+  expect(second.api).toBe(first.api);
+  expect(second.inference).not.toBe(first.inference);
+  expect(await environmentOf(second.inference)).toMatchObject({ REDIS_URL: redisUrl });
+
+  // The terminal sends it to npm and to us, and npm passes it on: one Ctrl-C, two signals.
+  process.kill(launched.pid, 'SIGINT');
+  await launched.line('stopping');
+  process.kill(launched.pid, 'SIGINT');
+  expect(await launched.ended).toBe(0);
+  expect(launched.lines.filter((line) => line.startsWith('stopping'))).toHaveLength(1);
+  await expectGone(Object.values(second), temp);
+});
+
+async function expectPrivateRedis(url: string): Promise<void> {
+  const withoutPassword = new URL(url);
+  withoutPassword.password = '';
+  const stranger = new Redis(withoutPassword.href, { lazyConnect: true, retryStrategy: () => null });
+  stranger.on('error', () => {});
+  await expect(stranger.get('anything')).rejects.toThrow('NOAUTH');
+  stranger.disconnect();
+  const redis = new Redis(url);
+  expect(await redis.config('GET', 'save')).toEqual(['save', '']);
+  expect(await redis.config('GET', 'appendonly')).toEqual(['appendonly', 'no']);
+  expect(await redis.config('GET', 'maxmemory-policy')).toEqual(['maxmemory-policy', 'noeviction']);
+  expect(await redis.config('GET', 'bind')).toEqual(['bind', '127.0.0.1']);
+  redis.disconnect();
+}
+
+test('killed itself, it leaves no process and no file', { timeout: 30_000 }, async () => {
+  const token = 'a token of the operator'.replaceAll(' ', '-');
+  const { launched, temp } = await start({ ASR_API_TOKEN: token });
+  await launched.line('Ctrl-C stops everything');
+  expect(launched.lines.join('\n')).not.toContain(token);
+  const servers = Object.values(await serversOf(launched));
+  process.kill(launched.pid, 'SIGKILL');
+  expect(await launched.ended).toBe('SIGKILL');
+  await expectGone(servers, temp);
+});
+
+test('a second Ctrl-C does not wait for a process that hangs', { timeout: 30_000 }, async () => {
+  const { launched, temp } = await start();
+  await launched.line('Ctrl-C stops everything');
+  const servers = await serversOf(launched);
+  process.kill(servers.api, 'SIGSTOP');
+  process.kill(launched.pid, 'SIGTERM');
+  await launched.line('stopping');
+  // Signals in quick succession count as one, so a person's second one comes later, and may be given again.
+  const impatient = setInterval(() => process.kill(launched.pid, 'SIGTERM'), 300);
+  await launched.ended.finally(() => clearInterval(impatient));
+  await expectGone(Object.values(servers), temp);
+});
+
+test.each([
+  ['ASR_PORT', '99999'],
+  ['ASR_THREADS', 'many'],
+  ['ASR_API_TOKEN', 'short'],
+  ['REDIS_URL', 'http://127.0.0.1'],
+  ['ASR_HOST', '192.0.2.1'],
+])('%s=%s: one line that names it, and no attempt', async (name, value) => {
+  const { launched, temp } = await start({ [name]: value });
+  expect(await launched.ended).toBe(78);
+  expect(launched.lines).toHaveLength(1);
+  expect(launched.lines[0]).toContain(name);
+  expect(await readdir(temp)).toEqual([]);
+});
+
+test('a port that is taken: one line that says so', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const address = other.address();
+  const port = address !== null && typeof address === 'object' ? address.port : 0;
+  const { launched } = await start({ ASR_PORT: String(port) });
+  expect(await launched.ended).toBe(78);
+  expect(launched.lines).toEqual([expect.stringContaining(`port ${port} of 127.0.0.1 is taken`)]);
+  other.close();
+});

@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest';
+import { ConfigError } from '../../../common/config.ts';
+import { type Ending, KeptProcess, type Run } from '../../../common/launch/kept-process.ts';
+
+/** A run that ends when the test says so. */
+class ScriptedRun implements Run {
+  readonly pid: number;
+  readonly ended: Promise<Ending>;
+  finishes = true;
+  end: (ending: Ending) => void = () => {};
+  constructor(pid: number) {
+    this.pid = pid;
+    this.ended = new Promise((resolve) => {
+      this.end = resolve;
+    });
+  }
+  finish(): void {
+    if (this.finishes) this.end({ how: 'SIGTERM', final: false });
+  }
+  kill(): void {
+    this.end({ how: 'SIGKILL', final: false });
+  }
+}
+
+const crash: Ending = { how: 'exit code 1', final: false };
+
+function kept(start: () => Promise<Run>): {
+  kept: KeptProcess;
+  said: string[];
+  pids: (number | undefined)[];
+} {
+  const said: string[] = [];
+  const pids: (number | undefined)[] = [];
+  const options = {
+    name: 'inference',
+    start,
+    say: (line: string) => said.push(line),
+    onChange: (pid: number | undefined) => pids.push(pid),
+    finishMs: 50,
+  };
+  return { kept: new KeptProcess(options), said, pids };
+}
+
+test('starts again at once after the first failure, then later and later, also when a start fails', async () => {
+  const runs = [2, 3, 4].map((pid) => new ScriptedRun(pid));
+  const starts = [
+    async () => runs[0],
+    async () => {
+      throw new Error('no such program');
+    },
+    async () => runs[1],
+    async () => runs[2],
+  ];
+  const {
+    kept: one,
+    said,
+    pids,
+  } = kept(async () => (await starts.shift()?.()) ?? Promise.reject(new Error('too often')));
+  const first = new ScriptedRun(1);
+  const ended = one.keep(first);
+  for (const run of [first, ...runs.slice(0, 2)]) {
+    await expect.poll(() => pids.at(-1), { interval: 5, timeout: 5_000 }).toBe(run.pid);
+    run.end(crash);
+  }
+  await expect.poll(() => pids.at(-1), { interval: 5, timeout: 5_000 }).toBe(4);
+  expect(said).toEqual([
+    'inference ended (exit code 1): starting it again',
+    'inference ended (exit code 1): starting it again in 250 ms',
+    'no such program',
+    'inference ended (it did not start): starting it again in 500 ms',
+    'inference ended (exit code 1): starting it again in 1000 ms',
+  ]);
+  expect(await one.stop()).toBe(true);
+  await ended;
+  expect(pids).toEqual([1, undefined, 2, undefined, 3, undefined, 4, undefined]);
+});
+
+test('does not start again what says that it cannot run', async () => {
+  const { kept: one, said } = kept(async () => new ScriptedRun(2));
+  const run = new ScriptedRun(1);
+  const ended = one.keep(run);
+  run.end({ how: 'exit code 78', final: true });
+  await expect(ended).rejects.toThrow(ConfigError);
+  await expect(ended).rejects.toThrow('inference cannot run with these settings');
+  expect(said).toEqual([]);
+});
+
+test('kills what does not finish in time', async () => {
+  const { kept: one } = kept(async () => new ScriptedRun(2));
+  const run = new ScriptedRun(1);
+  run.finishes = false;
+  const ended = one.keep(run);
+  expect(await one.stop()).toBe(false);
+  await ended;
+  expect(await run.ended).toEqual({ how: 'SIGKILL', final: false });
+});
+
+test('stopped while it starts again, it leaves nothing behind', async () => {
+  let started: (run: Run) => void = () => {};
+  const starting = new Promise<Run>((resolve) => {
+    started = resolve;
+  });
+  const { kept: one, said } = kept(() => starting);
+  const first = new ScriptedRun(1);
+  const ended = one.keep(first);
+  first.end(crash);
+  await expect.poll(() => said.length, { interval: 5 }).toBe(1);
+  const stopped = one.stop();
+  const late = new ScriptedRun(2);
+  started(late);
+  expect(await stopped).toBe(true);
+  await ended;
+  expect(await late.ended).toEqual({ how: 'SIGKILL', final: false });
+});
+
+test('stopped while it waits, it starts nothing', async () => {
+  let starts = 0;
+  const { kept: one, said } = kept(async () => {
+    starts += 1;
+    const run = new ScriptedRun(starts + 1);
+    run.end(crash);
+    return run;
+  });
+  const first = new ScriptedRun(1);
+  const ended = one.keep(first);
+  first.end(crash);
+  await expect.poll(() => said.length, { interval: 5 }).toBe(3);
+  expect(said.at(-1)).toContain('in 500 ms');
+  expect(await one.stop()).toBe(true);
+  await ended;
+  expect(starts).toBe(2);
+});

@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process';
+import { Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { announcement, localOrigin } from '../../../common/launch/announcement.ts';
+import { plainLogLine } from '../../../common/launch/log-lines.ts';
+import { createLogger } from '../../../common/log.ts';
+
+test.each([
+  ['127.0.0.1', 'http://127.0.0.1:8088'],
+  ['0.0.0.0', 'http://127.0.0.1:8088'],
+  ['::', 'http://[::1]:8088'],
+  ['fd00::1', 'http://[fd00::1]:8088'],
+  ['asr.example', 'http://asr.example:8088'],
+])('a server that listens on %s is reached at %s', (host, origin) => {
+  expect(localOrigin(host, 8_088)).toBe(origin);
+});
+
+/** What curl would get from a shell that runs the line. */
+function argumentsOfCurl(text: string, env: Record<string, string> = {}): string[] {
+  const line = text.slice(text.indexOf('curl ')).split('\n')[0] ?? '';
+  const script = `curl() { printf '%s\\n' "$@"; }; ${line}`;
+  return execFileSync('sh', ['-c', script], { env, encoding: 'utf8' }).trimEnd().split('\n');
+}
+
+test('the curl line survives a shell and curl, whatever the folder is called', () => {
+  const service = { origin: 'http://127.0.0.1:8088', token: "it's-$a-`token`", tokenIsNew: true };
+  expect(argumentsOfCurl(announcement(service, `/home/a b's; "$x", 语音`))).toEqual([
+    '-H',
+    "Authorization: Bearer it's-$a-`token`",
+    '-F',
+    `file=@"/home/a b's; \\"$x\\", 语音/test/fixtures/e00.wav"`,
+    'http://127.0.0.1:8088/v1/audio/transcriptions',
+  ]);
+});
+
+test("the operator's own token is not printed; the curl line takes it from the environment", () => {
+  const token = 'the-operators-token';
+  const text = announcement({ origin: 'http://127.0.0.1:8088', token, tokenIsNew: false }, '/srv/asr');
+  expect(text).not.toContain(token);
+  expect(argumentsOfCurl(text, { ASR_API_TOKEN: token })[1]).toBe(`Authorization: Bearer ${token}`);
+});
+
+test('a log line as a person reads it', () => {
+  const lines: string[] = [];
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(...String(chunk).trimEnd().split('\n').map(plainLogLine));
+      done();
+    },
+  });
+  const log = createLogger('info', 'api', sink);
+  log.info({ status: 200, peer: '127.0.0.1', durationMs: 1.5, nested: { a: 1 } }, 'request');
+  log.warn('a warning');
+  log.error({ err: new RangeError('too much') }, 'it failed');
+  const [info, warning, error] = lines;
+  expect(info).toMatch(
+    /^\d\d:\d\d:\d\d api request status=200 peer=127\.0\.0\.1 durationMs=1\.5 nested=\{"a":1\}$/,
+  );
+  expect(warning).toMatch(/^\d\d:\d\d:\d\d api WARN a warning$/);
+  expect(error).toMatch(/api ERROR it failed err=\nRangeError: too much\n\s+at /);
+});
+
+test.each(['plain text', '{"level":30 cut off', ''])(
+  'what is no line of our log stays as it is: "%s"',
+  (line) => {
+    expect(plainLogLine(line)).toBe(line);
+  },
+);

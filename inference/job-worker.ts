@@ -15,7 +15,7 @@ import type { FenceGuard } from './fence-guard.ts';
 import type { ModelCalls } from './model-calls.ts';
 
 const RETRY_MS = 200;
-/** After the last job the worker has nothing to wait for but Redis, which may be away. */
+/** After the last job BullMQ waits for nothing but Redis, and for ever when that is away. */
 const CLOSE_MS = 1_000;
 
 export interface JobWorkerParts {
@@ -82,10 +82,7 @@ export class JobWorker {
   async stop(): Promise<void> {
     const closing = this.#worker?.close();
     await this.#running;
-    const { connection } = this.#parts;
-    const giveUp = setTimeout(() => connection.disconnect(), CLOSE_MS);
-    await closing;
-    clearTimeout(giveUp);
+    await Promise.race([closing, delay(CLOSE_MS, undefined, { ref: false })]);
   }
 
   async #process(job: Job<UploadJob, void>): Promise<void> {

@@ -1,0 +1,210 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
+import { ScriptedProcess } from '../../support/inference-process.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestSession } from '../../support/test-session.ts';
+
+let redis: TestRedis;
+const processes: ScriptedProcess[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis.stop();
+});
+afterEach(async () => {
+  await Promise.all(processes.splice(0).map((process) => process.stop()));
+  await redis.client.flushall();
+});
+
+async function start(): Promise<ScriptedProcess> {
+  const process = await ScriptedProcess.start(redis.url);
+  processes.push(process);
+  return process;
+}
+
+/** What a client must have seen: the partials of an undisturbed run, each at most once, and its final. */
+function expectUndisturbed(session: TestSession, pcm: Buffer): void {
+  const partials = session.of('partial');
+  for (const { takenBytes, text } of partials) {
+    expect(text).toBe(scriptedText(pcm.subarray(0, takenBytes), false));
+  }
+  const [final] = session.of('final');
+  const revisions = [...partials, final].map((entry) => entry?.revision);
+  expect(revisions).toEqual(revisions.map((_, index) => index + 1));
+  expect(new Set(partials.map((entry) => entry.text)).size).toBe(partials.length);
+  const taken = session.of('progress').map((entry) => entry.takenBytes);
+  expect(taken).toEqual([...new Set(taken)].sort((a, b) => a - b));
+  expect(final?.text).toBe(scriptedText(pcm));
+}
+
+describe('a session whose process is killed', () => {
+  it('goes on in a restarted process as if nothing had happened', async () => {
+    const first = await start();
+    const pcm = scriptedPcm(3.2);
+    const session = await TestSession.open(redis);
+    await session.send(pcm.subarray(0, 2 * CHUNK_BYTES));
+    await session.until('partial', (entry) => entry.revision === 2);
+    // Killed within its third model call: announced as taken, and without a text.
+    await first.hold();
+    await session.send(pcm.subarray(2 * CHUNK_BYTES, 4 * CHUNK_BYTES));
+    await first.held();
+    await session.until('progress', (entry) => entry.takenBytes === 3 * CHUNK_BYTES);
+    first.kill('SIGKILL');
+    await first.exited;
+
+    const second = await start();
+    await session.send(pcm.subarray(4 * CHUNK_BYTES));
+    await session.producer.end();
+    await session.until('final');
+    expectUndisturbed(session, pcm);
+    // What the first one had taken went into the model in one piece.
+    expect(second.calls[0]).toEqual({ kind: 'accept', bytes: 3 * CHUNK_BYTES });
+    expect(session.of('claimed')).toHaveLength(2);
+    await session.close();
+    expect(await redis.keys('*session:*')).toEqual([]);
+  });
+
+  it('goes on in a standby, and was served by exactly one process before', async () => {
+    const both = [await start(), await start()];
+    const pcm = scriptedPcm(2.7);
+    const session = await TestSession.open(redis);
+    await session.send(pcm.subarray(0, 2 * CHUNK_BYTES));
+    await session.until('partial', (entry) => entry.revision === 2);
+    const [active, standby] = both.sort((a, b) => b.calls.length - a.calls.length);
+    expect([active?.calls.length, standby?.calls.length]).toEqual([2, 0]);
+
+    active?.kill('SIGKILL');
+    await session.send(pcm.subarray(2 * CHUNK_BYTES));
+    await session.producer.end();
+    await session.until('final');
+    expectUndisturbed(session, pcm);
+    await session.close();
+  });
+
+  it('is given up when it has ended three processes', async () => {
+    const session = await TestSession.open(redis);
+    await session.send(scriptedPcm(0.5));
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const process = new ScriptedProcess(redis.url);
+      processes.push(process);
+      await process.hold();
+      await process.held();
+      process.kill('SIGKILL');
+      await process.exited;
+    }
+    await start();
+    expect((await session.until('failed')).message).toContain('given up after 3');
+    expect(await redis.keys('{asr}:slot')).toEqual([]);
+    await session.close();
+  });
+});
+
+describe('a process that was paused for longer than its lease', () => {
+  it('publishes nothing about a session that a standby has ended, and serves the next one', async () => {
+    const paused = await start();
+    const pcm = scriptedPcm(1.2);
+    const session = await TestSession.open(redis);
+    await paused.hold();
+    await session.send(pcm.subarray(0, CHUNK_BYTES));
+    await paused.held();
+    paused.kill('SIGSTOP');
+    const standby = await start();
+    await session.send(pcm.subarray(CHUNK_BYTES));
+    await session.producer.end();
+    await session.until('final');
+    const entries = await redis.client.xrange(`{asr}:session:${session.sessionId}:results`, '-', '+');
+
+    paused.kill('SIGCONT');
+    paused.release();
+    await vi.waitFor(() => expect(paused.logged('session')).toMatchObject([{ outcome: 'lease-lost' }]));
+    expect(await redis.client.xrange(`{asr}:session:${session.sessionId}:results`, '-', '+')).toEqual(
+      entries,
+    );
+    expectUndisturbed(session, pcm);
+    await session.close();
+
+    standby.kill('SIGKILL');
+    await standby.exited;
+    const next = await TestSession.open(redis);
+    await next.send(pcm);
+    await next.producer.end();
+    await next.until('final');
+    expectUndisturbed(next, pcm);
+    await next.close();
+  });
+
+  it('takes its session up again when nobody else has', async () => {
+    const only = await start();
+    const pcm = scriptedPcm(1.7);
+    const session = await TestSession.open(redis);
+    await session.send(pcm.subarray(0, CHUNK_BYTES));
+    await session.until('partial');
+    only.kill('SIGSTOP');
+    await vi.waitFor(async () => expect(await redis.keys('*:lease')).toEqual([]), {
+      timeout: 3_000,
+      interval: 20,
+    });
+    only.kill('SIGCONT');
+    await session.send(pcm.subarray(CHUNK_BYTES));
+    await session.producer.end();
+    await session.until('final');
+    expectUndisturbed(session, pcm);
+    await session.close();
+  });
+});
+
+describe('SIGTERM', () => {
+  it('lets the active session end, takes no other, and exits with 0', async () => {
+    const process = await start();
+    const pcm = scriptedPcm(1.3);
+    const session = await TestSession.open(redis);
+    await session.send(pcm.subarray(0, CHUNK_BYTES));
+    await session.until('partial');
+    process.kill('SIGTERM');
+    await vi.waitFor(async () => {
+      const [key = ''] = await redis.keys('{asr}:inference:*');
+      expect(await redis.client.get(key)).toContain('"draining"');
+    });
+    await session.send(pcm.subarray(CHUNK_BYTES));
+    await session.producer.end();
+    await session.until('final');
+    expectUndisturbed(session, pcm);
+    expect(await process.exited).toEqual({ code: 0, signal: null });
+    expect(await redis.keys('{asr}:inference*')).toEqual([]);
+    await session.close();
+  });
+
+  it('a second one ends it at once with 1', async () => {
+    const process = await start();
+    await process.hold();
+    const session = await TestSession.open(redis);
+    await session.send(scriptedPcm(0.5));
+    await process.held();
+    process.kill('SIGTERM');
+    await vi.waitFor(() => expect(process.logged('shutting down')).toHaveLength(1));
+    // One that comes with the first is the same one passed on, so it is said until it counts.
+    const again = (): void => {
+      process.kill('SIGTERM');
+      expect(process.child.exitCode).toBe(1);
+    };
+    await vi.waitFor(again, { timeout: 5_000, interval: 50 });
+    session.stopRenewing();
+    await session.close();
+  });
+
+  it('without Redis ends an idle process all the same', async () => {
+    const own = await startRedis();
+    const process = await ScriptedProcess.start(own.url);
+    processes.push(process);
+    await own.kill();
+    await vi.waitFor(() =>
+      expect(process.logged('Redis is away; trying again until it is back')).toHaveLength(1),
+    );
+    process.kill('SIGTERM');
+    expect(await process.exited).toEqual({ code: 0, signal: null });
+    await own.stop();
+  });
+});

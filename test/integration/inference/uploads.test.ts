@@ -1,0 +1,189 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { INFERENCE_FAILED } from '../../../common/uploads/upload-jobs.ts';
+import { startInference, type TestInference } from '../../support/inference.ts';
+import { ScriptedProcess } from '../../support/inference-process.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestUploads } from '../../support/test-upload.ts';
+
+let redis: TestRedis;
+let uploads: TestUploads;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  uploads = await TestUploads.connect(redis);
+});
+afterAll(async () => {
+  await uploads.close();
+  await redis.stop();
+});
+
+async function expectNothingLeft(): Promise<void> {
+  expect(await redis.keys('{asr}:slot')).toEqual([]);
+  expect(await redis.keys('{asr}:upload:*')).toEqual([]);
+}
+
+describe('an upload', () => {
+  let inference: TestInference;
+  beforeAll(async () => {
+    inference = await startInference(redis.url);
+  });
+  afterAll(async () => {
+    await inference.stop();
+    expect(inference.fatal).toEqual([]);
+  });
+
+  it('leaves its text and the time of the model call, and the slot free', async () => {
+    const pcm = scriptedPcm(2.2);
+    const { ended } = await uploads.submit(pcm);
+    const end = await ended;
+    expect(end).toEqual({
+      kind: 'completed',
+      result: { text: scriptedText(pcm), inferenceMs: expect.any(Number) },
+    });
+    await expectNothingLeft();
+  });
+
+  it('frees the slot before its end is known', async () => {
+    const { ended, job } = await uploads.submit(scriptedPcm(0.5));
+    await ended;
+    expect(await uploads.slot.acquire(job.holder)).toBeGreaterThan(job.fence);
+    await uploads.slot.release(job.holder);
+  });
+
+  it('keeps neither its samples nor its text in the queue or its events', async () => {
+    const pcm = scriptedPcm(1);
+    const { ended, job } = await uploads.submit(pcm);
+    await ended;
+    const stored = await redis.client.hgetall(`{asr}:uploads:${job.id}`);
+    const events = await redis.client.xrange('{asr}:uploads:events', '-', '+');
+    expect(Object.keys(stored)).toContain('finishedOn');
+    expect(JSON.stringify([stored, events])).not.toContain(scriptedText(pcm).slice(0, 2));
+    expect(JSON.stringify([stored, events]).length).toBeLessThan(10_000);
+  });
+
+  it('whose model call fails is a failed job with a marked reason, without samples, and the slot free', async () => {
+    inference.recognizer.failNextCall();
+    const { ended } = await uploads.submit(scriptedPcm(1));
+    expect(await ended).toEqual({
+      kind: 'failed',
+      reason: `${INFERENCE_FAILED}InferenceError: scripted failure`,
+    });
+    await expectNothingLeft();
+    expect(inference.recognizer.openStreams).toBe(0);
+    const next = await uploads.submit(scriptedPcm(1));
+    expect(await next.ended).toMatchObject({ kind: 'completed' });
+  });
+
+  it.each([
+    ['past its deadline', 'too late', async () => ({ deadlineMs: Date.now() - 1 })],
+    ['with a smaller fence than one before', 'superseded', async () => ({ fence: 1 })],
+    ['whose slot is another holder’s', 'slot lost', async () => ({ holder: 'somebody else' })],
+  ])('%s never reaches the model', async (_, outcome, changes) => {
+    const callsBefore = inference.recognizer.calls.length;
+    const { ended, job } = await uploads.submit(scriptedPcm(0.5), await changes());
+    expect(await ended).toEqual({ kind: 'completed', result: undefined });
+    expect(inference.recognizer.calls).toHaveLength(callsBefore);
+    expect(inference.log.filter((line) => line['uploadId'] === job.id)).toMatchObject([{ outcome }]);
+    await redis.client.del('{asr}:slot', `{asr}:upload:${job.id}`);
+  });
+
+  it('that loses its slot during the model call leaves no result, and the new holder its slot', async () => {
+    const gate = inference.recognizer.hold();
+    const { ended, job } = await uploads.submit(scriptedPcm(0.5));
+    await gate.entered;
+    await redis.client.set('{asr}:slot', 'another', 'PX', 10_000);
+    gate.release();
+    expect(await ended).toEqual({ kind: 'completed', result: undefined });
+    expect(await redis.client.get('{asr}:slot')).toBe('another');
+    await redis.client.del('{asr}:slot');
+    expect(await redis.keys(`{asr}:upload:${job.id}*`)).toEqual([]);
+  });
+
+  it('keeps its slot while the model call runs, however dead its replica', async () => {
+    const gate = inference.recognizer.hold();
+    const { ended } = await uploads.submit(scriptedPcm(0.5));
+    await gate.entered;
+    await redis.client.pexpire('{asr}:slot', 600);
+    await vi.waitFor(async () => expect(await redis.client.pttl('{asr}:slot')).toBeGreaterThan(1_000));
+    gate.release();
+    expect(await ended).toMatchObject({ kind: 'completed', result: { text: expect.any(String) } });
+  });
+});
+
+describe('an upload whose process is killed', () => {
+  const processes: ScriptedProcess[] = [];
+  const start = async (): Promise<ScriptedProcess> => {
+    const process = await ScriptedProcess.start(redis.url);
+    processes.push(process);
+    return process;
+  };
+  afterEach(async () => {
+    await Promise.all(processes.splice(0).map((process) => process.stop()));
+  });
+
+  it('is served by the restarted one', async () => {
+    const first = await start();
+    await first.hold();
+    const pcm = scriptedPcm(1.4);
+    const { ended, job } = await uploads.submit(pcm);
+    await first.held();
+    first.kill('SIGKILL');
+    await first.exited;
+    // What the waiting replica does.
+    const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);
+    await start();
+    expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+    clearInterval(renewals);
+    await expectNothingLeft();
+  });
+
+  it('is served by a standby', async () => {
+    const both = [await start(), await start()];
+    await Promise.all(both.map((process) => process.hold()));
+    const pcm = scriptedPcm(1.4, 7);
+    const { ended, job } = await uploads.submit(pcm);
+    const held = both.map((process) => process.held().then(() => process));
+    const active = await Promise.race(held);
+    const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);
+    active.kill('SIGKILL');
+    await Promise.all(held);
+    const standby = both.find((process) => process !== active);
+    standby?.release();
+    expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+    clearInterval(renewals);
+    await expectNothingLeft();
+  });
+
+  it('twice is a failed job, and the next one is served', async () => {
+    const { ended, job } = await uploads.submit(scriptedPcm(0.5));
+    const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);
+    for (let crash = 1; crash <= 2; crash += 1) {
+      const process = new ScriptedProcess(redis.url);
+      processes.push(process);
+      await process.hold();
+      await process.held();
+      process.kill('SIGKILL');
+      await process.exited;
+    }
+    await start();
+    expect(await ended).toMatchObject({ kind: 'failed', reason: expect.stringContaining('stalled') });
+    clearInterval(renewals);
+    await redis.client.del('{asr}:slot', `{asr}:upload:${job.id}`);
+    const next = await uploads.submit(scriptedPcm(0.5));
+    expect(await next.ended).toMatchObject({ kind: 'completed' });
+  });
+
+  it('by SIGTERM ends first', async () => {
+    const process = await start();
+    await process.hold();
+    const pcm = scriptedPcm(0.9);
+    const { ended } = await uploads.submit(pcm);
+    await process.held();
+    process.kill('SIGTERM');
+    await vi.waitFor(() => expect(process.logged('shutting down')).toHaveLength(1));
+    process.release();
+    expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+    expect(await process.exited).toEqual({ code: 0, signal: null });
+  });
+});

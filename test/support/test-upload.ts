@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { Queue, QueueEvents } from 'bullmq';
+import { Redis } from 'ioredis';
+import { RedisKeys } from '../../common/redis-keys.ts';
+import { Slot, slotHolder } from '../../common/slot/slot.ts';
+import {
+  UPLOAD_JOB_NAME,
+  UPLOAD_QUEUE_OPTIONS,
+  type UploadJob,
+  type UploadResult,
+  UploadStore,
+} from '../../common/uploads/upload-jobs.ts';
+import type { TestRedis } from './redis.ts';
+
+export type UploadEnd =
+  | { kind: 'completed'; result: UploadResult | undefined }
+  | { kind: 'failed'; reason: string };
+
+/** The API's side of uploads, for tests of the other side. */
+export class TestUploads {
+  readonly slot: Slot;
+  readonly #redis: Redis;
+  readonly #store: UploadStore;
+  readonly #queue: Queue<UploadJob>;
+  readonly #events: QueueEvents;
+  readonly #ended = new Map<string, (end: Promise<UploadEnd>) => void>();
+
+  private constructor(server: TestRedis) {
+    const keys = new RedisKeys('{asr}');
+    this.#redis = new Redis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
+    this.#redis.on('error', () => {});
+    this.slot = new Slot(this.#redis, keys);
+    this.#store = new UploadStore(this.#redis, keys);
+    const options = { connection: this.#redis, prefix: keys.prefix };
+    this.#queue = new Queue(keys.queueName, { ...options, ...UPLOAD_QUEUE_OPTIONS });
+    this.#events = new QueueEvents(keys.queueName, options);
+    this.#events.on('completed', ({ jobId }) => {
+      const result = this.#store
+        .takeResult(jobId)
+        .then((taken): UploadEnd => ({ kind: 'completed', result: taken }));
+      this.#ended.get(jobId)?.(result);
+    });
+    this.#events.on('failed', ({ jobId, failedReason }) => {
+      this.#ended.get(jobId)?.(Promise.resolve({ kind: 'failed', reason: failedReason }));
+    });
+  }
+
+  static async connect(server: TestRedis): Promise<TestUploads> {
+    const uploads = new TestUploads(server);
+    await Promise.all([uploads.#queue.waitUntilReady(), uploads.#events.waitUntilReady()]);
+    return uploads;
+  }
+
+  /** Takes the slot, and hands the samples over. `ended` resolves with the job's end. */
+  async submit(
+    pcm: Buffer,
+    changes: Partial<UploadJob> = {},
+  ): Promise<{ job: UploadJob; ended: Promise<UploadEnd> }> {
+    const id = randomBytes(16).toString('hex');
+    const holder = slotHolder({ id, via: 'http', replica: 'test:1', since: new Date().toISOString() });
+    const fence = await this.slot.acquire(holder);
+    if (fence === undefined) throw new Error('the slot is taken');
+    const job: UploadJob = { id, holder, fence, deadlineMs: Date.now() + 60_000, ...changes };
+    const ended = new Promise<UploadEnd>((resolve) => {
+      this.#ended.set(id, resolve);
+    });
+    await this.#store.putSamples(id, pcm);
+    await this.#queue.add(UPLOAD_JOB_NAME, job, { jobId: id });
+    return { job, ended };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#queue.close(), this.#events.close()]);
+    this.#redis.disconnect();
+  }
+}

@@ -1,5 +1,11 @@
 import { Worker } from 'node:worker_threads';
-import { InferenceError, type ModelInfo, ModelLoadError, type RecognizerStream } from '../recognizer.ts';
+import {
+  ExecutionProviderError,
+  InferenceError,
+  type ModelInfo,
+  ModelLoadError,
+  type RecognizerStream,
+} from '../recognizer.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 
 /**
@@ -102,7 +108,11 @@ export class EngineThread {
         this.#settleLoad.resolve(reply.info);
         return;
       case 'load-failed':
-        this.#settleLoad.reject(new ModelLoadError(reply.message));
+        this.#settleLoad.reject(
+          reply.fault === 'model'
+            ? new ModelLoadError(reply.message)
+            : new ExecutionProviderError(reply.message),
+        );
         return;
       case 'done':
         this.#take(reply.call)?.resolve(reply.text);

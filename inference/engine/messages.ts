@@ -27,6 +27,6 @@ export type EngineRequest =
 export type EngineReply =
   | { readonly type: 'log'; readonly line: string }
   | { readonly type: 'loaded'; readonly info: Omit<ModelInfo, 'loadMs'> }
-  | { readonly type: 'load-failed'; readonly message: string }
+  | { readonly type: 'load-failed'; readonly message: string; readonly fault: 'model' | 'execution-provider' }
   | { readonly type: 'done'; readonly call: number; readonly text: string }
   | { readonly type: 'failed'; readonly call: number; readonly message: string };

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
-import { InferenceError, ModelLoadError } from '../recognizer.ts';
+import { ExecutionProviderError, InferenceError, ModelLoadError } from '../recognizer.ts';
 import { errorText } from './model-metadata.ts';
 
 /** What onnxruntime-node can be asked for here. Its own check is weak: an unknown name silently runs on the CPU. */
@@ -70,13 +70,32 @@ export class OnnxModel {
 
 export async function loadOnnxModel(path: string, options: SessionOptions): Promise<OnnxModel> {
   const wanted = checkProviders(options.providers);
-  if (wanted !== 'auto') return createModel(path, wanted, options.threads);
+  if (wanted !== 'auto') return createNamed(path, wanted, options.threads);
   if (!cudaLibraryExists()) return createModel(path, ['cpu'], options.threads);
   try {
     return await createModel(path, ['cuda'], options.threads);
   } catch (cause) {
     options.log(`execution provider cuda does not load (${errorText(cause)}): using cpu`);
     return createModel(path, ['cpu'], options.threads);
+  }
+}
+
+/** @throws ExecutionProviderError when the same file loads on the CPU: then it is not the model's fault. */
+async function createNamed(
+  path: string,
+  providers: readonly [ExecutionProvider, ...ExecutionProvider[]],
+  threads: number,
+): Promise<OnnxModel> {
+  try {
+    return await createModel(path, providers, threads);
+  } catch (cause) {
+    if (providers.every((provider) => provider === 'cpu')) throw cause;
+    await (await createModel(path, ['cpu'], threads)).release();
+    const reason = cause instanceof Error ? (cause.cause ?? cause) : cause;
+    throw new ExecutionProviderError(
+      `execution providers "${providers.join(',')}" do not load on this machine (${errorText(reason)}); ask for cpu or auto, or install what they need`,
+      { cause },
+    );
   }
 }
 
@@ -102,8 +121,6 @@ async function createModel(
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
       executionMode: 'sequential',
-      // The exports leave the batch size open; fixed, shapes are worked out once instead of in every run.
-      freeDimensionOverrides: { N: 1 },
       logSeverityLevel: 4,
     });
     return new OnnxModel(fileName, providers[0], session);

@@ -3,7 +3,7 @@
  * thread and no other. Requests are served in order; `close` and `shutdown` are also seen between two steps.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { ModelLoadError } from '../recognizer.ts';
+import { ExecutionProviderError, ModelLoadError } from '../recognizer.ts';
 import type { AcousticModel } from './acoustic-model.ts';
 import { createFilterBank, FeatureExtractor } from './feature-extractor.ts';
 import type { FilterBank } from './frames.ts';
@@ -104,9 +104,10 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
       },
     });
   } catch (cause) {
-    const message =
-      cause instanceof ModelLoadError ? cause.message : `${options.modelDir}: ${errorText(cause)}`;
-    reply(port, { type: 'load-failed', message });
+    const isProvider = cause instanceof ExecutionProviderError;
+    const isKnown = isProvider || cause instanceof ModelLoadError;
+    const message = isKnown ? cause.message : `${options.modelDir}: ${errorText(cause)}`;
+    reply(port, { type: 'load-failed', message, fault: isProvider ? 'execution-provider' : 'model' });
     port.close();
   }
 }

@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Waiting, withRetries } from '../../../api/page/backoff.ts';
+import { Failure } from '../../../api/page/failures.ts';
+import { type Pressable, PressGesture } from '../../../api/page/press-gesture.ts';
+import { splitAtChange } from '../../../api/page/transcript.ts';
+
+describe('the changing end of a text', () => {
+  it.each([
+    ['', '今天', '', '今天'],
+    ['今天', '今天天气', '今天', '天气'],
+    ['今天添', '今天天气', '今天', '天气'],
+    ['今天天气', '今天', '今天', ''],
+    ['昨天', '今天', '', '今天'],
+    // Two characters that share their first half in UTF-16 are not cut in two.
+    ['𠮷', '𠮶', '', '𠮶'],
+  ])('%s → %s', (before, now, kept, changed) => {
+    expect(splitAtChange(before, now)).toEqual([kept, changed]);
+  });
+});
+
+describe('the record button', () => {
+  function button(): { log: string[]; gesture: PressGesture; target: { state: Pressable['state'] } } {
+    const log: string[] = [];
+    const target: Pressable & { state: Pressable['state'] } = {
+      state: 'idle',
+      start: () => {
+        log.push('start');
+        target.state = 'recording';
+      },
+      stop: () => {
+        log.push('stop');
+        target.state = 'idle';
+      },
+    };
+    return { log, gesture: new PressGesture(target), target };
+  }
+
+  it('toggles with two short presses', () => {
+    const { log, gesture } = button();
+    gesture.down(1_000);
+    gesture.up(1_100);
+    expect(log).toEqual(['start']);
+    gesture.down(5_000);
+    expect(log).toEqual(['start', 'stop']);
+    gesture.up(9_000);
+    expect(log).toEqual(['start', 'stop']);
+  });
+
+  it('ends with the release after a hold', () => {
+    const { log, gesture } = button();
+    gesture.down(1_000);
+    gesture.up(1_500);
+    expect(log).toEqual(['start', 'stop']);
+  });
+
+  it('goes on when the hand had to let go to allow the microphone', () => {
+    const { log, gesture, target } = button();
+    gesture.down(1_000);
+    target.state = 'opening';
+    gesture.up(4_000);
+    expect(log).toEqual(['start']);
+  });
+
+  it('does nothing while a result is awaited', () => {
+    const { log, gesture, target } = button();
+    target.state = 'recognizing';
+    gesture.down(1_000);
+    gesture.up(2_000);
+    gesture.tap();
+    expect(log).toEqual([]);
+  });
+
+  it('toggles by a screen reader’s activation too', () => {
+    const { log, gesture } = button();
+    gesture.tap();
+    gesture.tap();
+    expect(log).toEqual(['start', 'stop']);
+  });
+});
+
+describe('retries', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const failing = (kind: Failure['kind'], times: number) => {
+    const atMs: number[] = [];
+    return {
+      atMs,
+      attempt: async () => {
+        atMs.push(Date.now());
+        if (atMs.length <= times) throw new Failure(kind);
+        return 'done';
+      },
+    };
+  };
+
+  it.each(['busy', 'not_ready', 'connection_lost'] as const)('wait ever longer on %s', async (kind) => {
+    vi.setSystemTime(0);
+    const { attempt, atMs } = failing(kind, 4);
+    const waits: Waiting[] = [];
+    const result = withRetries(attempt, (wait) => waits.push(wait), new AbortController().signal);
+    await vi.runAllTimersAsync();
+    await expect(result).resolves.toBe('done');
+    expect(atMs).toEqual([0, 500, 1_500, 3_500, 7_500]);
+    expect(waits.map((wait) => wait.attempt)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('end: the last failure is told', async () => {
+    const { attempt, atMs } = failing('busy', 1_000);
+    const result = expect(withRetries(attempt, () => {}, new AbortController().signal)).rejects.toMatchObject(
+      {
+        kind: 'busy',
+      },
+    );
+    await vi.runAllTimersAsync();
+    await result;
+    expect(atMs).toHaveLength(9);
+  });
+
+  it.each(['unauthorized', 'file_too_long', 'inference_failed'] as const)(
+    'are not made on %s',
+    async (kind) => {
+      const { attempt, atMs } = failing(kind, 1);
+      await expect(withRetries(attempt, () => {}, new AbortController().signal)).rejects.toMatchObject({
+        kind,
+      });
+      expect(atMs).toHaveLength(1);
+    },
+  );
+
+  it('stop in the middle of a wait', async () => {
+    const { attempt, atMs } = failing('busy', 1_000);
+    const abort = new AbortController();
+    const result = withRetries(attempt, () => abort.abort(new Failure('cancelled')), abort.signal);
+    await expect(result).rejects.toMatchObject({ kind: 'cancelled' });
+    expect(atMs).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { textsFor } from '../../../api/page/texts.ts';
+import { english } from '../../../api/page/texts-en.ts';
+import { chinese } from '../../../api/page/texts-zh.ts';
+import { packageRoot } from '../../../common/package-root.ts';
+
+const html = readFileSync(join(packageRoot(), 'api', 'page', 'index.html'), 'utf8');
+
+it('every word of the page has its Chinese, and no Chinese word has lost its place', () => {
+  const keys = new Set([...html.matchAll(/data-text="(\w+)"/g)].map(([, key]) => key));
+  expect(Object.keys(chinese.labels ?? {}).sort()).toEqual([...keys].sort());
+  expect(html).not.toMatch(/data-text="\w+"[^>]*></);
+});
+
+it('both languages say something different about every failure', () => {
+  for (const texts of [english, chinese]) {
+    const whats = Object.values(texts.failures).map(({ what }) => what);
+    expect(new Set(whats).size).toBe(whats.length);
+    for (const { what, todo } of Object.values(texts.failures)) {
+      expect(what).not.toBe('');
+      expect(todo).not.toBe('');
+    }
+  }
+  for (const { what, todo } of Object.values(english.failures))
+    expect(what + todo).toMatch(/^[\x20-\x7e’]+$/);
+  for (const { what, todo } of Object.values(chinese.failures))
+    expect(what + todo).toMatch(/\p{Script=Han}/u);
+});
+
+it.each([
+  [['zh-CN', 'en'], 'zh-CN'],
+  [['zh-TW'], 'zh-CN'],
+  [['ZH'], 'zh-CN'],
+  [['en-GB', 'zh-CN'], 'en'],
+  [['fr'], 'en'],
+  [[], 'en'],
+])('%j reads %s', async (languages, lang) => {
+  expect((await textsFor(languages)).lang).toBe(lang);
+});
+
+it('holds no inline script or style, and nothing from elsewhere', () => {
+  expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc="\/page\/)|https?:\/\//);
+});

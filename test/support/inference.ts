@@ -1,7 +1,7 @@
 import { readInferenceConfig } from '../../common/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { createInference, type Inference } from '../../inference/inference.ts';
-import { ScriptedRecognizer } from './scripted-recognizer.ts';
+import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 
 /** An inference "process" inside the test's own, with the scripted recognizer. */
 export interface TestInference {
@@ -14,7 +14,7 @@ export interface TestInference {
   stop(): Promise<void>;
 }
 
-/** @param prepare e.g. makes the first load fail */
+/** @param prepare e.g. makes the first load fail. @throws what would have ended the process before it was started */
 export async function startInference(
   redisUrl: string,
   prepare: (recognizer: ScriptedRecognizer) => void = () => {},
@@ -24,13 +24,21 @@ export async function startInference(
   prepare(recognizer);
   const log: Record<string, unknown>[] = [];
   const fatal: Error[] = [];
+  const ended = deferred<Error>();
   const inference = createInference({
     config: readInferenceConfig({ REDIS_URL: redisUrl }),
     recognizer,
     log: createLogger('debug', 'inference', { write: (line: string) => void log.push(JSON.parse(line)) }),
     ...(modelFolder === undefined ? {} : { modelFolder }),
-    onFatal: (error) => void fatal.push(error),
+    onFatal: (error) => {
+      fatal.push(error);
+      ended.resolve(error);
+    },
   });
-  await inference.start();
+  const failure = await Promise.race([inference.start(), ended.promise]);
+  if (failure) {
+    await inference.stop();
+    throw failure;
+  }
   return { inference, recognizer, log, fatal, stop: () => inference.stop() };
 }

@@ -1,0 +1,124 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
+import { RedisKeys } from '../../../common/redis-keys.ts';
+import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
+import { startInference, type TestInference } from '../../support/inference.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { scriptedPcm } from '../../support/scripted-recognizer.ts';
+import { TestSession } from '../../support/test-session.ts';
+
+let redis: TestRedis;
+let readiness: ReadinessStore;
+let inference: TestInference | undefined;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
+});
+afterAll(async () => {
+  await redis.stop();
+});
+afterEach(async () => {
+  await inference?.stop();
+  inference = undefined;
+  await redis.client.flushall();
+});
+
+async function whenSaid(expected: Partial<Readiness>): Promise<Readiness> {
+  return vi.waitFor(
+    async () => {
+      const said = await readiness.read();
+      expect(said).toMatchObject(expected);
+      return said;
+    },
+    { timeout: 5_000, interval: 20 },
+  );
+}
+
+describe('the heartbeat', () => {
+  it('says ready, with model and provider, once the model is loaded, and nothing after the end', async () => {
+    inference = await startInference(redis.url);
+    const { processes } = await readiness.read();
+    expect(processes).toEqual([
+      {
+        id: inference.inference.id,
+        host: expect.any(String),
+        pid: process.pid,
+        state: 'ready',
+        model: 'scripted',
+        provider: 'cpu',
+      },
+    ]);
+    await inference.stop();
+    inference = undefined;
+    expect((await readiness.read()).processes).toEqual([]);
+  });
+
+  it('goes on while nothing changes', async () => {
+    inference = await startInference(redis.url);
+    const key = `{asr}:inference:${inference.inference.id}`;
+    await redis.client.del(key);
+    await vi.waitFor(async () => expect(await redis.client.pttl(key)).toBeGreaterThan(2_000), 3_000);
+  });
+
+  it('says loading while the model loads, and no session is served meanwhile', async () => {
+    let release = (): void => {};
+    const starting = startInference(redis.url, (recognizer) => {
+      release = recognizer.holdLoad();
+    });
+    const { processes } = await whenSaid({ ready: false, error: undefined });
+    await vi.waitFor(async () =>
+      expect((await readiness.read()).processes).toMatchObject([{ state: 'loading' }]),
+    );
+    expect(processes.every((process) => process.state === 'loading')).toBe(true);
+    const session = await TestSession.open(redis);
+    await session.producer.end();
+    release();
+    inference = await starting;
+    await session.until('final');
+    await session.close();
+  });
+});
+
+describe('a model that does not load', () => {
+  const broken = new ModelLoadError('model.onnx: found nothing, expected a model');
+
+  it('is reported by the name of the exception, and the process stays until it is told to try again', async () => {
+    inference = await startInference(redis.url, (recognizer) => recognizer.failNextLoad(broken));
+    await whenSaid({ ready: false, error: 'ModelLoadError' });
+    expect(inference.log.filter((line) => line['reason'] === broken.message)).toHaveLength(1);
+    inference.inference.retryLoad();
+    await whenSaid({ ready: true, error: undefined });
+    expect(inference.fatal).toEqual([]);
+  });
+
+  it('is tried again when its folder appears', async () => {
+    const parent = await mkdtemp(join(tmpdir(), 'asr-model-'));
+    const folder = join(parent, 'model');
+    inference = await startInference(redis.url, (recognizer) => recognizer.failNextLoad(broken), folder);
+    await whenSaid({ ready: false, error: 'ModelLoadError' });
+    await mkdir(folder);
+    await writeFile(join(folder, 'model.onnx'), 'a model');
+    await whenSaid({ ready: true, error: undefined });
+    await rm(parent, { recursive: true });
+  });
+
+  it('because of an execution provider asked for by name ends the process', async () => {
+    const fatal = new ExecutionProviderError('execution providers "cuda" do not load');
+    const starting = startInference(redis.url, (recognizer) => recognizer.failNextLoad(fatal));
+    await expect(starting).rejects.toBe(fatal);
+  });
+});
+
+it('an engine that takes no recording any more ends the process', async () => {
+  inference = await startInference(redis.url);
+  inference.recognizer.open = () => Promise.reject(new InferenceError('the thread is gone'));
+  const session = await TestSession.open(redis);
+  await session.send(scriptedPcm(0.5));
+  await session.until('failed');
+  expect(inference.fatal).toMatchObject([{ name: 'EngineLost' }]);
+  await session.close();
+});

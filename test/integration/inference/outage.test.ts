@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
+import { ReadinessStore } from '../../../common/readiness/readiness.ts';
+import { RedisKeys } from '../../../common/redis-keys.ts';
+import { startInference, type TestInference } from '../../support/inference.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestSession } from '../../support/test-session.ts';
+import { TestUploads } from '../../support/test-upload.ts';
+
+let redis: TestRedis;
+let inference: TestInference;
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await inference.stop();
+  expect(inference.fatal).toEqual([]);
+  await redis.stop();
+});
+
+async function whenReady(): Promise<void> {
+  const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
+  await vi.waitFor(async () => expect((await readiness.read()).ready).toBe(true), 5_000);
+}
+
+async function expectServed(): Promise<void> {
+  const pcm = scriptedPcm(1.1);
+  const session = await TestSession.open(redis);
+  await session.send(pcm);
+  await session.producer.end();
+  expect(await session.until('final')).toMatchObject({ text: scriptedText(pcm) });
+  await session.close();
+  const uploads = await TestUploads.connect(redis);
+  const { ended } = await uploads.submit(pcm);
+  expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+  await uploads.close();
+}
+
+const outageLines = (): unknown[] =>
+  inference.log.map((line) => line['msg']).filter((msg) => String(msg).startsWith('Redis is'));
+
+it('a Redis that comes back empty is served again, and the outage is two lines in the log', async () => {
+  inference = await startInference(redis.url);
+  await expectServed();
+  await redis.kill();
+  await vi.waitFor(() => expect(outageLines()).toHaveLength(1));
+  await redis.restart();
+  await whenReady();
+  await expectServed();
+  expect(outageLines()).toEqual(['Redis is away; trying again until it is back', 'Redis is back']);
+});
+
+it('a process that starts before Redis is ready when Redis is there', async () => {
+  await redis.kill();
+  inference = await startInference(redis.url);
+  await redis.restart();
+  await whenReady();
+  await expectServed();
+});
+
+it('a session outlives a Redis that does not answer for longer than its lease', async () => {
+  inference = await startInference(redis.url);
+  const pcm = scriptedPcm(1.7);
+  const session = await TestSession.open(redis);
+  await session.send(pcm.subarray(0, CHUNK_BYTES));
+  await session.until('partial');
+  const pausedAt = performance.now();
+  redis.pause();
+  await vi.waitFor(() => expect(performance.now() - pausedAt).toBeGreaterThan(1_300), 3_000);
+  redis.resume();
+  await session.send(pcm.subarray(CHUNK_BYTES));
+  await session.producer.end();
+  expect(await session.until('final')).toMatchObject({ text: scriptedText(pcm) });
+  const revisions = session.results.flatMap((entry) => ('revision' in entry ? [entry.revision] : []));
+  expect(revisions).toEqual(revisions.map((_, index) => index + 1));
+  await session.close();
+});
+
+it('a job that is done while Redis is away has its result when Redis answers again', async () => {
+  inference = await startInference(redis.url);
+  const uploads = await TestUploads.connect(redis);
+  const gate = inference.recognizer.hold();
+  const pcm = scriptedPcm(1);
+  const { ended } = await uploads.submit(pcm);
+  await gate.entered;
+  redis.pause();
+  gate.release();
+  await vi.waitFor(() => expect(inference.recognizer.openStreams).toBe(0));
+  redis.resume();
+  expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+  await uploads.close();
+});
+
+it('warns about a Redis that may write recordings to disk', async () => {
+  await redis.client.config('SET', 'save', '3600 1');
+  inference = await startInference(redis.url);
+  await vi.waitFor(() => {
+    const warnings = inference.log.filter((line) => line['level'] === 40).map((line) => line['msg']);
+    expect(warnings).toEqual([expect.stringContaining('save "3600 1", appendonly no')]);
+  });
+});

@@ -1,0 +1,46 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BYTES_PER_SECOND } from '../../common/audio/limits.ts';
+import { readWav } from '../../common/audio/wav.ts';
+import { packageRoot } from '../../common/package-root.ts';
+import { wavFile } from '../support/wav.ts';
+
+const BOUNDARY = '----asr-bench-0123456789abcdef';
+export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
+
+/** Speech without an end: the recordings of test/fixtures one behind the other, again and again. */
+export class Speech {
+  readonly #pcm: Buffer;
+
+  private constructor(pcm: Buffer) {
+    this.#pcm = pcm;
+  }
+
+  static async read(): Promise<Speech> {
+    const folder = join(packageRoot(), 'test', 'fixtures');
+    const names = (await readdir(folder)).filter((name) => name.endsWith('.wav')).sort();
+    return new Speech(
+      Buffer.concat(
+        await Promise.all(names.map(async (name) => readWav(await readFile(join(folder, name))))),
+      ),
+    );
+  }
+
+  /** @returns 16 kHz mono PCM16 bytes of exactly this length. */
+  pcm(durationMs: number): Buffer {
+    const clip = Buffer.alloc((durationMs * BYTES_PER_SECOND) / 1000);
+    for (let filled = 0; filled < clip.length; filled += this.#pcm.length) this.#pcm.copy(clip, filled);
+    return clip;
+  }
+
+  /** @returns the body of an upload of such a clip as `file`. */
+  form(durationMs: number): Buffer {
+    return Buffer.concat([
+      Buffer.from(
+        `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="clip.wav"\r\nContent-Type: audio/wav\r\n\r\n`,
+      ),
+      wavFile(this.pcm(durationMs)),
+      Buffer.from(`\r\n--${BOUNDARY}--\r\n`),
+    ]);
+  }
+}

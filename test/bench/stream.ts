@@ -1,0 +1,90 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { BYTES_PER_SECOND, CHUNK_MS, MAX_FRAME_BYTES } from '../../common/audio/limits.ts';
+import { StreamClient } from '../support/stream-client.ts';
+import type { Speech } from './clips.ts';
+import type { Row } from './rows.ts';
+import type { BenchService } from './service.ts';
+import { spread } from './statistics.ts';
+
+/** The lengths go through all of a model update, so that tails of every length are there. */
+const SHORTEST_MS = 2_000;
+const STEP_MS = 130;
+
+interface MeasuredSession {
+  /** From sending `end` to having `final`. */
+  readonly finalMs: number;
+  /** The model's time for what was left at `end` and the silence behind it, by the inference process's own log. */
+  readonly tailModelMs: number;
+  /** From sending the first frame to having the first partial. */
+  readonly firstPartialMs: number;
+  /** The same from the frame that completed the model update. */
+  readonly firstPartialLagMs: number;
+}
+
+/** Recordings streamed in real time, one behind the other. */
+export async function measureStream(
+  service: BenchService,
+  speech: Speech,
+  repetitions: number,
+): Promise<Row[]> {
+  const sessions: MeasuredSession[] = [];
+  for (let turn = -1; turn < repetitions; turn += 1) {
+    const durationMs = SHORTEST_MS + ((Math.max(0, turn) * STEP_MS) % CHUNK_MS);
+    const session = await streamRecording(service, speech.pcm(durationMs));
+    if (turn >= 0) sessions.push(session);
+  }
+  const measure = (what: string, of: (session: MeasuredSession) => number) =>
+    ({ what, unit: 'ms', spread: spread(sessions.map(of)) }) as const;
+  return [
+    {
+      name: 'stream, final',
+      value: measure('from end to final', (session) => session.finalMs),
+      base: measure("the tail's model time", (session) => session.tailModelMs),
+      ratio: spread(sessions.map(({ finalMs, tailModelMs }) => finalMs / tailModelMs)).median,
+      goal: { relation: '≤', limit: 1.5 },
+    },
+    {
+      name: 'stream, first partial',
+      value: measure('from the first frame', (session) => session.firstPartialMs),
+    },
+    {
+      name: 'stream, first partial',
+      value: measure('from the frame that completed its 500 ms', (session) => session.firstPartialLagMs),
+    },
+  ];
+}
+
+async function streamRecording(service: BenchService, pcm: Buffer): Promise<MeasuredSession> {
+  const client = await StreamClient.connect(service.streamUrl, { ...service.authorization });
+  client.start();
+  const ready = await client.message('ready');
+  const partialAt = client.message('partial').then(() => performance.now());
+  const sentAt: number[] = [];
+  const startedAt = performance.now();
+  for (let position = 0; position < pcm.length; position += MAX_FRAME_BYTES) {
+    const frame = pcm.subarray(position, position + MAX_FRAME_BYTES);
+    // A frame can be sent when its last sample has been spoken.
+    const dueAt = startedAt + (1000 * (position + frame.length)) / BYTES_PER_SECOND;
+    await delay(dueAt - performance.now());
+    client.audio(frame);
+    sentAt.push(performance.now());
+  }
+  client.end();
+  const endAt = performance.now();
+  await client.message('final');
+  const finalMs = performance.now() - endAt;
+  await client.closed();
+  const line: { sessionId?: unknown; tailModelMs?: unknown } = JSON.parse(
+    await service.inference.line(`"sessionId":"${String(ready['session_id'])}"`),
+  );
+  if (typeof line.tailModelMs !== 'number') throw new Error(`no tailModelMs in ${JSON.stringify(line)}`);
+  const firstPartialAt = await partialAt;
+  const framesPerUpdate = (CHUNK_MS * BYTES_PER_SECOND) / 1000 / MAX_FRAME_BYTES;
+  const completing = sentAt.filter((at, index) => (index + 1) % framesPerUpdate === 0 && at < firstPartialAt);
+  return {
+    finalMs,
+    tailModelMs: line.tailModelMs,
+    firstPartialMs: firstPartialAt - (sentAt[0] ?? Number.NaN),
+    firstPartialLagMs: firstPartialAt - (completing.at(-1) ?? Number.NaN),
+  };
+}

@@ -63,6 +63,8 @@ export class SessionRun {
   #revision = 0;
   #text = '';
   #slotSeenAtMs = performance.now();
+  #modelMs = 0;
+  #tailModelMs: number | undefined;
 
   constructor(parts: SessionRunParts, holder: SlotHolder, lease: SessionLease) {
     this.#parts = parts;
@@ -73,6 +75,16 @@ export class SessionRun {
 
   get takenBytes(): number {
     return this.#takenBytes;
+  }
+
+  /** Duration of the model calls so far. */
+  get modelMs(): number {
+    return this.#modelMs;
+  }
+
+  /** Duration of the call after `end`, with what was left of the recording and the silence behind it. */
+  get tailModelMs(): number | undefined {
+    return this.#tailModelMs;
   }
 
   /** @returns how it ended; all of it is said in the store by then. @throws StoreUnavailable when the end could not be said. */
@@ -125,7 +137,7 @@ export class SessionRun {
     const pcm = this.#audio.take(target - this.#takenBytes);
     const loss = await this.#publishTaken(target, resume);
     if (loss) return loss;
-    const text = await this.#parts.model.run(this.#holder, async () => (await this.#opened()).accept(pcm));
+    const text = await this.#call(async () => (await this.#opened()).accept(pcm));
     if (text === this.#text) return undefined;
     this.#revision += 1;
     this.#text = text;
@@ -139,12 +151,21 @@ export class SessionRun {
     const pcm = this.#audio.take(total - this.#takenBytes);
     const loss = await this.#publishTaken(total, resume);
     if (loss) return { kind: loss };
-    const text = await this.#parts.model.run(this.#holder, async () => {
+    const before = this.#modelMs;
+    const text = await this.#call(async () => {
       const stream = await this.#opened();
       if (pcm.length > 0) await stream.accept(pcm);
       return stream.finish();
     });
+    this.#tailModelMs = this.#modelMs - before;
     return { kind: 'final', takenBytes: total, revision, text };
+  }
+
+  async #call(call: () => Promise<string>): Promise<string> {
+    const startedAt = performance.now();
+    const text = await this.#parts.model.run(this.#holder, call);
+    this.#modelMs += performance.now() - startedAt;
+    return text;
   }
 
   async #opened(): Promise<RecognizerStream> {

@@ -85,9 +85,15 @@ export class SessionWorker {
       sessionId,
       outcome: end.kind,
       audioMs: audioMs(run.takenBytes),
+      modelMs: tenths(run.modelMs),
+      tailModelMs: run.tailModelMs === undefined ? undefined : tenths(run.tailModelMs),
       durationMs: Math.round(performance.now() - startedAt),
     };
     if (end.kind === 'failed') log.error({ ...line, reason: end.message }, 'session');
     else log.info(line, 'session');
   }
+}
+
+function tenths(durationMs: number): number {
+  return Math.round(durationMs * 10) / 10;
 }

@@ -1,19 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import swagger from '@fastify/swagger';
 import websocket from '@fastify/websocket';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
-import {
-  ApiError,
-  HealthResult,
-  HTTPValidationError,
-  ReadyResult,
-  TranscriptionResult,
-  ValidationError,
-} from '../common/messages/http.ts';
+import { InFlight, stopIntakeOnClose } from './in-flight.ts';
 import type { ApiMetrics } from './metrics.ts';
+import { registerOpenApi } from './openapi.ts';
 import { replyNotFound, replyToBrokenHttp, replyWithError, requestLine } from './replies.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
@@ -33,7 +26,8 @@ const WS_OPTIONS = {
 /** Backstop behind the upload's own time limit, which answers in the interface's form. */
 const REQUEST_TIMEOUT_MARGIN_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
-export const STREAM_DRAIN_MS = 42_000;
+/** At a shutdown the longest stream session (and any upload) may end by itself. */
+export const DRAIN_MS = 42_000;
 
 export interface AppParts {
   readonly config: ApiConfig;
@@ -62,53 +56,17 @@ export async function buildApp({
     bodyLimit: MAX_MULTIPART_BYTES,
     requestTimeout,
     http: { requestTimeout, headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1_000 },
-    forceCloseConnections: 'idle',
+    // Nothing is under way by then (see the preClose hook); kept-alive and never used connections are left.
+    forceCloseConnections: true,
+    // While this replica drains it says so in the interface's own form, see stopIntakeOnClose.
+    return503OnClosing: false,
     exposeHeadRoutes: false,
     clientErrorHandler: replyToBrokenHttp,
   });
 
   app.setErrorHandler(replyWithError);
   app.setNotFoundHandler(replyNotFound);
-  app.addHook('onResponse', async (request, reply) => {
-    const line = requestLine(request, reply);
-    const route = String(line['route']);
-    metrics.request(route, reply.statusCode, request.failureCode, reply.elapsedTime);
-    // A load balancer asks for the health every second or two; that is no news while it is well.
-    const level = reply.statusCode < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
-    request.log[level](line, 'request');
-  });
-
-  for (const schema of [
-    HealthResult,
-    ReadyResult,
-    TranscriptionResult,
-    ApiError,
-    ValidationError,
-    HTTPValidationError,
-  ]) {
-    app.addSchema(schema);
-  }
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Chinese Speech Recognition Service',
-        version: '1.0.0',
-        description:
-          'Recognizes short Chinese speech: 16 kHz mono PCM16, at most 15 s, one recognition at a time. ' +
-          'The streaming protocol (WebSocket) is described in /api-reference.md.',
-      },
-      servers: [{ url: config.publicBaseUrl }],
-      components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
-      tags: [
-        { name: 'health', description: 'Process and model' },
-        { name: 'transcription', description: 'Whole recordings' },
-      ],
-    },
-    refResolver: {
-      buildLocalReference: (json, _base, _fragment, index) => String(json['$id'] ?? `schema-${index}`),
-    },
-  });
+  await registerOpenApi(app, config.publicBaseUrl);
   await app.register(websocket, {
     options: WS_OPTIONS,
     // ws has closed the connection already, with the code that says why.
@@ -118,8 +76,17 @@ export async function buildApp({
     preClose: (done) => done(),
   });
 
-  // Behind the plugin's own hook, which marks a handshake so that its socket is closed when it is refused.
+  // These come behind the plugin's own hook, which marks a handshake so that its socket is closed when it is refused.
+  const inFlight = new InFlight(app, (request, reply) => {
+    const line = requestLine(request, reply);
+    const route = String(line['route']);
+    metrics.request(route, reply.statusCode, request.failureCode, reply.elapsedTime);
+    // A load balancer asks for the health every second or two; that is no news while it is well.
+    const level = reply.statusCode < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
+    request.log[level](line, 'request');
+  });
   app.addHook('onRequest', services.access.checkPeer);
+  stopIntakeOnClose(app);
 
   await app.register(healthRoutes(services));
   await app.register(transcriptionRoutes(services, config.uploadTimeoutMs));
@@ -129,6 +96,8 @@ export async function buildApp({
     timeouts: streamTimeouts,
     onEnd: (summary) => metrics.session(summary),
   });
-  app.addHook('preClose', async () => drain.drain(STREAM_DRAIN_MS));
+  app.addHook('preClose', async () => {
+    await Promise.all([drain.drain(DRAIN_MS), inFlight.drained(DRAIN_MS)]);
+  });
   return app;
 }

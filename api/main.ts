@@ -2,7 +2,7 @@ import { type ApiConfig, ConfigError, readApiConfig } from '../common/config.ts'
 import { createLogger } from '../common/log.ts';
 import { whenReady } from '../common/redis.ts';
 import { shutdownOnSignal } from '../common/shutdown.ts';
-import { buildApp, STREAM_DRAIN_MS } from './app.ts';
+import { buildApp, DRAIN_MS } from './app.ts';
 import { ApiMetrics } from './metrics.ts';
 import { createServices } from './services.ts';
 
@@ -31,7 +31,7 @@ const admin =
     ? undefined
     : await (await import('./admin.ts')).buildAdmin(services, metrics);
 
-shutdownOnSignal(log, STREAM_DRAIN_MS + 10_000, () => [
+shutdownOnSignal(log, DRAIN_MS + 10_000, () => [
   { name: 'http', run: async () => app.close() },
   { name: 'admin', run: async () => admin?.close() },
   ...services.closing,

@@ -19,10 +19,8 @@ export function replyWithError(
   reply: FastifyReply,
 ): void {
   if (error instanceof ClientGone) {
-    request.failureCode = 'client_gone';
     reply.hijack();
     request.raw.destroy();
-    request.log.info(requestLine(request, reply), error.message);
     return;
   }
   const { status, code, body } = answerTo(error, request);

@@ -1,0 +1,154 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { startInference, type TestInference } from '../../support/inference.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { StreamClient } from '../../support/stream-client.ts';
+import { wavFile } from '../../support/wav.ts';
+
+/** Two API replicas on one Redis are one service: nothing of the slot is local to a process. */
+let redis: TestRedis;
+let first: TestApi;
+let second: TestApi;
+let inference: TestInference;
+let recognizer: ScriptedRecognizer;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  inference = await startInference(redis.url);
+  recognizer = inference.recognizer;
+  [first, second] = await Promise.all([startApi(redis.url), startApi(redis.url)]);
+});
+afterEach(async () => {
+  await expect.poll(() => redis.keys('{asr}:s*'), { interval: 5 }).not.toContain('{asr}:slot');
+});
+afterAll(async () => {
+  await Promise.all([first.stop(), second.stop()]);
+  await inference.stop();
+  await redis.stop();
+});
+
+const isBusy = async (api: TestApi): Promise<unknown> => {
+  const body: unknown = await (await fetch(`${api.origin}/readyz`, { headers: AUTHORIZED })).json();
+  return typeof body === 'object' && body !== null && 'busy' in body ? body.busy : body;
+};
+
+test('a stream on one is busy on the other, for streams, uploads and readyz', async () => {
+  const client = await StreamClient.connect(first.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  const other = await StreamClient.connect(second.wsUrl, AUTHORIZED);
+  other.start();
+  expect(await other.message('error')).toMatchObject({ code: 'busy' });
+  expect(await upload(second.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({
+    status: 409,
+    body: { error: 'busy' },
+  });
+  expect([await isBusy(first), await isBusy(second)]).toEqual([true, true]);
+  client.end();
+  await client.message('final');
+  expect([await isBusy(first), await isBusy(second)]).toEqual([false, false]);
+});
+
+test('of many uploads at once exactly one is recognized, the others get 409; then the next one has its turn', async () => {
+  const gate = recognizer.hold();
+  const wav = wavFile(scriptedPcm(1));
+  let refused = 0;
+  let reportAllRefused = (): void => undefined;
+  const allRefused = new Promise<void>((resolve) => {
+    reportAllRefused = resolve;
+  });
+  const answers = Array.from({ length: 12 }, async (_, index) => {
+    const { status } = await upload((index % 2 === 0 ? first : second).origin, wav);
+    if (status === 409) refused += 1;
+    if (refused === 11) reportAllRefused();
+    return status;
+  });
+  await gate.entered;
+  await allRefused;
+  gate.release();
+  const statuses = (await Promise.all(answers)).sort();
+  expect(statuses).toEqual([200, ...Array.from({ length: 11 }, () => 409)]);
+  expect(await upload(second.origin, wav)).toMatchObject({ status: 200 });
+});
+
+test('back-to-back streams on alternating replicas never meet busy', async () => {
+  for (let round = 0; round < 10; round += 1) {
+    const client = await StreamClient.connect((round % 2 === 0 ? first : second).wsUrl, AUTHORIZED);
+    const pcm = scriptedPcm(0.6, round + 1);
+    client.start();
+    await client.message('ready');
+    for (let start = 0; start < pcm.length; start += 3_200) client.audio(pcm.subarray(start, start + 3_200));
+    client.end();
+    expect((await client.message('final'))['text']).toBe(scriptedText(pcm));
+    await client.closed();
+  }
+});
+
+describe('a replica that dies', () => {
+  test('gives the slot back within 5 s, because nobody renews it, and its session leaves no key', async () => {
+    const dying = await startApi(redis.url);
+    const client = await StreamClient.connect(dying.wsUrl, AUTHORIZED);
+    client.start();
+    await client.message('ready');
+    client.audio(scriptedPcm(0.1));
+    const diedAt = performance.now();
+    // As with kill -9: its connections are gone and nothing is said.
+    for (const step of dying.services.closing) if (step.name === 'redis') await step.run();
+    await expect.poll(() => redis.client.exists('{asr}:slot'), { interval: 20, timeout: 6_000 }).toBe(0);
+    expect(performance.now() - diedAt).toBeLessThan(5_500);
+    await expect
+      .poll(async () => (await redis.keys()).filter((key) => key.includes(':session:')), {
+        interval: 20,
+        timeout: 3_000,
+      })
+      .toEqual([]);
+    expect(await upload(first.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({ status: 200 });
+    client.terminate();
+    await dying.stop().catch(() => undefined);
+  });
+});
+
+test('a client that hangs up during its upload keeps the slot until its job has ended, not longer', async () => {
+  const gate = recognizer.hold();
+  const controller = new AbortController();
+  const form = new FormData();
+  form.append('file', new Blob([Uint8Array.from(wavFile(scriptedPcm(1)))]), 'a.wav');
+  const answer = fetch(`${first.origin}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers: AUTHORIZED,
+    body: form,
+    signal: controller.signal,
+  });
+  await gate.entered;
+  controller.abort();
+  await expect(answer).rejects.toThrow();
+  expect(await isBusy(second)).toBe(true);
+  gate.release();
+  await expect.poll(() => isBusy(second), { interval: 5 }).toBe(false);
+  await expect.poll(() => redis.keys('{asr}:upload:*'), { interval: 20 }).toEqual([]);
+});
+
+test('a shutdown waits for the recording under way and ends idle connections with 1001', async () => {
+  const api = await startApi(redis.url);
+  const idle = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  const stopped = api.stop();
+  expect(await idle.closed()).toBe(1001);
+  expect((await fetch(`${api.origin}/readyz`, { headers: AUTHORIZED })).status).toBe(503);
+  expect(await upload(api.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({
+    status: 503,
+    body: { error: 'not_ready' },
+  });
+  expect(await StreamClient.refused(api.wsUrl, AUTHORIZED)).toMatchObject({
+    status: 503,
+    body: { error: 'not_ready' },
+  });
+  expect((await fetch(`${api.origin}/healthz`)).status).toBe(200);
+  client.audio(scriptedPcm(0.1));
+  client.end();
+  expect((await client.message('final'))['text']).toBe(scriptedText(scriptedPcm(0.1)));
+  await stopped;
+});

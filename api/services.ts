@@ -9,7 +9,7 @@ import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
 import { persistenceWarning } from '../common/redis-persistence.ts';
 import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
-import type { ShutdownStep } from '../common/shutdown.ts';
+import { closedWithin, type ShutdownStep } from '../common/shutdown.ts';
 import { Slot } from '../common/slot/slot.ts';
 import { UPLOAD_QUEUE_OPTIONS, type UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
 import { Access } from './access.ts';
@@ -17,6 +17,8 @@ import { ResultFeed } from './result-feed.ts';
 import { StreamOpener } from './stream-opener.ts';
 import { Transcriber } from './transcriber.ts';
 import { UploadQueue } from './upload-queue.ts';
+
+const CLOSE_TIMEOUT_MS = 1_000;
 
 /** Everything of a replica that outlives one request: the connections and what works on them. */
 export interface ApiServices {
@@ -87,8 +89,8 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
     queue,
     redis,
     closing: [
-      { name: 'queue events', run: () => queueEvents.close() },
-      { name: 'queue', run: () => queue.close() },
+      { name: 'queue events', run: () => closedWithin(queueEvents.close(), CLOSE_TIMEOUT_MS) },
+      { name: 'queue', run: () => closedWithin(queue.close(), CLOSE_TIMEOUT_MS) },
       {
         name: 'redis',
         run: async () => {

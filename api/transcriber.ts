@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { audioMs } from '../common/audio/limits.ts';
-import { ApiFailure, unreachable } from '../common/errors.ts';
+import { ApiFailure, StoreUnavailable, unreachable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import type { TranscriptionResult } from '../common/messages/http.ts';
-import { type Slot, type SlotHolder, slotHolder } from '../common/slot/slot.ts';
+import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../common/slot/slot.ts';
 import { UPLOAD_DEADLINE_MS, type UploadJob, type UploadStore } from '../common/uploads/upload-jobs.ts';
 import { keepSlot } from './slot-keeper.ts';
 import type { JobEnd, UploadQueue } from './upload-queue.ts';
@@ -15,7 +15,8 @@ import type { JobEnd, UploadQueue } from './upload-queue.ts';
  *      │ held, renewed every second
  *   samples, job ── store away ────────────────────→ not_ready         (slot: released, or runs out)
  *      │
- *   wait ── completed: result there, slot free ────→ 200
+ *   wait ── vanished: Redis lost it ───────────────→ not_ready
+ *      ├─── completed: result there, slot free ────→ 200
  *      ├─── failed (model, or second crash) ───────→ inference_failed  (slot: released)
  *      └─── unknown: deadline ─────────────────────→ inference_failed  (slot: released, unless the model still runs: then its own
  *                                                                       renewals end with the call)
@@ -45,9 +46,15 @@ export class Transcriber {
     const fence = await this.#slot.acquire(holder);
     if (fence === undefined)
       throw new ApiFailure('busy', 'another recognition task is active; try again shortly');
-    const stopKeeping = keepSlot(this.#slot, holder, () => {
-      // The last result frees the slot too, and its event may have been lost with a connection.
-      this.#queue.lookUp(id).catch(() => undefined);
+    let awaySinceMs: number | undefined;
+    const stopKeeping = keepSlot(this.#slot, holder, (loss) => {
+      if (loss === 'lost') {
+        // The last result frees the slot too, and its event may have been lost with a connection.
+        this.#queue.lookUp(id).catch(() => undefined);
+        return;
+      }
+      awaySinceMs ??= performance.now();
+      if (performance.now() - awaySinceMs > SLOT_TTL_MS) this.#queue.vanished(id);
     });
     const job: UploadJob = { id, holder, fence, deadlineMs: Date.now() + UPLOAD_DEADLINE_MS };
     const ended = this.#queue.ended(job);
@@ -82,6 +89,8 @@ export class Transcriber {
         throw new ApiFailure('inference_failed', 'the model failed on this recording');
       case 'unknown':
         throw new ApiFailure('inference_failed', `no result within ${UPLOAD_DEADLINE_MS / 1000} s`);
+      case 'vanished':
+        throw new StoreUnavailable('the recording was lost in an outage of Redis');
       default:
         return unreachable(end);
     }

@@ -2,8 +2,12 @@ import type { Queue, QueueEvents } from 'bullmq';
 import { fromStore } from '../common/redis.ts';
 import { UPLOAD_JOB_NAME, type UploadJob } from '../common/uploads/upload-jobs.ts';
 
-/** How a job ended. `unknown`: its end was not heard of in time. */
-export type JobEnd = { kind: 'completed' } | { kind: 'failed'; reason: string } | { kind: 'unknown' };
+/** How a job ended. `unknown`: its end was not heard of in time. `vanished`: Redis lost it, or was away for longer than the slot lasts. */
+export type JobEnd =
+  | { kind: 'completed' }
+  | { kind: 'failed'; reason: string }
+  | { kind: 'unknown' }
+  | { kind: 'vanished' };
 
 /**
  * The API's side of the BullMQ queue: adds jobs and hears of their ends. BullMQ's own `waitUntilFinished` rejects outside of any promise when
@@ -45,8 +49,14 @@ export class UploadQueue {
   /** Looks an awaited job up, in case its event was lost with a connection. @throws StoreUnavailable */
   async lookUp(id: string): Promise<void> {
     const job = await fromStore(this.#queue.getJob(id));
-    if (job?.finishedOn === undefined) return;
+    if (job === undefined) return this.vanished(id);
+    if (job.finishedOn === undefined) return;
     this.#settle(id, job.failedReason ? { kind: 'failed', reason: job.failedReason } : { kind: 'completed' });
+  }
+
+  /** Ends the wait for a job that cannot end by itself any more. */
+  vanished(id: string): void {
+    this.#settle(id, { kind: 'vanished' });
   }
 
   /** Takes the job out of the queue. @returns false when a worker is on it right now. @throws StoreUnavailable */

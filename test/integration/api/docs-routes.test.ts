@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startApi, type TestApi } from '../../support/api.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let redis: TestRedis;
+let api: TestApi;
+beforeAll(async () => {
+  redis = await startRedis();
+  api = await startApi(redis.url, { ASR_PUBLIC_BASE_URL: 'https://asr.example.com' });
+});
+afterAll(async () => {
+  await api.stop();
+  await redis.stop();
+});
+
+const text = async (
+  path: string,
+): Promise<{ status: number; type: string; body: string; headers: Headers }> => {
+  const response = await fetch(api.origin + path);
+  return {
+    status: response.status,
+    type: response.headers.get('content-type') ?? '',
+    body: await response.text(),
+    headers: response.headers,
+  };
+};
+
+describe('/openapi.json', () => {
+  test('is OpenAPI 3.1, version 1.0.0, only the HTTP interface, with exactly the statuses of the interface', async () => {
+    const { status, type, body } = await text('/openapi.json');
+    expect(status).toBe(200);
+    expect(type).toContain('application/json');
+    const document: {
+      openapi: string;
+      info: { version: string };
+      paths: Record<string, Record<string, { responses: object }>>;
+    } = JSON.parse(body);
+    expect(document.openapi).toMatch(/^3\.1\./);
+    expect(document.info.version).toBe('1.0.0');
+    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, operation]) => [
+        `${method} ${path}`,
+        Object.keys(operation.responses).sort(),
+      ]),
+    );
+    expect(Object.fromEntries(operations)).toEqual({
+      'get /healthz': ['200'],
+      'get /readyz': ['200', '401', '403', '503'],
+      'post /v1/audio/transcriptions': ['200', '400', '401', '403', '408', '409', '413', '422', '500', '503'],
+    });
+  });
+
+  test('names the resources as the interface does, and the upload form', async () => {
+    const { body } = await text('/openapi.json');
+    const document = JSON.parse(body);
+    expect(Object.keys(document.components.schemas).sort()).toEqual([
+      'ApiError',
+      'HTTPValidationError',
+      'HealthResult',
+      'ReadyResult',
+      'TranscriptionResult',
+      'ValidationError',
+    ]);
+    expect(document.components.schemas.TranscriptionResult.required).toEqual([
+      'text',
+      'audio_ms',
+      'inference_ms',
+    ]);
+    const form = document.paths['/v1/audio/transcriptions'].post.requestBody;
+    expect(form.required).toBe(true);
+    expect(Object.keys(form.content)).toEqual(['multipart/form-data']);
+    expect(form.content['multipart/form-data'].schema).toMatchObject({
+      required: ['file'],
+      properties: { file: { format: 'binary' } },
+    });
+    expect(document.servers).toEqual([{ url: 'https://asr.example.com' }]);
+  });
+});
+
+test('/api-reference.md is Markdown with the service address filled in, covering HTTP and the stream', async () => {
+  const { status, type, body } = await text('/api-reference.md');
+  expect(status).toBe(200);
+  expect(type).toBe('text/markdown; charset=utf-8');
+  expect(body).not.toContain('{base_url}');
+  for (const word of [
+    '/v1/audio/transcriptions',
+    '/ws/asr',
+    '/readyz',
+    'overloaded',
+    'finalize_ms',
+    'https://asr.example.com',
+  ]) {
+    expect(body).toContain(word);
+  }
+});
+
+describe('pages', () => {
+  test.each(['/', '/api-docs'])('%s names no other host and runs no inline script', async (path) => {
+    const { status, type, body, headers } = await text(path);
+    expect(status).toBe(200);
+    expect(type).toContain('text/html');
+    expect(body).not.toMatch(/(src|href)="(https?:)?\/\//);
+    expect(body).not.toMatch(/<script(?![^>]*\bsrc=)[^>]*>/);
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).not.toMatch(/https?:|upgrade-insecure-requests/);
+  });
+
+  test('every file that a page names is served, with its type', async () => {
+    for (const page of ['/', '/api-docs']) {
+      const { body } = await text(page);
+      const files = [...body.matchAll(/(?:src|href)="([^"#]+)"/g)].map((match) => match[1] ?? '');
+      expect(files.length).toBeGreaterThan(1);
+      for (const file of files) {
+        const answer = await text(new URL(file, `${api.origin}${page}`).pathname);
+        expect([file, answer.status]).toEqual([file, 200]);
+        if (file.endsWith('.js')) expect(answer.type).toContain('javascript');
+        if (file.endsWith('.css')) expect(answer.type).toContain('text/css');
+      }
+    }
+  });
+
+  test.each([
+    '/page/..%2F..%2Fpackage.json',
+    '/page/%2e%2e%2fapp.js',
+    '/page/index.html',
+    '/page/none.js',
+    '/page/a.js%00',
+  ])('%s is not found', async (path) => {
+    expect((await text(path)).status).toBe(404);
+  });
+});

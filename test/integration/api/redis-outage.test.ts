@@ -1,0 +1,123 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { startInference, type TestInference } from '../../support/inference.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { StreamClient } from '../../support/stream-client.ts';
+import { wavFile } from '../../support/wav.ts';
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function service(): Promise<{ redis: TestRedis; api: TestApi; inference: TestInference }> {
+  const redis = await startRedis();
+  cleanups.push(() => redis.stop());
+  const inference = await startInference(redis.url);
+  cleanups.push(() => inference.stop());
+  const api = await startApi(redis.url);
+  cleanups.push(() => api.stop());
+  return { redis, api, inference };
+}
+
+const get = async (api: TestApi, path: string): Promise<{ status: number; body: unknown }> => {
+  const response = await fetch(api.origin + path, { headers: AUTHORIZED });
+  return { status: response.status, body: await response.json() };
+};
+const wav = wavFile(scriptedPcm(0.5));
+
+test('without Redis: alive, not ready, uploads 503, streams not_ready 1011; then back by itself, on an empty Redis', async () => {
+  const { redis, api } = await service();
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 200 });
+  await redis.kill();
+  await api.logged((line) => String(line['msg']).startsWith('Redis is away'));
+  expect(await get(api, '/healthz')).toEqual({ status: 200, body: { status: 'alive' } });
+  expect(await get(api, '/readyz')).toEqual({
+    status: 503,
+    body: { status: 'loading', busy: false, error: 'StoreUnavailable' },
+  });
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 503, body: { error: 'not_ready' } });
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
+  expect(await client.closed()).toBe(1011);
+
+  await redis.restart();
+  await api.logged((line) => line['msg'] === 'Redis is back');
+  await expect.poll(async () => (await get(api, '/readyz')).status, { timeout: 5_000 }).toBe(200);
+  expect(await upload(api.origin, wav)).toMatchObject({
+    status: 200,
+    body: { text: scriptedText(scriptedPcm(0.5)) },
+  });
+  const next = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  next.start();
+  await next.message('ready');
+  next.end();
+  await next.message('final');
+  expect(api.log.filter((line) => String(line['msg']).startsWith('Redis is away'))).toHaveLength(1);
+});
+
+test('Redis dies during a stream: not_ready, 1011', async () => {
+  const { redis, api } = await service();
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  client.audio(scriptedPcm(0.1));
+  await redis.kill();
+  expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
+  expect(await client.closed()).toBe(1011);
+});
+
+test('Redis dies during an upload and comes back empty: not_ready, and the next upload is recognized', async () => {
+  const { redis, api, inference } = await service();
+  const gate = inference.recognizer.hold();
+  const answer = upload(api.origin, wav);
+  await gate.entered;
+  await redis.kill();
+  gate.release();
+  await redis.restart();
+  expect(await answer).toMatchObject({ status: 503, body: { error: 'not_ready' } });
+  await expect.poll(async () => (await upload(api.origin, wav)).status, { timeout: 8_000 }).toBe(200);
+});
+
+test('Redis that stands still is not ready within two seconds', async () => {
+  const { redis, api } = await service();
+  redis.pause();
+  const askedAt = performance.now();
+  expect((await get(api, '/readyz')).status).toBe(503);
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 503, body: { error: 'not_ready' } });
+  expect(performance.now() - askedAt).toBeLessThan(4_500);
+  redis.resume();
+  await expect.poll(async () => (await get(api, '/readyz')).status, { timeout: 8_000 }).toBe(200);
+});
+
+test('an api that starts before Redis serves, and is ready when Redis is', async () => {
+  const redis = await startRedis();
+  cleanups.push(() => redis.stop());
+  await redis.kill();
+  const api = await startApi(redis.url, {}, { waitForRedis: false });
+  cleanups.push(() => api.stop());
+  expect((await get(api, '/readyz')).status).toBe(503);
+  await redis.restart();
+  const inference = await startInference(redis.url);
+  cleanups.push(() => inference.stop());
+  await expect.poll(async () => (await get(api, '/readyz')).status, { timeout: 8_000 }).toBe(200);
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 200 });
+});
+
+test('a Redis that persists is warned about, one that does not is not', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-aof-'));
+  cleanups.push(() => rm(folder, { recursive: true }));
+  const persisting = await startRedis(['--dir', folder, '--appendonly', 'yes']);
+  cleanups.push(() => persisting.stop());
+  const api = await startApi(persisting.url);
+  cleanups.push(() => api.stop());
+  const warning = await api.logged((line) => line['level'] === 40);
+  expect(warning['msg']).toContain('appendonly yes');
+  const { api: quiet } = await service();
+  expect(quiet.log.filter((line) => line['level'] === 40)).toEqual([]);
+});

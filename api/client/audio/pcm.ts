@@ -32,7 +32,8 @@ function wavToPcm(file: Uint8Array): Int16Array {
   return joined;
 }
 
-function checkLength(samples: number, rateHz: number): void {
+/** @throws AsrError `empty_audio` or `audio_too_long` */
+export function checkLength(samples: number, rateHz: number): void {
   if (samples === 0) throw new AsrError('empty_audio', 'the recording has no audio sample');
   if (samples * SAMPLE_RATE_HZ <= MAX_RECORDING_SAMPLES * rateHz) return;
   const seconds = (samples / rateHz).toFixed(3);

@@ -1,5 +1,6 @@
 import { AsrError } from '../errors.ts';
 import { PcmConverter } from './converter.ts';
+import { checkLength } from './pcm.ts';
 import { bytesPerBlock, findChunks, isWav, truncated } from './wav.ts';
 
 /** Longer than anything programs put before the audio. */
@@ -7,7 +8,7 @@ const MAX_HEADER_BYTES = 1_048_576;
 
 /**
  * Converts a WAV file while it is being written, as by a recorder into a pipe, to 16 kHz mono PCM.
- * @throws AsrError `invalid_format` or `empty_audio`
+ * @throws AsrError `invalid_format`, `empty_audio`, or `audio_too_long` when the header announces more than 15 s
  */
 export async function* wavStreamToPcm(
   pieces: AsyncIterable<Uint8Array>,
@@ -25,6 +26,8 @@ export async function* wavStreamToPcm(
       converter = new PcmConverter(header.format);
       blockBytes = bytesPerBlock(header.format);
       expectedBytes = header.place.bytes;
+      if (expectedBytes !== undefined)
+        checkLength(Math.floor(expectedBytes / blockBytes), header.format.rateHz);
       held = held.subarray(header.place.startByte);
     }
     // Behind the audio other chunks may follow.

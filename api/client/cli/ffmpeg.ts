@@ -47,7 +47,9 @@ export async function decodeWithFfmpeg(input: string | Uint8Array, signal: Abort
 function run(args: readonly string[], stdin: Uint8Array | undefined, signal: AbortSignal): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
-    const ffmpeg = spawn('ffmpeg', args, { signal, timeout: TIMEOUT_MS, windowsHide: true });
+    const ffmpeg = spawn('ffmpeg', args, { signal, windowsHide: true });
+    // Not spawn's own `timeout`: its timer outlives a program that could not be started.
+    const timer = setTimeout(() => ffmpeg.kill(), TIMEOUT_MS);
     const decoded: Buffer[] = [];
     let complaint = '';
     ffmpeg.stdout.on('data', (piece: Buffer) => decoded.push(piece));
@@ -55,14 +57,17 @@ function run(args: readonly string[], stdin: Uint8Array | undefined, signal: Abo
       complaint = (complaint + piece.toString()).slice(-2_000);
     });
     ffmpeg.on('error', (error: NodeJS.ErrnoException) => {
+      clearTimeout(timer);
       if (signal.aborted) return reject(signal.reason);
       const advice = 'install ffmpeg, or convert the file to WAV';
       const reason = error.code === 'ENOENT' ? 'ffmpeg is not installed' : `ffmpeg: ${error.message}`;
       reject(new AsrError('invalid_format', `not a WAV file that is read here, and ${reason}; ${advice}`));
     });
     ffmpeg.on('close', (code) => {
+      clearTimeout(timer);
       if (code === 0) return resolve(Buffer.concat(decoded));
-      const reason = complaint.trim().split('\n').at(-1) ?? (code === null ? 'stopped' : `exit code ${code}`);
+      const ending = code === null ? `stopped after ${TIMEOUT_MS / 1000} s` : `exit code ${code}`;
+      const reason = complaint.trim().split('\n').at(-1) || ending;
       reject(new AsrError('invalid_format', `neither a WAV file nor readable for ffmpeg: ${reason}`));
     });
     // ffmpeg may have enough before it has read everything.

@@ -7,6 +7,8 @@ export default defineConfig({
   root,
   test: {
     include: ['test/**/*.test.ts'],
+    // They need a Docker engine: npm run test:docker.
+    exclude: ['test/docker/**'],
     globalSetup: ['test/support/build.ts'],
     pool: 'forks',
     // Two cores in CI; the processes that the tests start need room as well.

@@ -1,0 +1,175 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packageRoot } from '../../common/package-root.ts';
+import { StreamClient } from '../support/stream-client.ts';
+import { addressOf, Compose, docker, exitCodeOf, IMAGE } from './compose.ts';
+
+const WAV_HEADER_BYTES = 44;
+const FRAME_BYTES = 3_200;
+/** Twice as fast as speech, which the model keeps up with. */
+const FRAME_INTERVAL_MS = 50;
+
+let compose: Compose;
+let wav: Buffer;
+
+beforeAll(async () => {
+  compose = await Compose.create();
+  wav = await readFile(join(packageRoot(), 'test/fixtures/e00.wav'));
+  // The host's network: on some machines a build reaches the package registry by no other.
+  await docker('build', '--network=host', '--tag', IMAGE, '.');
+  await compose.compose('up', '--detach', '--no-build');
+  await expect.poll(() => statusOf(`${compose.origin}/readyz`), { timeout: 60_000 }).toBe(200);
+});
+
+afterAll(async () => {
+  await compose?.down();
+});
+
+async function statusOf(url: string): Promise<number | string> {
+  try {
+    const response = await fetch(url, { headers: { authorization: `Bearer ${compose.token}` } });
+    await response.arrayBuffer();
+    return response.status;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+async function transcribe(origin: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  const form = new FormData();
+  form.set('file', new Blob([new Uint8Array(wav)]), 'e00.wav');
+  const headers = { authorization: `Bearer ${compose.token}` };
+  const response = await fetch(`${origin}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
+  return { status: response.status, body: await response.json() };
+}
+
+async function openStream(): Promise<StreamClient> {
+  const client = await StreamClient.connect(`${compose.origin.replace('http', 'ws')}/ws/asr`, {
+    authorization: `Bearer ${compose.token}`,
+  });
+  client.start();
+  await client.message('ready');
+  return client;
+}
+
+async function speak(client: StreamClient): Promise<void> {
+  const pcm = wav.subarray(WAV_HEADER_BYTES);
+  for (let at = 0; at < pcm.length; at += FRAME_BYTES) {
+    client.audio(pcm.subarray(at, at + FRAME_BYTES));
+    await sleep(FRAME_INTERVAL_MS);
+  }
+}
+
+async function finalText(client: StreamClient): Promise<unknown> {
+  client.end();
+  const { text } = await client.message('final');
+  expect(await client.closed()).toBe(1_000);
+  return text;
+}
+
+async function replicas(): Promise<string[]> {
+  const addresses = await Promise.all((await compose.containers('api')).map(addressOf));
+  return addresses.map((address) => `http://${address}:8088`);
+}
+
+/** The container whose replica holds the slot, by the value that is there for an operator to read. */
+async function containerOfSlot(): Promise<string> {
+  const [redis = ''] = await compose.containers('redis');
+  const slot: { replica: string } = JSON.parse(
+    await docker('exec', redis, 'redis-cli', '--raw', 'GET', '{asr}:slot'),
+  );
+  const found = (await compose.containers('api')).find((id) =>
+    id.startsWith(slot.replica.split(':')[0] ?? '-'),
+  );
+  if (found === undefined) throw new Error(`no replica is ${slot.replica}`);
+  return found;
+}
+
+test('the same text over HTTP and over a stream, through the load balancer', async () => {
+  const { status, body } = await transcribe(compose.origin);
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_099 });
+  const client = await openStream();
+  await speak(client);
+  expect(await finalText(client)).toBe(body['text']);
+});
+
+test('two replicas are one service: what one does, the other knows', async () => {
+  const origins = await replicas();
+  expect(origins).toHaveLength(2);
+  const client = await openStream();
+  for (const origin of [...origins, compose.origin]) {
+    expect(await transcribe(origin)).toMatchObject({ status: 409, body: { error: 'busy' } });
+  }
+  await finalText(client);
+  for (const origin of origins) expect(await transcribe(origin)).toMatchObject({ status: 200 });
+});
+
+test('only addresses on the list come in, and no header changes that', async () => {
+  const [inside = ''] = await compose.containers('inference');
+  const request = `fetch('http://haproxy:8088/readyz', { headers: {
+    authorization: 'Bearer ${compose.token}', 'x-forwarded-for': '127.0.0.1' } })
+    .then(async (response) => console.log(response.status, await response.text()))`;
+  expect(await docker('exec', inside, 'node', '-e', request)).toMatch(/^403 .*"forbidden"/);
+});
+
+test('nothing can be written, and nobody is root', async () => {
+  const [api = '', redis = ''] = [
+    ...(await compose.containers('api')).slice(0, 1),
+    ...(await compose.containers('redis')),
+  ];
+  expect(await docker('inspect', '--format', '{{.Config.User}}', api)).toBe('node');
+  expect(await docker('exec', api, 'node', '-p', 'process.getuid()')).not.toBe('0');
+  await expect(docker('exec', api, 'node', '-e', 'fs.writeFileSync("/tmp/x", "")')).rejects.toThrow('EROFS');
+  expect(await docker('exec', redis, 'redis-cli', 'CONFIG', 'GET', 'save')).toBe('save');
+  expect(await docker('exec', redis, 'redis-cli', 'CONFIG', 'GET', 'appendonly')).toMatch(/no$/);
+});
+
+test('a replica that is stopped finishes its stream first; the others go on without one failure', async () => {
+  await compose.compose('up', '--detach', '--no-build', '--scale', 'api=3', '--no-recreate');
+  await expect.poll(() => Promise.all([compose.containers('api')]).then(([ids]) => ids.length)).toBe(3);
+
+  const client = await openStream();
+  const speaking = speak(client);
+  const container = await containerOfSlot();
+  const stopped = docker('stop', '--time', '60', container);
+  const statuses = new Set<number | string>();
+  const looking = new AbortController();
+  const look = (async () => {
+    while (!looking.signal.aborted) statuses.add(await statusOf(`${compose.origin}/readyz`));
+  })();
+  await speaking;
+  expect(await finalText(client)).toMatch(/./u);
+  await stopped;
+  expect(await exitCodeOf(container)).toBe(0);
+  expect(await transcribe(compose.origin)).toMatchObject({ status: 200 });
+  looking.abort();
+  await look;
+  expect([...statuses]).toEqual([200]);
+});
+
+test('an inference process that is killed comes back, and the stream that it worked on gets its final text', async () => {
+  const whole = (await transcribe(compose.origin)).body['text'];
+  const [inference = ''] = await compose.containers('inference');
+  const client = await openStream();
+  const speaking = speak(client);
+  await client.message('partial');
+  await docker('kill', '--signal', 'KILL', inference);
+  await docker('start', inference);
+  await speaking;
+  expect(await finalText(client)).toBe(whole);
+});
+
+test('stopping everything lets the active stream end well', async () => {
+  const names = ['haproxy', 'api', 'inference', 'redis'];
+  const containers = (await Promise.all(names.map((name) => compose.containers(name)))).flat();
+  const client = await openStream();
+  const speaking = speak(client);
+  const stopped = compose.compose('stop');
+  await speaking;
+  expect(await finalText(client)).toMatch(/./u);
+  await stopped;
+  for (const container of containers) expect(await exitCodeOf(container)).toBe(0);
+});

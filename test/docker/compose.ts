@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
+import { packageRoot } from '../../common/package-root.ts';
+import { freePort } from '../support/redis.ts';
+
+const run = promisify(execFile);
+const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
+
+export const IMAGE = 'chinese-asr-server';
+
+/** One deployment of docker-compose.yml under a name of its own. */
+export class Compose {
+  readonly origin: string;
+  readonly token = randomBytes(24).toString('hex');
+  readonly #project = `asr-test-${randomBytes(4).toString('hex')}`;
+  readonly #command: readonly string[];
+  readonly #env: Record<string, string | undefined>;
+
+  private constructor(command: readonly string[], port: number) {
+    this.#command = command;
+    this.origin = `http://127.0.0.1:${port}`;
+    this.#env = {
+      ...process.env,
+      ASR_API_TOKEN: this.token,
+      ASR_PORT: String(port),
+      COMPOSE_PROJECT_NAME: this.#project,
+    };
+  }
+
+  /** @throws Error that says what is missing on this machine. */
+  static async create(): Promise<Compose> {
+    await docker('info').catch((cause: Error) => {
+      throw new Error(`these tests need a Docker engine: ${cause.message}`, { cause });
+    });
+    // As a plugin, or as the older program of its own.
+    for (const command of [['docker', 'compose'], ['docker-compose']]) {
+      const [file = '', ...args] = command;
+      const found = await run(file, [...args, 'version']).catch(() => undefined);
+      if (found) return new Compose(command, await freePort());
+    }
+    throw new Error('these tests need Docker Compose: docker compose, or docker-compose');
+  }
+
+  async compose(...args: string[]): Promise<string> {
+    const [file = '', ...first] = this.#command;
+    const options = { cwd: packageRoot(), env: this.#env, maxBuffer: MAX_OUTPUT_BYTES };
+    return (await run(file, [...first, ...args], options)).stdout.trim();
+  }
+
+  /** Ids of the containers of one service that run. */
+  async containers(service: string): Promise<string[]> {
+    return (await this.compose('ps', '-q', service)).split('\n').filter((id) => id !== '');
+  }
+
+  async down(): Promise<void> {
+    await this.compose('down', '--volumes', '--timeout', '5');
+  }
+}
+
+export async function docker(...args: string[]): Promise<string> {
+  return (await run('docker', args, { cwd: packageRoot(), maxBuffer: MAX_OUTPUT_BYTES })).stdout.trim();
+}
+
+/** Where this machine reaches a container without the load balancer. */
+export async function addressOf(container: string): Promise<string> {
+  return docker('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', container);
+}
+
+/** The container's exit code, once it has ended. */
+export async function exitCodeOf(container: string): Promise<number> {
+  return Number(await docker('wait', container));
+}

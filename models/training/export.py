@@ -1,0 +1,175 @@
+"""`export.py [--to FOLDER]`: WORK/net.pt as the streaming `nemo-ctc` model.onnx that sherpa-onnx and the server load, with tokens.txt.
+
+One step takes 48 feature frames (480 ms). Every convolution's past is a slice of one state tensor.
+Batch normalisation is folded into the weights, and those are stored as 8-bit numbers with a scale for
+each output channel; Cast and Mul turn them back, which ONNX Runtime does once, when it loads the file.
+"""
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+import torch.nn.functional as F
+from onnx import TensorProto, helper, numpy_helper
+
+from model import CHANNELS, MEL_BINS, CausalConv, Net
+
+WORK = Path(os.environ.get("WORK", Path(__file__).resolve().parent / "work"))
+STEP_FRAMES = 48
+SUBSAMPLING = 4
+QUANTIZED_FROM = 2000  # smaller tensors stay as they are
+LARGEST = 127
+INPUTS = ["audio_signal", "length", "cache_last_channel", "cache_last_time", "cache_last_channel_len"]
+OUTPUTS = ["logprobs", "encoded_lengths", *(f"{name}_next" for name in INPUTS[2:])]
+
+
+def folded(weight: torch.Tensor, bias: torch.Tensor | float, norm: torch.nn.BatchNorm1d):
+    scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+    shape = (-1, *([1] * (weight.dim() - 1)))
+    return weight * scale.view(shape), (bias - norm.running_mean) * scale + norm.bias
+
+
+class Streaming(torch.nn.Module):
+    """The same network in (batch, channels, time), with the columns each convolution needs of its past as state."""
+
+    def __init__(self, net: Net):
+        super().__init__()
+        self.net = net
+        self.convolutions = [net.halve1, net.halve2, *(block.conv for block in net.blocks)]
+        self.widths = [MEL_BINS, *[CHANNELS] * (len(self.convolutions) - 1)]
+        self.longest = max(c.past for c in self.convolutions)
+
+    def convolve(self, i: int, x: torch.Tensor, state: torch.Tensor):
+        conv: CausalConv = self.convolutions[i]
+        past = state[:, i, : self.widths[i], self.longest - conv.past :]
+        seen = torch.cat([past, x], 2)
+        weight, bias = folded(conv.weight, 0.0, conv.norm)
+        y = F.relu(F.conv1d(seen, weight, bias, conv.stride, 0, conv.dilation))
+        kept = seen[:, :, -conv.past :]
+        return y, F.pad(kept, (self.longest - conv.past, 0, 0, CHANNELS - self.widths[i]))
+
+    def forward(self, audio_signal, length, last_channel, last_time, last_channel_len):
+        net = self.net
+        x = (audio_signal - net.mean[:, None]) * net.inverse_std[:, None]
+        kept = []
+        for i in range(2):
+            x, state = self.convolve(i, x, last_time)
+            kept.append(state)
+        for i, block in enumerate(net.blocks, 2):
+            y, state = self.convolve(i, x, last_time)
+            kept.append(state)
+            weight, bias = folded(block.mix.weight[:, :, None], block.mix.bias, block.norm)
+            x = F.relu(x + F.conv1d(y, weight, bias))
+        logits = F.conv1d(x, net.characters.weight[:, :, None], net.characters.bias)
+        steps = length // SUBSAMPLING
+        log_probabilities = F.log_softmax(logits.transpose(1, 2), -1)
+        return log_probabilities, steps, last_channel + 0.0, torch.stack(kept, 1), last_channel_len + steps
+
+    def first_state(self) -> tuple[torch.Tensor, ...]:
+        states = torch.zeros(1, len(self.convolutions), CHANNELS, self.longest)
+        return torch.zeros(1, 1, 1, 1), states, torch.zeros(1, dtype=torch.int64)
+
+
+def check(net: Net, streaming: Streaming):
+    """Step by step must give what the whole utterance gives."""
+    features = torch.randn(1, 6 * STEP_FRAMES, MEL_BINS) * 3 - 6
+    whole = F.log_softmax(net(features)[0], -1)
+    states, pieces = streaming.first_state(), []
+    for step in features.split(STEP_FRAMES, 1):
+        piece, _, *states = streaming(step.transpose(1, 2), torch.tensor([STEP_FRAMES]), *states)
+        pieces.append(piece)
+    difference = (torch.cat(pieces, 1) - whole).abs().max().item()
+    if difference > 1e-3:
+        raise RuntimeError(f"streaming differs from the whole utterance by {difference}")
+
+
+def quantize(tensor: onnx.TensorProto) -> tuple[list[onnx.TensorProto], list[onnx.NodeProto]]:
+    """A float tensor as int8 with a scale for each row, and the nodes that give the float tensor under its old name."""
+    weight = numpy_helper.to_array(tensor)
+    rows = weight.reshape(len(weight), -1)
+    largest = np.maximum(np.abs(rows).max(1), 1e-12)
+    best, least = largest / LARGEST, np.full(len(rows), np.inf)
+    for shrink in np.linspace(0.6, 1, 21):  # Clipping a row's few largest weights often costs less than coarse steps.
+        scale = largest * shrink / LARGEST
+        error = ((np.clip(np.round(rows / scale[:, None]), -LARGEST, LARGEST) * scale[:, None] - rows) ** 2).sum(1)
+        best, least = np.where(error < least, scale, best), np.minimum(error, least)
+    whole = np.clip(np.round(rows / best[:, None]), -LARGEST, LARGEST).astype(np.int8).reshape(weight.shape)
+    scales = best.astype(np.float32).reshape(-1, *[1] * (weight.ndim - 1))
+    int8, scale, cast = f"{tensor.name}.int8", f"{tensor.name}.scale", f"{tensor.name}.cast"
+    nodes = [
+        helper.make_node("Cast", [int8], [cast], to=TensorProto.FLOAT),
+        helper.make_node("Mul", [cast, scale], [tensor.name]),
+    ]
+    return [numpy_helper.from_array(whole, int8), numpy_helper.from_array(scales, scale)], nodes
+
+
+def compress(model: onnx.ModelProto):
+    tensors, nodes = [], []
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT and np.prod(tensor.dims) > QUANTIZED_FROM:
+            small, restore = quantize(tensor)
+            tensors += small
+            nodes += restore
+        else:
+            tensors.append(tensor)
+    nodes += list(model.graph.node)
+    del model.graph.initializer[:], model.graph.node[:]
+    model.graph.initializer.extend(tensors)
+    model.graph.node.extend(nodes)
+
+
+def describe(model: onnx.ModelProto, streaming: Streaming, vocabulary: int):
+    facts = {
+        "model_type": "streaming_ctc",
+        "comment": "causal convolutional CTC, Mandarin characters",
+        "window_size": STEP_FRAMES,
+        "chunk_shift": STEP_FRAMES,
+        "subsampling_factor": SUBSAMPLING,
+        "vocab_size": vocabulary - 1,  # without the blank, as NeMo counts
+        "normalize_type": "NA",
+        "cache_last_channel_dim1": 1,
+        "cache_last_channel_dim2": 1,
+        "cache_last_channel_dim3": 1,
+        "cache_last_time_dim1": len(streaming.convolutions),
+        "cache_last_time_dim2": CHANNELS,
+        "cache_last_time_dim3": streaming.longest,
+    }
+    for key, value in facts.items():
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, str(value)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, default=WORK / "exported")
+    folder = parser.parse_args().to
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = torch.load(WORK / "net.pt", map_location="cpu")["average"]
+    net = Net(len(weights["characters.bias"]), len(weights["syllables.bias"])).eval()
+    net.load_state_dict(weights)
+    for parameter in net.parameters():
+        parameter.requires_grad_(False)
+    streaming = Streaming(net)
+    check(net, streaming)
+    example = (torch.zeros(1, MEL_BINS, STEP_FRAMES), torch.tensor([STEP_FRAMES]), *streaming.first_state())
+    axes = {name: {0: "N"} for name in (*INPUTS, *OUTPUTS)}
+    axes["audio_signal"][2], axes["logprobs"][1] = "T", "T_out"
+    full = WORK / "float32.onnx"
+    torch.onnx.export(
+        streaming, example, str(full), opset_version=13, input_names=INPUTS, output_names=OUTPUTS, dynamic_axes=axes
+    )
+    model = onnx.load(full)
+    describe(model, streaming, len(weights["characters.bias"]))
+    compress(model)
+    onnx.checker.check_model(model)
+    onnx.save(model, folder / "model.onnx")
+    shutil.copyfile(WORK / "tokens.txt", folder / "tokens.txt")
+    print(f"{folder / 'model.onnx'}: {(folder / 'model.onnx').stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

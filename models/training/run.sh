@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Makes the bundled model from nothing: audio, training, export. On two CPU cores a night, on a GPU minutes.
+#   HOURS    audio to make (150)       MINUTES  of training (480; on a GPU 30 do)
+#   WORK     where all of it goes (work/, not in git)        PYTHON  (python3) with torch, numpy, scipy and onnx
+set -euo pipefail
+cd "$(dirname "$0")"
+export WORK=${WORK:-$PWD/work} HOURS=${HOURS:-150} MINUTES=${MINUTES:-480}
+python=${PYTHON:-python3}
+
+missing=()
+for program in espeak-ng sox tslminfo; do command -v "$program" >/dev/null || missing+=("$program"); done
+"$python" -c 'import torch, numpy, scipy, onnx' || missing+=("Python's torch, numpy, scipy, onnx")
+[ -e /usr/lib/x86_64-linux-gnu/sunpinyin/data/lm_sc.t3g ] || missing+=("SunPinyin's data")
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "not found: ${missing[*]}. On Debian or Ubuntu:" >&2
+  echo "apt-get install $(tr '\n' ' ' <packages.txt)" >&2
+  exit 1
+fi
+
+# The training allocates the same blocks in every step: kept instead of returned, a step takes half the time.
+jemalloc=$(ldconfig -p | awk '/libjemalloc\.so\.2/ { print $NF; exit }')
+threads=$(nproc)
+
+"$python" synthesize.py eval
+"$python" synthesize.py train --hours "$HOURS"
+LD_PRELOAD=$jemalloc MALLOC_CONF=thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1 \
+  OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive "$python" train.py --minutes "$MINUTES"
+"$python" export.py
+echo "judge it against the one in use:  npm run eval -- --no-pairs bundled $WORK/exported"

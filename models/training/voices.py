@@ -1,0 +1,107 @@
+"""The two kinds of voice: espeak-ng's synthetic ones, and one person's recorded words joined to sentences."""
+
+import pickle
+import random
+import re
+import subprocess
+import tarfile
+from functools import cache
+from multiprocessing import Pool
+from pathlib import Path
+
+import numpy as np
+from scipy.signal import resample_poly
+
+from features import SAMPLE_RATE
+
+# Variants of espeak-ng's Mandarin voice. Those held out are never trained on; the whispering one of them makes the hard set.
+HELD_OUT_VOICES = ["f4", "m7", "robert", "anika"]
+HELD_OUT_HARD_VOICES = [*HELD_OUT_VOICES, "whisperf"]
+TRAINING_VOICES = [
+    "", "f1", "f2", "f3", "f5", "m1", "m2", "m3", "m4", "m5", "m6", "m8", "adam", "Alex", "Alicia", "Andrea", "Andy",
+    "Annie", "announcer", "antonio", "aunty", "belinda", "benjamin", "boris", "caleb", "croak", "david", "Denis",
+    "Diogo", "ed", "edward", "edward2", "Gene", "Gene2", "grandma", "grandpa", "gustave", "Henrique", "Hugo", "iven",
+    "iven2", "iven3", "iven4", "Jacky", "john", "kaukovalta", "klatt", "klatt2", "klatt3", "klatt4", "klatt5",
+    "klatt6", "Lee", "linda", "marcelo", "Marco", "Mario", "max", "michel", "Michael", "miguel", "Mike", "Mr serious",
+    "Nguyen", "norbert", "pablo", "paul", "pedro", "quincy", "RicishayMax", "RicishayMax2", "RicishayMax3", "rob",
+    "sandro", "shelby", "steph", "steph2", "steph3", "Storm", "travis", "victor", "whisper", "zac",
+]  # fmt: skip
+
+
+def synthetic(text: str, voice: str, words_per_minute: int, pitch: int) -> np.ndarray:
+    """`text` spoken by espeak-ng: float32 samples at 16 kHz."""
+    name = "cmn-latn-pinyin" + (f"+{voice}" if voice else "")
+    command = ["espeak-ng", "-v", name, "-s", str(words_per_minute), "-p", str(pitch), "--stdout", text]
+    wav = subprocess.run(command, capture_output=True, check=True).stdout
+    samples = np.frombuffer(wav[44:], dtype="<i2").astype(np.float32) / 32768
+    return resample_poly(samples, 320, 441).astype(np.float32)  # espeak-ng speaks at 22,050 Hz
+
+
+def _decode(item: tuple[str, bytes]) -> tuple[str, np.ndarray] | None:
+    word, mp3 = item
+    command = ["sox", "-t", "mp3", "-", "-t", "raw", "-r", "16000", "-e", "signed", "-b", "16", "-c", "1", "-"]
+    raw = subprocess.run(command, input=mp3, capture_output=True).stdout
+    samples = np.frombuffer(raw, dtype="<i2")
+    if len(samples) < 1600:
+        return None
+    frames = samples[: len(samples) // 160 * 160].reshape(-1, 160).astype(np.float32)
+    level = np.sqrt((frames**2).mean(1))
+    loud = np.where(level > max(level.max() * 0.02, 30))[0]
+    if len(loud) == 0:
+        return None
+    return word, samples[max(0, (loud[0] - 2) * 160) : (loud[-1] + 4) * 160].copy()
+
+
+def recorded_words(tar: Path, cached: Path) -> dict[str, np.ndarray]:
+    """Word -> its recording, int16 at 16 kHz, silence trimmed."""
+    if not cached.exists():
+        with tarfile.open(tar) as archive:
+            files = {Path(m.name).stem[4:]: archive.extractfile(m).read() for m in archive if m.name.endswith(".mp3")}
+        items = [(w, mp3) for w, mp3 in sorted(files.items()) if re.fullmatch("[\u4e00-\u9fff]+", w)]
+        with Pool() as pool:
+            words = dict(filter(None, pool.imap(_decode, items, chunksize=50)))
+        cached.write_bytes(pickle.dumps(words))
+    return _load(cached)
+
+
+@cache
+def _load(cached: Path) -> dict[str, np.ndarray]:
+    return pickle.loads(cached.read_bytes())
+
+
+def split_into_recorded(text: str, words: dict[str, np.ndarray]) -> list[str] | None:
+    """Longest recorded words first; None where a character has no recording. Commas stay as pauses."""
+    out, i = [], 0
+    while i < len(text):
+        if text[i] in "，,、":
+            out.append("，")
+            i += 1
+            continue
+        word = next((text[i : i + n] for n in (4, 3, 2, 1) if len(text[i:]) >= n and text[i : i + n] in words), None)
+        if word is None:
+            return None
+        out.append(word)
+        i += len(word)
+    return out
+
+
+def recorded(parts: list[str], words: dict[str, np.ndarray], rng: random.Random) -> np.ndarray:
+    """Recorded words joined with short cross-fades, at sentence tempo, in a slightly other voice each time."""
+    joined = np.zeros(0, np.float32)
+    for part in parts:
+        if part == "，":
+            joined = np.concatenate([joined, np.zeros(int(rng.uniform(0.1, 0.35) * SAMPLE_RATE), np.float32)])
+            continue
+        word = words[part].astype(np.float32)
+        word *= rng.uniform(0.4, 0.7) / (np.abs(word).max() + 1e-6)
+        overlap = min(int(rng.uniform(0, 0.03) * SAMPLE_RATE), len(joined) // 3, len(word) // 3)
+        fade = np.linspace(0, 1, overlap, dtype=np.float32)
+        cut = len(joined) - overlap
+        joined = np.concatenate([joined[:cut], joined[cut:] * (1 - fade) + word[:overlap] * fade, word[overlap:]])
+    speed, pitch_cents, tempo = rng.uniform(0.85, 1.15), rng.uniform(-250, 150), rng.uniform(1.2, 2.3)
+    pcm = ["-t", "raw", "-r", "16000", "-e", "signed", "-b", "16", "-c", "1", "-"]
+    effects = ["speed", f"{speed:.3f}", "pitch", f"{pitch_cents:.0f}", "tempo", "-s", f"{tempo / speed:.3f}"]
+    command = ["sox", *pcm, "-t", "raw", "-", *effects, "rate", "16000"]
+    data = (np.clip(joined, -1, 1) * 32767).astype("<i2").tobytes()
+    spoken = subprocess.run(command, input=data, capture_output=True, check=True).stdout
+    return np.frombuffer(spoken, dtype="<i2").astype(np.float32) / 32768

@@ -1,0 +1,96 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { upload } from '../support/api.ts';
+import type { ProcessUnderTest } from '../support/inference-process.ts';
+import {
+  fixture,
+  openStream,
+  sendPaced,
+  startApiProcess,
+  startInferenceProcess,
+  untilReady,
+} from '../support/real-service.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { wavFile } from '../support/wav.ts';
+
+/** kill -9 on the inference process while it recognizes; a new one is started, as the supervisor does. */
+let redis: TestRedis;
+let api: Awaited<ReturnType<typeof startApiProcess>>;
+let inference: ProcessUnderTest;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  inference = startInferenceProcess({ REDIS_URL: redis.url });
+  api = await startApiProcess({ REDIS_URL: redis.url });
+  await untilReady(api.origin);
+}, 40_000);
+afterEach(async () => {
+  await expect
+    .poll(() => redis.keys('{asr}:s*'), { interval: 10, timeout: 6_000 })
+    .not.toContain('{asr}:slot');
+  expect((await redis.keys()).filter((key) => key.includes(':session:') || key.includes(':upload:'))).toEqual(
+    [],
+  );
+});
+afterAll(async () => {
+  await inference.stop();
+  await api.process.stop();
+  await redis.stop();
+});
+
+function killAndRestart(): void {
+  inference.kill('SIGKILL');
+  inference = startInferenceProcess({ REDIS_URL: redis.url });
+}
+
+const whileActive = (count: () => Promise<number>) =>
+  expect.poll(count, { interval: 1, timeout: 10_000 }).toBe(1);
+
+test('during an upload: the waiting client gets its 200 with the text of an undisturbed run', async () => {
+  const { pcm } = fixture('h00');
+  const long = wavFile(Buffer.concat([pcm, pcm]).subarray(0, 480_000));
+  const undisturbed = await upload(api.origin, long);
+  expect(undisturbed.status).toBe(200);
+  const answer = upload(api.origin, long);
+  await whileActive(() => redis.client.llen('{asr}:uploads:active'));
+  killAndRestart();
+  expect(await answer).toMatchObject({ status: 200, body: { text: undisturbed.body['text'] } });
+}, 40_000);
+
+test('twice on the same upload: 500 inference_failed, and the service goes on', async () => {
+  const { pcm, wav, text } = fixture('h00');
+  const long = wavFile(Buffer.concat([pcm, pcm]).subarray(0, 480_000));
+  const answer = upload(api.origin, long);
+  await whileActive(() => redis.client.llen('{asr}:uploads:active'));
+  killAndRestart();
+  // The job goes back to the queue once its dead worker is noticed, and is then active again.
+  await expect
+    .poll(() => redis.client.llen('{asr}:uploads:active'), { interval: 1, timeout: 10_000 })
+    .toBe(0);
+  await whileActive(() => redis.client.llen('{asr}:uploads:active'));
+  killAndRestart();
+  expect(await answer).toMatchObject({ status: 500, body: { error: 'inference_failed' } });
+  await untilReady(api.origin);
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 200, body: { text } });
+}, 40_000);
+
+test('during a stream: the final is that of an undisturbed run, partials only grow and none comes twice', async () => {
+  const { pcm, text } = fixture('h06');
+  const client = await openStream(api.wsUrl);
+  await sendPaced(client, pcm.subarray(0, 64_000), 3_200, 50);
+  await client.message('partial');
+  const before = client.received.length;
+  killAndRestart();
+  await sendPaced(client, pcm.subarray(64_000, 96_000), 3_200, 50);
+  // The rest follows when the new process has caught up, since two seconds may wait at most.
+  await expect.poll(() => client.received.length, { interval: 10, timeout: 10_000 }).toBeGreaterThan(before);
+  await sendPaced(client, pcm.subarray(96_000), 3_200, 50);
+  client.end();
+  expect((await client.message('final'))['text']).toBe(text);
+  expect(await client.closed()).toBe(1000);
+  const results = client.received.filter((message) => message.type === 'partial' || message.type === 'final');
+  const revisions = results.map((message) => Number(message['revision']));
+  expect(revisions).toEqual([...new Set(revisions)].sort((x, y) => x - y));
+  const partials = results.slice(0, -1).map((message) => message['text']);
+  expect(new Set(partials).size).toBe(partials.length);
+  await expect.poll(() => api.process.logged('stream session').at(-1)?.['takeovers']).toBe(1);
+}, 40_000);

@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readWav } from '../../common/audio/wav.ts';
+import { packageRoot } from '../../common/package-root.ts';
+import { AUTHORIZED, TOKEN } from './api.ts';
+import { ProcessUnderTest } from './inference-process.ts';
+import { StreamClient } from './stream-client.ts';
+
+/** A recording and the exact text that the bundled model hears in it. */
+export interface Fixture {
+  readonly name: string;
+  readonly wav: Buffer;
+  readonly pcm: Buffer;
+  readonly text: string;
+}
+
+export function fixtures(): Fixture[] {
+  const folder = join(packageRoot(), 'test', 'fixtures');
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.wav'))
+    .sort()
+    .map((file) => {
+      const wav = readFileSync(join(folder, file));
+      const text = readFileSync(join(folder, file.replace('.wav', '.txt')), 'utf8').trim();
+      return { name: file.replace('.wav', ''), wav, pcm: readWav(wav), text };
+    });
+}
+
+export function fixture(name: string): Fixture {
+  const found = fixtures().find((entry) => entry.name === name);
+  if (!found) throw new Error(`no fixture ${name}`);
+  return found;
+}
+
+/** An api replica as a real process on a free port. */
+export async function startApiProcess(
+  env: Readonly<Record<string, string>>,
+): Promise<{ process: ProcessUnderTest; origin: string; wsUrl: string }> {
+  const api = new ProcessUnderTest('api/main.js', { ASR_API_TOKEN: TOKEN, ASR_PORT: '0', ...env });
+  const ended = api.exited.then(() => {
+    throw new Error(`the api has ended:\n${api.stdout}${api.stderr}`);
+  });
+  ended.catch(() => undefined);
+  const [message] = await Promise.race([once(api.child, 'message'), ended]);
+  const origin = String(message.origin);
+  return { process: api, origin, wsUrl: `${origin.replace('http', 'ws')}/ws/asr` };
+}
+
+/** An inference process with the real engine; it loads while the test goes on. */
+export function startInferenceProcess(env: Readonly<Record<string, string>>): ProcessUnderTest {
+  return new ProcessUnderTest('inference/main.js', { ...env });
+}
+
+/** Asks /readyz until it says ready, as a deployment would. */
+export async function untilReady(origin: string, timeoutMs = 30_000): Promise<void> {
+  const until = performance.now() + timeoutMs;
+  for (;;) {
+    const response = await fetch(`${origin}/readyz`, { headers: AUTHORIZED });
+    const body = await response.text();
+    if (response.status === 200) return;
+    if (performance.now() > until) throw new Error(`not ready after ${timeoutMs} ms: ${body}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Opens a session and waits for `ready`. */
+export async function openStream(wsUrl: string): Promise<StreamClient> {
+  const client = await StreamClient.connect(wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  return client;
+}
+
+/** Sends audio no faster than the backlog allows: a second at a time, then waits until a partial, or silence of that, shows it was taken. */
+export async function sendPaced(
+  client: StreamClient,
+  pcm: Buffer,
+  frameBytes: number,
+  periodMs: number,
+): Promise<void> {
+  for (let start = 0; start < pcm.length; start += frameBytes) {
+    client.audio(pcm.subarray(start, start + frameBytes));
+    await new Promise((resolve) => setTimeout(resolve, periodMs));
+  }
+}

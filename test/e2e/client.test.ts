@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, normalize } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type Browser, chromium } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AsrClient, type Retry } from '../../api/client/node.ts';
+import { packageRoot } from '../../common/package-root.ts';
+import { type RealService, startRealService, TOKEN } from './client-service.ts';
+
+const root = packageRoot();
+const fixture = join(root, 'test/fixtures/e12.wav');
+const wav = readFileSync(fixture);
+const spoken = readFileSync(join(root, 'test/fixtures/e12.txt'), 'utf8').trim();
+
+let service: RealService;
+/** Serves the built client to browsers, as somebody's own page would. */
+let site: Server;
+let siteOrigin: string;
+
+beforeAll(async () => {
+  site = createServer((request, response) => {
+    const path = normalize(new URL(request.url ?? '/', 'http://site').pathname);
+    response.setHeader('content-type', path.endsWith('.js') ? 'text/javascript' : 'text/html');
+    response.end(path.endsWith('.js') ? readFileSync(join(root, 'dist/api', path)) : '<title>site</title>');
+  }).listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  siteOrigin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  service = await startRealService({ ASR_ALLOWED_ORIGINS: siteOrigin });
+}, 30_000);
+afterAll(async () => {
+  site.close();
+  site.closeAllConnections();
+  await service.stop();
+});
+
+/** Runs the built command. */
+async function asrClient(args: readonly string[], stdin?: Uint8Array) {
+  const child = spawn(process.execPath, [join(root, 'api/client/asr-client.mjs'), ...args], {
+    env: { PATH: process.env['PATH'], ASR_URL: service.url, ASR_API_TOKEN: TOKEN },
+  });
+  child.stdin.end(stdin);
+  const closed = once(child, 'close');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { code: (await closed)[0], stdout, stderr };
+}
+
+test('the text of a recording, whole and streamed: the same', async () => {
+  const result = await service.client.transcribe(wav);
+  expect(result.text).toBe(spoken);
+  expect(result.audio_ms).toBe(Math.round((wav.length - 44) / 32));
+  expect(result.inference_ms).toBeGreaterThan(0);
+
+  const session = service.client.stream({ audio: wav });
+  const revisions: number[] = [];
+  for await (const { revision } of session) revisions.push(revision);
+  const final = await session.final;
+  expect(final.text).toBe(spoken);
+  expect(final.audio_ms).toBe(result.audio_ms);
+  expect(revisions.length).toBeGreaterThan(0);
+  expect([...revisions, final.revision]).toEqual(
+    [...new Set([...revisions, final.revision])].sort((a, b) => a - b),
+  );
+});
+
+test('the command: a file, standard input as it comes, JSON, ready', async () => {
+  expect(await asrClient(['transcribe', fixture])).toEqual({ code: 0, stdout: `${spoken}\n`, stderr: '' });
+  const streamed = await asrClient(['transcribe', '--stream', '--json', '-'], wav);
+  const messages = streamed.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(messages.at(-1)).toMatchObject({ file: '-', type: 'final', text: spoken });
+  expect(messages[0]).toMatchObject({ file: '-', type: 'partial', revision: expect.any(Number) });
+  expect(await asrClient(['ready'])).toEqual({ code: 0, stdout: 'ready\n', stderr: '' });
+});
+
+test('busy while another recording is made, then its turn: an upload and the command', async () => {
+  const holder = service.client.stream();
+  await holder.ready;
+  expect(await service.client.ready()).toEqual({ status: 'ready', busy: true });
+  await expect(service.client.stream().ready).rejects.toMatchObject({ code: 'busy', closeCode: 1008 });
+  const seen: string[] = [];
+  const onRetry = ({ error }: Retry) => {
+    seen.push(error.code);
+    holder.close();
+  };
+  expect((await service.client.transcribe(wav, { retry: { onRetry } })).text).toBe(spoken);
+  expect(seen[0]).toBe('busy');
+});
+
+test('a wrong token: 401, and a handshake refused with 403', async () => {
+  const stranger = new AsrClient({ url: service.url, apiToken: 'a-wrong-token-0123456789' });
+  await expect(stranger.ready()).rejects.toMatchObject({ code: 'unauthorized', status: 401 });
+  await expect(stranger.transcribe(wav)).rejects.toMatchObject({ code: 'unauthorized', status: 401 });
+  await expect(stranger.stream().ready).rejects.toMatchObject({ status: 403, retryable: false });
+});
+
+test('in Chromium: an upload from the service’s own origin, the stream from an allowed one', async () => {
+  const browser: Browser = await chromium.launch({
+    executablePath: process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+  });
+  try {
+    const page = await browser.newPage();
+    // As text, so that the test runner does not take the import for its own.
+    const inPage = (module: string, body: string): Promise<unknown> =>
+      page.evaluate(`(async () => {
+        const { AsrClient, AsrError } = await import('${module}');
+        const wav = Uint8Array.from(${JSON.stringify([...wav])});
+        const clientWith = (apiToken) => new AsrClient({ url: '${service.url}', apiToken });
+        const client = clientWith('${TOKEN}');
+        ${body}
+      })()`);
+
+    await page.goto(siteOrigin);
+    const streamed = `
+      const session = client.stream({ audio: new Blob([wav]) });
+      const partials = [];
+      for await (const { text } of session) partials.push(text);
+      return [partials.length > 0, (await session.final).text];`;
+    expect(await inPage('/client/browser.js', streamed)).toEqual([true, spoken]);
+    const refused = `
+      const error = await clientWith('a-wrong-token-0123456789').stream().ready.catch((reason) => reason);
+      return [error instanceof AsrError, error.code, error.closeCode];`;
+    expect(await inPage('/client/browser.js', refused)).toEqual([true, 'unauthorized', 1008]);
+
+    // The service's own origin, with the client's files put there.
+    await page.route(`${service.url}/dist/**`, (route) =>
+      route.fulfill({ path: join(root, new URL(route.request().url()).pathname) }),
+    );
+    await page.goto(`${service.url}/healthz`);
+    const uploaded = 'return [(await client.ready()).status, (await client.transcribe(wav)).text];';
+    expect(await inPage('/dist/api/client/browser.js', uploaded)).toEqual(['ready', spoken]);
+  } finally {
+    await browser.close();
+  }
+}, 30_000);

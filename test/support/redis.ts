@@ -27,9 +27,15 @@ export interface TestRedis {
 
 const NO_PERSISTENCE = ['--save', '', '--appendonly', 'no'];
 
-/** @param serverArgs e.g. `['--requirepass', 'secret']`; the last of equal options wins. */
-export async function startRedis(serverArgs: readonly string[] = []): Promise<TestRedis> {
-  let [server, port] = await startOnFreePort(serverArgs);
+/**
+ * @param serverArgs e.g. `['--requirepass', 'secret']`; the last of equal options wins.
+ * @param firstArgs what must stand before all options: a configuration file, `--sentinel`
+ */
+export async function startRedis(
+  serverArgs: readonly string[] = [],
+  firstArgs: readonly string[] = [],
+): Promise<TestRedis> {
+  let [server, port] = await startOnFreePort(serverArgs, firstArgs);
   const client = new Redis({
     port,
     host: '127.0.0.1',
@@ -59,7 +65,7 @@ export async function startRedis(serverArgs: readonly string[] = []): Promise<Te
     kill,
     async restart() {
       await kill();
-      server = await start(port, serverArgs);
+      server = await start(port, serverArgs, firstArgs);
     },
     pause: () => void server.kill('SIGSTOP'),
     resume: () => void server.kill('SIGCONT'),
@@ -71,11 +77,14 @@ export async function startRedis(serverArgs: readonly string[] = []): Promise<Te
   };
 }
 
-async function startOnFreePort(serverArgs: readonly string[]): Promise<[ChildProcess, number]> {
+async function startOnFreePort(
+  serverArgs: readonly string[],
+  firstArgs: readonly string[],
+): Promise<[ChildProcess, number]> {
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort();
     try {
-      return [await start(port, serverArgs), port];
+      return [await start(port, serverArgs, firstArgs), port];
     } catch (error) {
       // Another process can take the port between the question and the start.
       if (attempt === 5) throw error;
@@ -83,11 +92,19 @@ async function startOnFreePort(serverArgs: readonly string[]): Promise<[ChildPro
   }
 }
 
-async function start(port: number, serverArgs: readonly string[]): Promise<ChildProcess> {
+async function start(
+  port: number,
+  serverArgs: readonly string[],
+  firstArgs: readonly string[],
+): Promise<ChildProcess> {
   const args = ['--bind', '127.0.0.1', '--port', String(port), '--dir', tmpdir()];
-  const server = spawn('redis-server', [...args, ...NO_PERSISTENCE, ...serverArgs], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const server = spawn(
+    'redis-server',
+    [...firstArgs, ...args, ...(firstArgs.length > 0 ? [] : NO_PERSISTENCE), ...serverArgs],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const lines: string[] = [];
   await new Promise<void>((resolve, reject) => {
     const fail = (reason: string) => () => reject(new Error(`redis-server ${reason}:\n${lines.join('\n')}`));
@@ -95,7 +112,7 @@ async function start(port: number, serverArgs: readonly string[]): Promise<Child
     server.once('exit', fail('ended at once'));
     createInterface({ input: server.stdout }).on('line', (line) => {
       lines.push(line);
-      if (line.includes('Ready to accept connections')) resolve();
+      if (line.includes('Ready to accept connections') || line.includes('Sentinel ID is')) resolve();
     });
   });
   server.removeAllListeners('exit');

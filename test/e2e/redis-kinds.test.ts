@@ -1,0 +1,118 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { upload } from '../support/api.ts';
+import {
+  fixture,
+  openStream,
+  sendPaced,
+  startApiProcess,
+  startInferenceProcess,
+  untilReady,
+} from '../support/real-service.ts';
+import { freePort, startRedis } from '../support/redis.ts';
+
+/** Every kind of Redis that REDIS_URL can name, with real servers: an upload and a stream work through each. */
+const cleanups: (() => Promise<unknown> | undefined)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function temporaryFolder(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-redis-kind-'));
+  cleanups.push(async () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function expectToWork(env: Record<string, string>): Promise<void> {
+  const inference = startInferenceProcess(env);
+  cleanups.push(() => inference.stop());
+  const api = await startApiProcess(env);
+  cleanups.push(() => api.process.stop());
+  await untilReady(api.origin);
+  const { wav, pcm, text } = fixture('e12');
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 200, body: { text } });
+  const client = await openStream(api.wsUrl);
+  await sendPaced(client, pcm, 3_200, 25);
+  client.end();
+  expect((await client.message('final'))['text']).toBe(text);
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 200, body: { text } });
+}
+
+test('redis:// with a password', async () => {
+  const redis = await startRedis(['--requirepass', 'secret']);
+  cleanups.push(() => redis.stop());
+  await expectToWork({ REDIS_URL: `redis://:secret@127.0.0.1:${redis.port}/2` });
+}, 40_000);
+
+test('rediss://: TLS', async () => {
+  const folder = await temporaryFolder();
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-days',
+      '1',
+      '-subj',
+      '/CN=localhost',
+      '-addext',
+      'subjectAltName=DNS:localhost,IP:127.0.0.1',
+      '-keyout',
+      key,
+      '-out',
+      certificate,
+    ],
+    { stdio: 'ignore' },
+  );
+  const tlsPort = await freePort();
+  const redis = await startRedis([
+    '--tls-port',
+    String(tlsPort),
+    '--tls-cert-file',
+    certificate,
+    '--tls-key-file',
+    key,
+    '--tls-ca-cert-file',
+    certificate,
+    '--tls-auth-clients',
+    'no',
+  ]);
+  cleanups.push(() => redis.stop());
+  await expectToWork({ REDIS_URL: `rediss://localhost:${tlsPort}`, NODE_EXTRA_CA_CERTS: certificate });
+}, 40_000);
+
+test('redis+sentinel://: the master that Sentinel names', async () => {
+  const redis = await startRedis();
+  cleanups.push(() => redis.stop());
+  const folder = await temporaryFolder();
+  const configuration = join(folder, 'sentinel.conf');
+  writeFileSync(configuration, `sentinel monitor asr-master 127.0.0.1 ${redis.port} 1\n`);
+  const sentinel = await startRedis([], [configuration, '--sentinel']);
+  cleanups.push(() => sentinel.stop());
+  await expectToWork({ REDIS_URL: `redis+sentinel://127.0.0.1:${sentinel.port}/asr-master` });
+}, 40_000);
+
+test('redis+cluster://: all keys on one slot', async () => {
+  const folder = await temporaryFolder();
+  const redis = await startRedis([
+    '--dir',
+    folder,
+    '--cluster-enabled',
+    'yes',
+    '--cluster-config-file',
+    join(folder, 'nodes.conf'),
+  ]);
+  cleanups.push(() => redis.stop());
+  await redis.client.cluster('ADDSLOTSRANGE', 0, 16_383);
+  await expect
+    .poll(async () => String(await redis.client.cluster('INFO')), { interval: 20, timeout: 10_000 })
+    .toContain('cluster_state:ok');
+  await expectToWork({ REDIS_URL: `redis+cluster://127.0.0.1:${redis.port}` });
+}, 40_000);

@@ -1,0 +1,151 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { packageRoot } from '../../common/package-root.ts';
+import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
+import { ProcessUnderTest } from '../support/inference-process.ts';
+import { fixture, startApiProcess, startInferenceProcess, untilReady } from '../support/real-service.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+/** What the settings do in real processes; access, time limits and wrong values have their own tests (see README's table). */
+let redis: TestRedis;
+const running: ProcessUnderTest[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  for (const process of running.splice(0)) await process.stop();
+  await redis.client.flushall();
+});
+afterAll(() => redis.stop());
+
+async function api(env: Record<string, string> = {}) {
+  const started = await startApiProcess({ REDIS_URL: redis.url, ...env });
+  running.push(started.process);
+  return started;
+}
+function inference(env: Record<string, string> = {}): ProcessUnderTest {
+  const process = startInferenceProcess({ REDIS_URL: redis.url, ...env });
+  running.push(process);
+  return process;
+}
+
+describe('api', () => {
+  test('ASR_HOST and ASR_PORT: where it listens', async () => {
+    const { origin } = await api({ ASR_HOST: '127.0.0.3', ASR_PORT: '0' });
+    expect(origin).toMatch(/^http:\/\/127\.0\.0\.3:\d+$/);
+    expect((await fetch(`${origin}/healthz`)).status).toBe(200);
+    await expect(fetch(`${origin.replace('127.0.0.3', '127.0.0.1')}/healthz`)).rejects.toThrow();
+  });
+  test('a port that is taken ends it with one line and exit code 78', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const address = other.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const process = new ProcessUnderTest('api/main.js', {
+      REDIS_URL: redis.url,
+      ASR_API_TOKEN: TOKEN,
+      ASR_PORT: port,
+    });
+    expect((await process.exited).code).toBe(78);
+    expect(process.stderr).toContain(port);
+    expect(process.stderr.trim().split('\n')).toHaveLength(1);
+    other.close();
+  });
+  test('ASR_ADMIN_PORT: metrics and the queue board, on loopback only', async () => {
+    const probe = createServer().listen(0, '127.0.0.1');
+    await once(probe, 'listening');
+    const address = probe.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    probe.close();
+    await once(probe, 'close');
+    const { origin } = await api({ ASR_ADMIN_PORT: port, ASR_HOST: '0.0.0.0' });
+    await fetch(`${origin.replace('0.0.0.0', '127.0.0.1')}/healthz`);
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(metrics).toContain('asr_http_requests_total{route="/healthz",status="200",code=""} 1');
+    expect(metrics).toContain('asr_redis_up 1');
+    expect(metrics).toContain('asr_slot_busy 0');
+    const board = await fetch(`http://127.0.0.1:${port}/queues`);
+    expect(board.status).toBe(200);
+    expect(board.headers.get('content-type')).toContain('text/html');
+    const outside = Object.values(networkInterfaces())
+      .flatMap((list) => list ?? [])
+      .find((entry) => entry.family === 'IPv4' && !entry.internal);
+    if (outside) await expect(fetch(`http://${outside.address}:${port}/metrics`)).rejects.toThrow();
+  });
+  test('ASR_LOG_LEVEL: debug shows health requests, info does not', async () => {
+    for (const [level, lines] of [
+      ['debug', 1],
+      ['info', 0],
+    ] as const) {
+      const { origin, process } = await api({ ASR_LOG_LEVEL: level });
+      await fetch(`${origin}/healthz`);
+      await fetch(`${origin}/v1/audio/transcriptions`, { method: 'POST' });
+      await expect
+        .poll(() => process.logged('request').filter((line) => line['status'] === 401).length)
+        .toBe(1);
+      expect(process.logged('request').filter((line) => line['route'] === '/healthz')).toHaveLength(lines);
+    }
+  });
+  test('a missing token ends it with one line and exit code 78', async () => {
+    const process = new ProcessUnderTest('api/main.js', { REDIS_URL: redis.url });
+    expect((await process.exited).code).toBe(78);
+    expect(process.stderr).toMatch(/^api: ASR_API_TOKEN is not set: .*\n$/);
+    expect(process.stdout).toBe('');
+  });
+});
+
+describe('both', () => {
+  test('ASR_KEY_PREFIX: two services on one Redis do not see each other', async () => {
+    inference({ ASR_KEY_PREFIX: '{one}' });
+    const one = await api({ ASR_KEY_PREFIX: '{one}' });
+    const two = await api({ ASR_KEY_PREFIX: 'x{two}' });
+    await untilReady(one.origin);
+    expect((await fetch(`${two.origin}/readyz`, { headers: AUTHORIZED })).status).toBe(503);
+    const { wav, text } = fixture('e12');
+    expect(await upload(one.origin, wav)).toMatchObject({ status: 200, body: { text } });
+    expect(
+      (await redis.keys()).filter((key) => !key.startsWith('{one}') && !key.startsWith('x{two}')),
+    ).toEqual([]);
+  });
+});
+
+describe('inference', () => {
+  const loaded = async (process: ProcessUnderTest): Promise<unknown> => {
+    await expect.poll(() => process.logged('model loaded').length, { timeout: 15_000 }).toBe(1);
+    return process.logged('model loaded')[0]?.['model'];
+  };
+  test('ASR_MODEL as a folder, ASR_THREADS, ASR_EXECUTION_PROVIDERS', async () => {
+    const folder = join(packageRoot(), 'models', 'bundled');
+    const process = inference({ ASR_MODEL: folder, ASR_THREADS: '1', ASR_EXECUTION_PROVIDERS: 'cpu' });
+    expect(await loaded(process)).toMatchObject({ id: folder, threads: 1, provider: 'cpu' });
+  });
+  test('the defaults: the bundled model on what there is', async () => {
+    expect(await loaded(inference())).toMatchObject({ id: 'bundled', family: 'nemo-ctc' });
+  });
+  test('ASR_MODEL that is not there: it stays up, /readyz says loading and why, and nothing but its name reaches a client', async () => {
+    const process = inference({ ASR_MODEL: '/nowhere/model' });
+    const { origin } = await api();
+    await expect
+      .poll(
+        async () => (await (await fetch(`${origin}/readyz`, { headers: AUTHORIZED })).json()) as unknown,
+        { timeout: 10_000 },
+      )
+      .toEqual({ status: 'loading', busy: false, error: expect.stringMatching(/^[A-Za-z]+$/) });
+    expect(await upload(origin, fixture('e12').wav)).toMatchObject({
+      status: 503,
+      body: { error: 'not_ready' },
+    });
+    expect(process.child.exitCode).toBeNull();
+  });
+  test('an execution provider asked for by name that cannot load stops the start', async () => {
+    const process = inference({ ASR_EXECUTION_PROVIDERS: 'webgpu' });
+    const { code } = await process.exited;
+    // A machine with a Vulkan adapter loads it; there is nothing to stop then.
+    expect(code).not.toBe(0);
+    expect(process.stderr).toContain('webgpu');
+  });
+});

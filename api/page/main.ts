@@ -46,8 +46,14 @@ class Page {
         state: (state) => this.#stateChanged(state),
         progress: (levels, recordedMs) => this.#progress(levels, recordedMs),
         partial: (text) => this.#transcript.partial(text),
-        liveTextLost: (failure) => this.#notice.keepSpeaking(failure),
-        waiting: (wait) => this.#notice.waiting(wait),
+        liveTextLost: (failure) => {
+          this.#notice.keepSpeaking(failure);
+          this.#checkService(failure);
+        },
+        waiting: (wait) => {
+          this.#notice.waiting(wait);
+          if (wait.attempt === 1) this.#checkService(wait.failure);
+        },
         failed: (failure) => this.#failed(failure),
         recorded: (recording) => this.#recorded(recording),
       },
@@ -108,10 +114,12 @@ class Page {
       this.#status.show('no-token');
       this.#token.ask();
     }
-    if (failure.kind === 'not_ready' || failure.kind === 'connection_lost') this.#checkService();
+    this.#checkService(failure);
   }
 
-  #checkService(): void {
+  /** Where the failure may be the service's state, it is shown and followed until it is ready again. */
+  #checkService({ kind }: Failure): void {
+    if (kind !== 'not_ready' && kind !== 'connection_lost' && kind !== 'cancelled') return;
     this.#status.watch(
       this.#token.value,
       () => {},
@@ -139,10 +147,12 @@ class Page {
     this.#button.show(state);
     document.body.dataset['state'] = state;
     if (state === 'recording') {
-      this.#transcript.listen();
+      this.#transcript.wait(this.#texts.listening);
       announce(this.#texts.listening);
+    } else {
+      this.#button.loudness(0);
     }
-    if (state !== 'recording') this.#button.loudness(0);
+    if (state === 'recognizing') this.#transcript.wait(this.#texts.recognizing);
     if (state === 'idle') this.#left.textContent = String(MAX_RECORDING_MS / 1000);
     find('choose', HTMLButtonElement).disabled = state !== 'idle';
   }

@@ -25,13 +25,13 @@ export class Transcript {
     return this.#text;
   }
 
-  /** Before the first word of a recording. */
-  listen(): void {
-    this.#hint(this.#texts.listening);
-  }
-
   clear(): void {
     this.#hint(this.#texts.placeholder);
+  }
+
+  /** What goes on while there is no word yet. */
+  wait(words: string): void {
+    if (this.#text === '') this.#hint(words);
   }
 
   partial(text: string): void {

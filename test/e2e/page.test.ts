@@ -1,0 +1,260 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../common/package-root.ts';
+import { upload } from '../support/api.ts';
+import { StreamClient } from '../support/stream-client.ts';
+import { wavFile } from '../support/wav.ts';
+import { figure, launchBrowser, openPage, resultText, secondsLeft, shoot, signIn } from './page-browser.ts';
+import { type PageService, startPageService, TOKEN } from './page-service.ts';
+
+const FIXTURES = join(packageRoot(), 'test', 'fixtures');
+const SPOKEN = 'h09';
+const SPOKEN_TEXT = readFileSync(join(FIXTURES, `${SPOKEN}.txt`), 'utf8').trim();
+const SPOKEN_WAV = readFileSync(join(FIXTURES, `${SPOKEN}.wav`));
+const OTHER = 'h08';
+const OTHER_TEXT = readFileSync(join(FIXTURES, `${OTHER}.txt`), 'utf8').trim();
+const OTHER_WAV = join(FIXTURES, `${OTHER}.wav`);
+/** 3.8 s of speech, and the silence that the model needs behind it, are over when this much of the 15 s is left. */
+const SPOKEN_SECONDS_LEFT = 10;
+
+const HEADER_BYTES = 44;
+const folder = mkdtempSync(join(tmpdir(), 'asr-page-'));
+let service: PageService;
+let browser: Browser;
+
+function silence(seconds: number): Buffer {
+  return Buffer.alloc(seconds * 32_000);
+}
+
+/** A 48 kHz stereo WAV of 32-bit floats with the sound of a 16 kHz mono one, linear between the samples. */
+function asStudioWav(wav: Buffer): Buffer {
+  const pcm = wav.subarray(HEADER_BYTES);
+  const sample = (n: number): number => (2 * n + 1 < pcm.length ? pcm.readInt16LE(2 * n) / 32_768 : 0);
+  const samples = (pcm.length / 2) * 3;
+  const data = Buffer.alloc(samples * 8);
+  for (let n = 0; n < samples; n += 1) {
+    const part = (n % 3) / 3;
+    const value = sample(Math.floor(n / 3)) * (1 - part) + sample(Math.floor(n / 3) + 1) * part;
+    data.writeFloatLE(value, 8 * n);
+    data.writeFloatLE(value, 8 * n + 4);
+  }
+  return wavFile(data, { formatCode: 3, channels: 2, sampleRateHz: 48_000, bits: 32 });
+}
+
+beforeAll(async () => {
+  const microphone = join(folder, 'microphone.wav');
+  const speech = SPOKEN_WAV.subarray(HEADER_BYTES);
+  writeFileSync(microphone, wavFile(Buffer.concat([silence(0.3), speech, silence(10)])));
+  service = await startPageService();
+  service.startInference();
+  browser = await launchBrowser(microphone);
+}, 30_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+async function readyPage(locale?: string) {
+  const opened = await openPage(browser, service.origin, locale);
+  await signIn(opened.page);
+  return opened;
+}
+
+/** Sizes of everything that the page, its modules and its style name, by path. */
+async function pageFiles(origin: string): Promise<Map<string, number>> {
+  const bytes = new Map<string, number>();
+  const paths = ['/'];
+  for (let path = paths.pop(); path !== undefined; path = paths.pop()) {
+    if (bytes.has(path)) continue;
+    const response = await fetch(origin + path);
+    expect(response.status, path).toBe(200);
+    const content = await response.text();
+    bytes.set(path, Buffer.byteLength(content));
+    for (const [, name] of content.matchAll(/['"](?:\.|\/page)\/([\w-]+\.(?:js|css|svg))['"]/g))
+      paths.push(`/page/${name}`);
+  }
+  return bytes;
+}
+
+const notice = (page: Page, kind: string) => page.locator(`#notice[data-kind="${kind}"]`);
+
+describe('the page', { timeout: 30_000 }, () => {
+  it('turns what is spoken into text as it is spoken, by the keyboard alone', async () => {
+    const { page, complaints, addresses } = await openPage(browser, service.origin);
+    await shoot(page, 'token');
+    await page.keyboard.type(TOKEN);
+    await page.keyboard.press('Enter');
+    await page.locator('#status', { hasText: '就绪' }).waitFor();
+    await shoot(page, 'idle');
+
+    await page.keyboard.press('Space');
+    await page.getByRole('button', { name: '结束录音' }).waitFor();
+    const partial = page.locator('#transcript:has(.changing)', { hasText: /.{4}/ });
+    await partial.waitFor();
+    await shoot(page, 'recording');
+    await secondsLeft(page, SPOKEN_SECONDS_LEFT);
+    await page.keyboard.press('Space');
+
+    expect(await resultText(page)).toBe(SPOKEN_TEXT);
+    expect(await figure(page, 'audio_ms')).toBeGreaterThan(4_900);
+    expect(await figure(page, 'finalize_ms')).toBeGreaterThan(0);
+    expect(await page.locator('.changing').count()).toBe(0);
+    expect(await page.locator('#announcement').textContent()).toContain(SPOKEN_TEXT);
+    await shoot(page, 'final');
+
+    // The same samples, sent as a file by somebody else, are the same text: nothing was lost or doubled on the stream.
+    const saving = page.waitForEvent('download');
+    await page.getByRole('link', { name: '保存 WAV' }).click();
+    const saved = readFileSync(await (await saving).path());
+    const answer = await upload(service.directOrigin, saved, { authorization: `Bearer ${TOKEN}` });
+    expect(answer.body['text']).toBe(SPOKEN_TEXT);
+    expect(answer.body['audio_ms']).toBe(await figure(page, 'audio_ms'));
+
+    const player = page.locator('#recordings .play');
+    await player.click();
+    await page.locator('#recordings .play[data-playing]').waitFor();
+    await player.click();
+    await page.locator('#recordings .play:not([data-playing])').waitFor();
+
+    expect(complaints).toEqual([]);
+    expect(addresses.filter((address) => address.includes(TOKEN))).toEqual([]);
+  });
+
+  it('is under 60 kB in all, uncompressed, for one who reads it in either language', async () => {
+    const bytes = await pageFiles(service.directOrigin);
+    const languages = ['/page/texts-en.js', '/page/texts-zh.js'];
+    expect([...bytes.keys()]).toEqual(expect.arrayContaining([...languages, '/page/capture-worklet.js']));
+    const sum = (kept: (path: string) => boolean): number =>
+      [...bytes].reduce((total, [path, size]) => total + (kept(path) ? size : 0), 0);
+    for (const unread of languages) expect(sum((path) => path !== unread)).toBeLessThan(60_000);
+  });
+
+  it('takes a file by the button, of any rate and form', async () => {
+    const { page, complaints } = await readyPage('en-GB');
+    const studio = { name: 'studio.wav', mimeType: 'audio/wav', buffer: asStudioWav(SPOKEN_WAV) };
+    for (const [file, text] of [
+      [OTHER_WAV, OTHER_TEXT],
+      [studio, SPOKEN_TEXT],
+    ] as const) {
+      const choosing = page.waitForEvent('filechooser');
+      await page.getByRole('button', { name: 'Open file' }).click();
+      await (await choosing).setFiles(file);
+      await page.locator('#transcript', { hasText: text }).waitFor();
+      expect(await resultText(page)).toBe(text);
+      expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
+    }
+    expect(await page.locator('#recordings li').count()).toBe(2);
+    await shoot(page, 'files');
+    expect(complaints).toEqual([]);
+  });
+
+  it('says what is wrong with a file', async () => {
+    const { page } = await readyPage('en-GB');
+    const input = page.locator('#file');
+    const file = (buffer: Buffer) => ({ name: 'some.wav', mimeType: 'audio/wav', buffer });
+    await input.setInputFiles(file(Buffer.from('no sound at all')));
+    await notice(page, 'file_unreadable').waitFor();
+    await input.setInputFiles(file(Buffer.alloc(0)));
+    await notice(page, 'file_empty').waitFor();
+    await input.setInputFiles(file(wavFile(silence(15.01))));
+    await notice(page, 'file_too_long').waitFor();
+    await shoot(page, 'file-too-long');
+    await input.setInputFiles(file(wavFile(silence(15))));
+    await resultText(page);
+    expect(await figure(page, 'audio_ms')).toBe(15_000);
+    expect(await page.locator('#alert').textContent()).toContain('longer than 15 seconds');
+  });
+
+  it('takes a file that is dropped on it', async () => {
+    const { page } = await readyPage();
+    const base64 = readFileSync(OTHER_WAV).toString('base64');
+    const drag = (type: string): Promise<unknown> =>
+      page.evaluate(`{
+        const files = new DataTransfer();
+        const bytes = Uint8Array.from(atob('${base64}'), (character) => character.charCodeAt(0));
+        files.items.add(new File([bytes], '昨天.wav', { type: 'audio/wav' }));
+        const options = { bubbles: true, cancelable: true, dataTransfer: files };
+        document.querySelector('#stage').dispatchEvent(new DragEvent('${type}', options));
+      }`);
+    await drag('dragover');
+    await page.getByText('把录音拖放到这里').waitFor();
+    await shoot(page, 'dragging');
+    await drag('drop');
+    expect(await resultText(page)).toBe(OTHER_TEXT);
+    expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
+    expect(await page.getByText('把录音拖放到这里').isVisible()).toBe(false);
+  });
+
+  it('asks again for a token that is wrong, and forgets it with the tab', async () => {
+    const { page, complaints } = await openPage(browser, service.origin, 'en-GB');
+    for (const wrong of ['not-the-token-at-all', '错误的令牌']) {
+      await page.locator('#token').fill(wrong);
+      await page.getByRole('button', { name: 'Use token' }).click();
+      await notice(page, 'unauthorized').waitFor();
+      expect(await page.locator('#token:focus').count()).toBe(1);
+    }
+    await shoot(page, 'wrong-token');
+    // Also where the check at the start has not seen it: the service itself refuses the recording.
+    await page.locator('#record').click();
+    await page.locator('#recordings li').waitFor();
+    await notice(page, 'unauthorized').waitFor();
+    await signIn(page);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await resultText(page);
+    await page.reload();
+    await page.locator('#status[data-status="ready"]').waitFor();
+    const stored =
+      'JSON.stringify([Object.values(sessionStorage), Object.values(localStorage), document.cookie])';
+    expect(await page.evaluate(stored)).toBe(JSON.stringify([[TOKEN], [], '']));
+    expect(complaints).toEqual([]);
+  });
+
+  it('waits while the service is busy, live and with a file, and loses nothing', async () => {
+    const { page } = await readyPage();
+    const other = await StreamClient.connect(`${service.directOrigin.replace('http', 'ws')}/ws/asr`);
+    other.start({ api_token: TOKEN });
+    await other.message('ready');
+    // Held down: letting go is the end of the recording.
+    await page.locator('#record').hover();
+    await page.mouse.down();
+    await notice(page, 'busy').waitFor();
+    await shoot(page, 'busy-recording');
+    await secondsLeft(page, SPOKEN_SECONDS_LEFT);
+    await page.mouse.up();
+    await notice(page, 'busy')
+      .getByText(/秒后自动重试（第 2 次/)
+      .waitFor();
+    await shoot(page, 'busy-waiting');
+    const closed = other.closed();
+    other.terminate();
+    await closed;
+    expect(await resultText(page)).toBe(SPOKEN_TEXT);
+    expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
+  });
+
+  it('keeps a recording through a lost connection', async () => {
+    const { page } = await readyPage();
+    await page.keyboard.press('Space');
+    await page.locator('#transcript:has(.changing)').waitFor();
+    service.wire.cut();
+    await notice(page, 'connection_lost').waitFor();
+    await shoot(page, 'lost-recording');
+    await secondsLeft(page, SPOKEN_SECONDS_LEFT);
+    await page.keyboard.press('Space');
+    await notice(page, 'connection_lost')
+      .getByText(/秒后自动重试/)
+      .waitFor();
+    await page.getByRole('button', { name: '停止等待' }).click();
+    await notice(page, 'cancelled').waitFor();
+    await shoot(page, 'lost-given-up');
+    service.wire.mend();
+    await page.getByRole('button', { name: '重试' }).click();
+    expect(await resultText(page)).toBe(SPOKEN_TEXT);
+    expect(await page.locator('#recordings li').count()).toBe(1);
+  });
+});

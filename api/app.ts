@@ -4,7 +4,7 @@ import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } 
 import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
-import { InFlight, stopIntakeOnClose } from './in-flight.ts';
+import { InFlight, stopListeningOnClose } from './in-flight.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
 import { replyNotFound, replyToBrokenHttp, replyWithError, requestLine } from './replies.ts';
@@ -58,7 +58,7 @@ export async function buildApp({
     http: { requestTimeout, headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1_000 },
     // Nothing is under way by then (see the preClose hook); kept-alive and never used connections are left.
     forceCloseConnections: true,
-    // While this replica drains it says so in the interface's own form, see stopIntakeOnClose.
+    // While this replica drains it serves what still comes, see stopListeningOnClose.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     clientErrorHandler: replyToBrokenHttp,
@@ -86,7 +86,7 @@ export async function buildApp({
     request.log[level](line, 'request');
   });
   app.addHook('onRequest', services.access.checkPeer);
-  stopIntakeOnClose(app);
+  stopListeningOnClose(app);
 
   await app.register(healthRoutes(services));
   await app.register(transcriptionRoutes(services, config.uploadTimeoutMs));

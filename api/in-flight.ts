@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiFailure } from '../common/errors.ts';
 
 /** The HTTP requests under way: each is reported once when it has ended, also when its client hung up, and a shutdown can wait for them. */
 export class InFlight {
@@ -37,17 +36,12 @@ export class InFlight {
   }
 }
 
-/** From the start of a shutdown nothing new begins here, while what is under way ends; the answers tell a load balancer to go elsewhere. */
-export function stopIntakeOnClose(app: FastifyInstance): void {
-  const intake = new Set(['/readyz', '/v1/audio/transcriptions', '/ws/asr']);
-  let draining = false;
+/**
+ * From the start of a shutdown no new connection is taken, so that a load balancer, whose attempt is refused, goes to another replica at once
+ * (an answer 503 would reach the client). What arrives on open connections is still served; Fastify closes each behind its answer.
+ */
+export function stopListeningOnClose(app: FastifyInstance): void {
   app.addHook('preClose', async () => {
-    draining = true;
-  });
-  app.addHook('onRequest', async (request, reply) => {
-    const path = request.routeOptions.url ?? '';
-    if (!draining || !intake.has(path)) return;
-    if (path === '/readyz') return reply.code(503).send({ status: 'loading', busy: false });
-    throw new ApiFailure('not_ready', 'this replica is shutting down; try again');
+    app.server.close();
   });
 }

@@ -104,6 +104,8 @@ test('redis+cluster://: all keys on one slot', async () => {
   const redis = await startRedis([
     '--dir',
     folder,
+    '--cluster-announce-ip',
+    '127.0.0.1',
     '--cluster-enabled',
     'yes',
     '--cluster-config-file',

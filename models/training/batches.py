@@ -1,0 +1,72 @@
+"""From shards of features to batches: like lengths together, and disguised anew each time."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from model import MEL_BINS
+
+BATCH_FRAMES = 8000
+SHARDS_AT_ONCE = 8
+Utterance = tuple[str, np.ndarray]
+"""A text, and its features (frames, 80) in float16 or float32."""
+
+
+def load_shard(path: Path, known: dict[str, int]) -> list[Utterance]:
+    with np.load(path) as shard:
+        frames, ends, texts = shard["frames"], np.cumsum(shard["lengths"]), shard["texts"].tolist()
+    utterances = zip(texts, np.split(frames, ends[:-1]), strict=True)
+    return [(t, f) for t, f in utterances if all(c in known for c in t)]
+
+
+def batches(folder: Path, known: dict[str, int], rng: random.Random):
+    """Endless: utterances of like length together, from a few of the least used shards at a time."""
+    used: Counter[Path] = Counter()
+    while True:
+        shards = sorted(folder.glob("*.npz"))
+        if not shards:
+            raise SystemExit(f"no audio in {folder}: run synthesize.py train first")
+        rng.shuffle(shards)
+        chosen = sorted(shards, key=lambda s: used[s])[:SHARDS_AT_ONCE]
+        used.update(chosen)
+        pool = [u for s in chosen for u in load_shard(s, known)]
+        pool.sort(key=lambda u: len(u[1]) * rng.uniform(0.95, 1.05))
+        groups, group = [], []
+        for utterance in pool:
+            longest = max([len(utterance[1]), *(len(f) for _, f in group)])
+            if longest * (len(group) + 1) > BATCH_FRAMES:
+                groups.append(group)
+                group = []
+            group.append(utterance)
+        groups.append(group)
+        rng.shuffle(groups)
+        yield from groups
+
+
+def pad(group: list[Utterance]) -> tuple[torch.Tensor, torch.Tensor]:
+    """(batch, frames, 80), the last frame repeated, and the frames of each."""
+    longest = (max(len(f) for _, f in group) + 3) // 4 * 4
+    x = np.stack([np.pad(f.astype(np.float32), ((0, longest - len(f)), (0, 0)), "edge") for _, f in group])
+    return torch.from_numpy(x), torch.tensor([len(f) for _, f in group])
+
+
+def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: random.Random):
+    """Another tempo for the batch, another level and tilt for each utterance, then holes in time and frequency."""
+    longest = round(x.shape[1] * rng.uniform(0.88, 1.12) / 4) * 4
+    lengths = (lengths * longest / x.shape[1]).long()
+    x = F.interpolate(x.transpose(1, 2), longest, mode="linear", align_corners=False).transpose(1, 2).contiguous()
+    x += torch.empty(len(x), 1, 1).uniform_(-1.5, 1.5)
+    x += torch.empty(len(x), 1, 1).uniform_(-1, 1) * torch.linspace(-1, 1, MEL_BINS)
+    for utterance, length in zip(x, lengths.tolist(), strict=True):
+        for _ in range(2):
+            width = rng.randint(0, 12)
+            low = rng.randint(0, MEL_BINS - width)
+            utterance[:, low : low + width] = mean[low : low + width]
+            width = rng.randint(0, min(14, length // 16))
+            start = rng.randint(0, length - width)
+            utterance[start : start + width] = mean
+    return x, lengths

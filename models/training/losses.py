@@ -1,0 +1,33 @@
+"""CTC, and the alignment that gets it started."""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from batches import Utterance
+
+
+def ctc(logits: torch.Tensor, steps: torch.Tensor, targets: list[list[int]]) -> torch.Tensor:
+    log_probabilities = F.log_softmax(logits.float(), -1).transpose(0, 1)
+    flat = torch.tensor([t for target in targets for t in target], device=logits.device)
+    sizes = torch.tensor([len(t) for t in targets])
+    losses = F.ctc_loss(log_probabilities, flat, steps, sizes, reduction="none", zero_infinity=True)
+    return losses.sum() / sizes.sum()
+
+
+def aligned(logits: torch.Tensor, group: list[Utterance], targets: list[list[int]], steps: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy on characters spread evenly over the loud part, 80 ms late."""
+    truth = torch.zeros(logits.shape[:2], dtype=torch.long)
+    weight = torch.ones(logits.shape[:2])
+    for i, ((_, frames), target) in enumerate(zip(group, targets, strict=True)):
+        level = frames.astype(np.float32).mean(1)
+        floor = np.percentile(level, 5)
+        loud = np.where(level >= floor + 0.35 * (level.max() - floor))[0]
+        start, span = loud[0] / 4, (loud[-1] - loud[0]) / 4
+        for n, t in enumerate(target):
+            a, b = start + span * (n + 0.15) / len(target), start + span * (n + 1) / len(target)
+            truth[i, round(a) + 2 : round(b) + 2] = t
+        weight[i, truth[i] == 0] = 0.3
+        weight[i, steps[i] :] = 0
+    losses = F.cross_entropy(logits.float().transpose(1, 2), truth.to(logits.device), reduction="none")
+    return (losses * weight.to(logits.device)).sum() / weight.sum()

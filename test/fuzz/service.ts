@@ -1,0 +1,3 @@
+export interface FuzzService {
+  afterCase(): Promise<void>;
+}

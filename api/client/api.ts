@@ -1,3 +1,4 @@
+export { PcmConverter } from './audio/converter.ts';
 export type { AudioInput } from './audio/pcm.ts';
 export type { AsrClientOptions, ReadyOptions, TranscribeOptions } from './client.ts';
 export { AsrError, type AsrErrorCode, type ServiceErrorCode } from './errors.ts';

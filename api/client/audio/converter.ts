@@ -1,32 +1,26 @@
 import { Resampler } from '../../page/resampler.ts';
 import { AsrError } from '../errors.ts';
 import { SAMPLE_RATE_HZ } from '../wire.ts';
-import { toMono } from './samples.ts';
-import type { WavFormat } from './wav.ts';
 
 const LOWEST_RATE_HZ = 8_000;
 const HIGHEST_RATE_HZ = 384_000;
 
 /**
- * Turns WAV samples, piece by piece, into what the service takes: 16 kHz, mono, 16 bits. Channels are averaged, other rates go through a low-pass
- * polyphase resampler; samples that are already so stay bit by bit what they are.
+ * Turns sound of any sample rate, piece by piece, into what the service takes: 16 kHz, mono, 16 bits. Other rates go through a continuous low-pass
+ * polyphase resampler, however the sound is cut; at 16 kHz, samples that came from 16 bits are the same bits again.
  */
 export class PcmConverter {
-  readonly #format: WavFormat;
   readonly #resampler: Resampler | undefined;
 
-  /** @throws AsrError `invalid_format` for a sample rate out of range */
-  constructor(format: WavFormat) {
-    const { rateHz } = format;
-    if (rateHz < LOWEST_RATE_HZ || rateHz > HIGHEST_RATE_HZ)
+  /** @throws AsrError `invalid_format` for a sample rate that is no whole number from 8,000 to 384,000 */
+  constructor(rateHz: number) {
+    if (!Number.isInteger(rateHz) || rateHz < LOWEST_RATE_HZ || rateHz > HIGHEST_RATE_HZ)
       throw new AsrError('invalid_format', `a sample rate of ${rateHz} Hz; from 8000 to 384000 Hz are taken`);
-    this.#format = format;
     this.#resampler = rateHz === SAMPLE_RATE_HZ ? undefined : new Resampler(rateHz);
   }
 
-  /** @param data whole blocks of all channels */
-  push(data: DataView): Int16Array {
-    const mono = toMono({ ...this.#format, data });
+  /** @param mono samples in [-1, 1]; what is louder is limited. @returns the 16 kHz samples that they complete */
+  push(mono: Float32Array): Int16Array {
     return quantize(this.#resampler?.push(mono) ?? mono);
   }
 

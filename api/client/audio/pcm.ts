@@ -1,6 +1,7 @@
 import { AsrError } from '../errors.ts';
 import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../wire.ts';
 import { PcmConverter } from './converter.ts';
+import { toMono } from './samples.ts';
 import { bytesPerBlock, readWav } from './wav.ts';
 
 /** Samples (16 kHz, mono), or a WAV file of any rate from 8 to 384 kHz, any channels and any usual sample format. */
@@ -21,10 +22,10 @@ export async function toPcm(audio: AudioInput): Promise<Int16Array> {
 
 function wavToPcm(file: Uint8Array): Int16Array {
   const wav = readWav(file);
-  const converter = new PcmConverter(wav);
+  const converter = new PcmConverter(wav.rateHz);
   // Before any sample is converted: a file of hours is refused at once.
   checkLength(wav.data.byteLength / bytesPerBlock(wav), wav.rateHz);
-  const body = converter.push(wav.data);
+  const body = converter.push(toMono(wav));
   const tail = converter.flush();
   const joined = new Int16Array(body.length + tail.length);
   joined.set(body);

@@ -1,7 +1,8 @@
 import { AsrError } from '../errors.ts';
 import { PcmConverter } from './converter.ts';
 import { checkLength } from './pcm.ts';
-import { bytesPerBlock, findChunks, isWav, truncated } from './wav.ts';
+import { toMono } from './samples.ts';
+import { bytesPerBlock, findChunks, isWav, truncated, type WavFormat } from './wav.ts';
 
 /** Longer than anything programs put before the audio. */
 const MAX_HEADER_BYTES = 1_048_576;
@@ -14,20 +15,21 @@ export async function* wavStreamToPcm(
   pieces: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Int16Array, void, void> {
   let converter: PcmConverter | undefined;
+  let format: WavFormat | undefined;
   let blockBytes = 1;
   let expectedBytes: number | undefined;
   let takenBytes = 0;
   let held: Uint8Array = new Uint8Array(0);
   for await (const piece of pieces) {
     held = join(held, piece);
-    if (converter === undefined) {
+    if (converter === undefined || format === undefined) {
       const header = headerOf(held);
       if (header === undefined) continue;
-      converter = new PcmConverter(header.format);
-      blockBytes = bytesPerBlock(header.format);
+      format = header.format;
+      converter = new PcmConverter(format.rateHz);
+      blockBytes = bytesPerBlock(format);
       expectedBytes = header.place.bytes;
-      if (expectedBytes !== undefined)
-        checkLength(Math.floor(expectedBytes / blockBytes), header.format.rateHz);
+      if (expectedBytes !== undefined) checkLength(Math.floor(expectedBytes / blockBytes), format.rateHz);
       held = held.subarray(header.place.startByte);
     }
     // Behind the audio other chunks may follow.
@@ -36,7 +38,8 @@ export async function* wavStreamToPcm(
     takenBytes += whole.length;
     const complete = expectedBytes !== undefined && takenBytes + blockBytes > expectedBytes;
     held = complete ? held.subarray(0, 0) : held.subarray(whole.length);
-    const samples = converter.push(new DataView(whole.buffer, whole.byteOffset, whole.byteLength));
+    const data = new DataView(whole.buffer, whole.byteOffset, whole.byteLength);
+    const samples = converter.push(toMono({ ...format, data }));
     if (samples.length > 0) yield samples;
   }
   if (converter === undefined)

@@ -13,7 +13,7 @@ import { healthRoutes } from './routes/health.ts';
 import { streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import type { ApiServices } from './services.ts';
-import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-session.ts';
+import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-clocks.ts';
 
 /** Frames up to this size get the interface's own `invalid_frame`; a larger one is cut off by the WebSocket layer (1009). */
 const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;

@@ -9,7 +9,7 @@ import { type Slot, slotHolder } from '../common/slot/slot.ts';
 import type { Access } from './access.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { keepSlot } from './slot-keeper.ts';
-import { StreamFailure } from './stream-session.ts';
+import { StreamFailure } from './stream-failure.ts';
 
 /** What a session needs of a recording that has the slot. */
 export interface ActiveStream {

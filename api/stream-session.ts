@@ -1,12 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  audioMs,
-  BYTES_PER_SAMPLE,
-  CHUNK_MS,
-  MAX_BACKLOG_BYTES,
-  MAX_FRAME_BYTES,
-  MAX_RECORDING_BYTES,
-} from '../common/audio/limits.ts';
+import { audioMs, CHUNK_MS } from '../common/audio/limits.ts';
 import { CLOSE_CODE, type StreamErrorCode, unreachable } from '../common/errors.ts';
 import {
   InvalidMessage,
@@ -15,15 +8,18 @@ import {
   type StartMessage,
 } from '../common/messages/stream.ts';
 import type { ResultEntry } from '../common/sessions/entries.ts';
+import { ReceivedAudio } from './received-audio.ts';
+import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
+import { StreamFailure } from './stream-failure.ts';
 import type { ActiveStream, StreamOpener } from './stream-opener.ts';
 
 /**
  * One WebSocket connection, one recording.
  *
  *   connected ── start ───────────────→ opening      fields checked, token, model ready, slot, session opened
- *   opening ──── session open ────────→ ready        `ready` sent; 10 s gap timer and 40 s session timer run from here
+ *   opening ──── session open ────────→ ready        `ready` sent; 10 s message clock and 40 s session clock run from here
  *   ready ────── audio ───────────────→ receiving    `partial` whenever the text changed
- *   ready, receiving ── end ──────────→ finishing    no more input; 40 s timer runs on
+ *   ready, receiving ── end ──────────→ finishing    no more input; the session clock runs on
  *   finishing ── last result ─────────→ closed       `final`, 1000
  *
  *   any ──────── error ───────────────→ closed       `error` with its code, then the code's close code (1008 or 1011)
@@ -44,14 +40,6 @@ const NEXT: Readonly<Record<State, readonly State[]>> = {
   closed: [],
 };
 
-export interface StreamTimeouts {
-  /** For the first message, and between messages after `ready`. */
-  readonly messageMs: number;
-  /** From `ready` to the end of the session. */
-  readonly sessionMs: number;
-}
-export const STREAM_TIMEOUTS: StreamTimeouts = { messageMs: 10_000, sessionMs: 40_000 };
-
 /** The socket as the session needs it. */
 export interface StreamPeer {
   send(message: ServerMessage): void;
@@ -70,54 +58,33 @@ export interface StreamSummary {
   readonly sessionMs: number;
 }
 
-/** An error of the stream protocol on its way to the client. */
-export class StreamFailure extends Error {
-  override readonly name = 'StreamFailure';
-  readonly code: StreamErrorCode;
-  constructor(code: StreamErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
+export interface StreamSessionParts {
+  readonly peer: StreamPeer;
+  readonly opener: StreamOpener;
+  /** The handshake's Authorization header was right; without one, `start` must carry the token. */
+  readonly preauthorized: boolean;
+  readonly timeouts: StreamTimeouts;
+  readonly onEnd: (summary: StreamSummary) => void;
 }
 
 export class StreamSession {
   readonly id = randomBytes(16).toString('hex');
-  readonly #peer: StreamPeer;
-  readonly #opener: StreamOpener;
-  readonly #timeouts: StreamTimeouts;
-  readonly #onEnd: (summary: StreamSummary) => void;
-  readonly #preauthorized: boolean;
+  readonly #parts: StreamSessionParts;
+  readonly #clocks: StreamClocks;
+  readonly #audio = new ReceivedAudio();
   readonly #startedAt = performance.now();
   #state: State = 'connected';
   #active: ActiveStream | undefined;
-  #messageTimer: NodeJS.Timeout | undefined;
-  #sessionTimer: NodeJS.Timeout | undefined;
-  #receivedBytes = 0;
-  #takenBytes = 0;
   #revision = 0;
   #partials = 0;
   #claims = 0;
   #endReceivedAt = 0;
   #finalizeMs: number | undefined;
 
-  constructor(parts: {
-    peer: StreamPeer;
-    opener: StreamOpener;
-    /** The handshake's Authorization header was right; without one, `start` must carry the token. */
-    preauthorized: boolean;
-    timeouts: StreamTimeouts;
-    onEnd: (summary: StreamSummary) => void;
-  }) {
-    this.#peer = parts.peer;
-    this.#opener = parts.opener;
-    this.#preauthorized = parts.preauthorized;
-    this.#timeouts = parts.timeouts;
-    this.#onEnd = parts.onEnd;
-    this.#restartMessageTimer();
-  }
-
-  get closed(): boolean {
-    return this.#state === 'closed';
+  constructor(parts: StreamSessionParts) {
+    this.#parts = parts;
+    this.#clocks = new StreamClocks(parts.timeouts, (failure) => this.fail(failure));
+    this.#clocks.awaitMessage('"start"');
   }
 
   /** Whether a recording is under way, so that a shutdown waits for it. */
@@ -144,36 +111,18 @@ export class StreamSession {
   audio(frame: Buffer): void {
     this.#input(() => {
       if (this.#state !== 'ready' && this.#state !== 'receiving') {
-        const when =
-          this.#state === 'finishing'
-            ? 'after "end"'
-            : this.#state === 'opening'
-              ? 'before "ready"'
-              : 'before "start"';
-        throw new StreamFailure('invalid_sequence', `audio ${when}`);
+        const when = {
+          connected: 'before "start"',
+          opening: 'before "ready"',
+          finishing: 'after "end"',
+          closed: '',
+        };
+        throw new StreamFailure('invalid_sequence', `audio ${when[this.#state]}`);
       }
-      if (frame.length === 0 || frame.length % BYTES_PER_SAMPLE !== 0 || frame.length > MAX_FRAME_BYTES) {
-        throw new StreamFailure(
-          'invalid_frame',
-          `a frame of ${frame.length} bytes; send 2 to ${MAX_FRAME_BYTES} bytes, an even number`,
-        );
-      }
-      this.#receivedBytes += frame.length;
-      if (this.#receivedBytes > MAX_RECORDING_BYTES) {
-        throw new StreamFailure(
-          'audio_too_long',
-          `over ${MAX_RECORDING_BYTES} bytes of audio (15 s) in one recording`,
-        );
-      }
-      const waitingBytes = this.#receivedBytes - this.#takenBytes;
-      if (waitingBytes > MAX_BACKLOG_BYTES) {
-        throw new StreamFailure(
-          'overloaded',
-          `${waitingBytes} bytes of audio wait for the model, over two seconds; send in real time`,
-        );
-      }
+      this.#audio.add(frame);
       if (this.#state === 'ready') this.#to('receiving');
-      this.#store(this.#active?.append(frame));
+      this.#clocks.awaitMessage('message');
+      this.#stored(this.#active?.append(frame));
     });
   }
 
@@ -184,14 +133,25 @@ export class StreamSession {
 
   /** The process ends: an unfinished recording is not completed. */
   shutDown(): void {
-    if (this.closed) return;
+    if (this.#state === 'closed') return;
     this.#close('shutdown');
-    this.#peer.close(1001, 'the server is shutting down');
+    this.#parts.peer.close(1001, 'the server is shutting down');
+  }
+
+  /** Ends the session with an error message and its close code. Anything but a StreamFailure is a store that does not answer. */
+  fail(error: unknown): void {
+    if (this.#state === 'closed') return;
+    const failure =
+      error instanceof StreamFailure
+        ? error
+        : new StreamFailure('not_ready', 'the service is not ready; try again shortly');
+    this.#close('error', failure.code);
+    this.#parts.peer.send({ type: 'error', code: failure.code, message: failure.message });
+    this.#parts.peer.close(CLOSE_CODE[failure.code], failure.code);
   }
 
   #input(handle: () => void): void {
-    if (this.closed) return;
-    this.#restartMessageTimer();
+    if (this.#state === 'closed') return;
     try {
       handle();
     } catch (error) {
@@ -202,75 +162,64 @@ export class StreamSession {
   }
 
   #start(message: StartMessage): void {
-    if (this.#state !== 'connected')
+    if (this.#state !== 'connected') {
       throw new StreamFailure('invalid_sequence', 'a second "start"; each connection is one recording');
+    }
     this.#to('opening');
-    clearTimeout(this.#messageTimer);
-    const token = this.#preauthorized ? 'preauthorized' : { token: message.api_token };
-    this.#opener
-      .open(this.id, token, {
-        onResult: (entry) => this.#result(entry),
-        onFailure: (failure) => this.fail(failure),
-      })
-      .then(
-        (active) => this.#opened(active),
-        (error) => this.fail(error),
-      );
+    this.#clocks.awaitNothing();
+    const credential = this.#parts.preauthorized ? 'preauthorized' : { token: message.api_token };
+    const events = {
+      onResult: (entry: ResultEntry) => this.#result(entry),
+      onFailure: (failure: unknown) => this.fail(failure),
+    };
+    this.#parts.opener.open(this.id, credential, events).then(
+      (active) => this.#opened(active),
+      (error) => this.fail(error),
+    );
   }
 
   #opened(active: ActiveStream): void {
-    if (this.closed) {
+    if (this.#state === 'closed') {
       active.abort();
       return;
     }
     this.#active = active;
     this.#to('ready');
-    this.#sessionTimer = setTimeout(() => {
-      this.fail(new StreamFailure('timeout', `the session is over ${this.#timeouts.sessionMs / 1000} s old`));
-    }, this.#timeouts.sessionMs);
-    this.#restartMessageTimer();
-    this.#peer.send({ type: 'ready', session_id: this.id, chunk_ms: CHUNK_MS });
+    this.#clocks.sessionBegins();
+    this.#clocks.awaitMessage('message');
+    this.#parts.peer.send({ type: 'ready', session_id: this.id, chunk_ms: CHUNK_MS });
   }
 
   #end(): void {
     if (this.#state !== 'ready' && this.#state !== 'receiving') {
-      const when = this.#state === 'finishing' ? 'a second "end"' : '"end" before "ready"';
-      throw new StreamFailure('invalid_sequence', when);
+      const what = this.#state === 'finishing' ? 'a second "end"' : '"end" before "ready"';
+      throw new StreamFailure('invalid_sequence', what);
     }
     this.#endReceivedAt = performance.now();
     this.#to('finishing');
-    clearTimeout(this.#messageTimer);
-    this.#store(this.#active?.end());
+    this.#clocks.awaitNothing();
+    this.#stored(this.#active?.end());
   }
 
   #result(entry: ResultEntry): void {
-    if (this.closed) return;
+    if (this.#state === 'closed') return;
     switch (entry.kind) {
       case 'claimed':
         this.#claims += 1;
         return;
       case 'progress':
-        this.#takenBytes = Math.max(this.#takenBytes, entry.takenBytes);
+        this.#audio.taken(entry.takenBytes);
         return;
       case 'partial':
-        this.#takenBytes = Math.max(this.#takenBytes, entry.takenBytes);
+        this.#audio.taken(entry.takenBytes);
         // A publication that was sent twice after a lost reply is not news.
         if (entry.revision <= this.#revision) return;
         this.#revision = entry.revision;
         this.#partials += 1;
-        this.#peer.send({ type: 'partial', revision: entry.revision, text: entry.text });
+        this.#parts.peer.send({ type: 'partial', revision: entry.revision, text: entry.text });
         return;
       case 'final':
-        this.#finalizeMs = Math.round((performance.now() - this.#endReceivedAt) * 10) / 10;
-        this.#peer.send({
-          type: 'final',
-          revision: Math.max(entry.revision, this.#revision + 1),
-          text: entry.text,
-          audio_ms: audioMs(this.#receivedBytes),
-          finalize_ms: this.#finalizeMs,
-        });
-        this.#close('final');
-        this.#peer.close(1000, 'final');
+        this.#final(entry.revision, entry.text);
         return;
       case 'failed':
         this.fail(new StreamFailure('inference_failed', 'the model failed on this recording'));
@@ -280,51 +229,36 @@ export class StreamSession {
     }
   }
 
-  /** An append or end that could not be stored ends the session; there is nothing to wait for, so nothing is awaited. */
-  #store(command: Promise<void> | undefined): void {
+  #final(revision: number, text: string): void {
+    const finalizeMs = Math.round((performance.now() - this.#endReceivedAt) * 10) / 10;
+    this.#finalizeMs = finalizeMs;
+    const audio_ms = audioMs(this.#audio.receivedBytes);
+    this.#parts.peer.send({ type: 'final', revision, text, audio_ms, finalize_ms: finalizeMs });
+    this.#close('final');
+    this.#parts.peer.close(1000, 'final');
+  }
+
+  /** What could not be stored ends the session; nobody waits for it otherwise, since the connection to Redis keeps the order. */
+  #stored(command: Promise<void> | undefined): void {
     command?.catch((error) => this.fail(error));
   }
 
-  /** Ends the session with an error message and its close code. Anything but a StreamFailure is a store that does not answer. */
-  fail(error: unknown): void {
-    if (this.closed) return;
-    const failure =
-      error instanceof StreamFailure
-        ? error
-        : new StreamFailure('not_ready', 'the service is not ready; try again shortly');
-    this.#close('error', failure.code);
-    this.#peer.send({ type: 'error', code: failure.code, message: failure.message });
-    this.#peer.close(CLOSE_CODE[failure.code], failure.code);
-  }
-
   #close(outcome: StreamSummary['outcome'], code?: StreamErrorCode): void {
-    if (this.closed) return;
+    if (this.#state === 'closed') return;
     this.#to('closed');
-    clearTimeout(this.#messageTimer);
-    clearTimeout(this.#sessionTimer);
+    this.#clocks.stop();
     if (outcome === 'final') this.#active?.done();
     else this.#active?.abort();
-    this.#onEnd({
+    this.#parts.onEnd({
       sessionId: this.id,
       outcome,
       code,
-      audioMs: audioMs(this.#receivedBytes),
+      audioMs: audioMs(this.#audio.receivedBytes),
       partials: this.#partials,
       takeovers: Math.max(0, this.#claims - 1),
       finalizeMs: this.#finalizeMs,
       sessionMs: Math.round(performance.now() - this.#startedAt),
     });
-  }
-
-  #restartMessageTimer(): void {
-    clearTimeout(this.#messageTimer);
-    if (this.closed) return;
-    this.#messageTimer = setTimeout(() => {
-      const seconds = this.#timeouts.messageMs / 1000;
-      const what =
-        this.#state === 'connected' ? `no "start" within ${seconds} s` : `no message for ${seconds} s`;
-      this.fail(new StreamFailure('timeout', what));
-    }, this.#timeouts.messageMs);
   }
 
   #to(next: State): void {

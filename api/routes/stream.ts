@@ -2,7 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { ApiFailure } from '../../common/errors.ts';
 import type { ApiServices } from '../services.ts';
-import { StreamFailure, StreamSession, type StreamSummary, type StreamTimeouts } from '../stream-session.ts';
+import type { StreamTimeouts } from '../stream-clocks.ts';
+import { StreamFailure } from '../stream-failure.ts';
+import { StreamSession, type StreamSummary } from '../stream-session.ts';
 
 export interface StreamRouteOptions {
   readonly services: ApiServices;

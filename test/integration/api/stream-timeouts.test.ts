@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { STREAM_TIMEOUTS } from '../../../api/stream-session.ts';
+import { STREAM_TIMEOUTS } from '../../../api/stream-clocks.ts';
 import { AUTHORIZED, startApi, type TestApi } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';

@@ -1,0 +1,48 @@
+import { StreamFailure } from './stream-failure.ts';
+
+export interface StreamTimeouts {
+  /** For the first message, and between messages after `ready`. */
+  readonly messageMs: number;
+  /** From `ready` to the end of the session. */
+  readonly sessionMs: number;
+}
+export const STREAM_TIMEOUTS: StreamTimeouts = { messageMs: 10_000, sessionMs: 40_000 };
+
+/** The two clocks of a session. Each one that runs out says `timeout` to `onTimeout`. */
+export class StreamClocks {
+  readonly #timeouts: StreamTimeouts;
+  readonly #onTimeout: (failure: StreamFailure) => void;
+  #message: NodeJS.Timeout | undefined;
+  #session: NodeJS.Timeout | undefined;
+
+  constructor(timeouts: StreamTimeouts, onTimeout: (failure: StreamFailure) => void) {
+    this.#timeouts = timeouts;
+    this.#onTimeout = onTimeout;
+  }
+
+  /** From now on a message is due. @param awaited what, for the client to read */
+  awaitMessage(awaited: string): void {
+    const { messageMs } = this.#timeouts;
+    this.awaitNothing();
+    this.#message = this.#after(messageMs, `no ${awaited} for ${messageMs / 1000} s`);
+  }
+
+  /** No message is due: the server works, or the client has said its last. */
+  awaitNothing(): void {
+    clearTimeout(this.#message);
+  }
+
+  sessionBegins(): void {
+    const { sessionMs } = this.#timeouts;
+    this.#session = this.#after(sessionMs, `the session is over ${sessionMs / 1000} s old`);
+  }
+
+  stop(): void {
+    clearTimeout(this.#message);
+    clearTimeout(this.#session);
+  }
+
+  #after(delayMs: number, message: string): NodeJS.Timeout {
+    return setTimeout(() => this.#onTimeout(new StreamFailure('timeout', message)), delayMs);
+  }
+}

@@ -1,5 +1,6 @@
 """From shards of features to batches: like lengths together, and disguised anew each time."""
 
+import math
 import random
 from collections import Counter
 from pathlib import Path
@@ -8,10 +9,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from features import SMALLEST_ENERGY
 from model import MEL_BINS
 
 BATCH_FRAMES = 8000
 SHARDS_AT_ONCE = 8
+SHORTEST_SILENCE = 30  # frames behind every training utterance's speech
+DIGITAL_SILENCE = math.log(SMALLEST_ENERGY)
 Utterance = tuple[str, np.ndarray]
 """A text, and its features (frames, 80) in float16 or float32."""
 
@@ -55,13 +59,18 @@ def pad(group: list[Utterance]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: random.Random):
-    """Another tempo for the batch, another level and tilt for each utterance, then holes in time and frequency."""
+    """Another tempo for the batch, another level and tilt for each utterance, then holes in time and frequency.
+
+    Some recordings end soon after the last word: the server puts digital silence behind them.
+    """
     longest = round(x.shape[1] * rng.uniform(0.88, 1.12) / 4) * 4
     lengths = (lengths * longest / x.shape[1]).long()
     x = F.interpolate(x.transpose(1, 2), longest, mode="linear", align_corners=False).transpose(1, 2).contiguous()
     x += torch.empty(len(x), 1, 1).uniform_(-1.5, 1.5)
     x += torch.empty(len(x), 1, 1).uniform_(-1, 1) * torch.linspace(-1, 1, MEL_BINS)
     for utterance, length in zip(x, lengths.tolist(), strict=True):
+        if rng.random() < 0.4:
+            utterance[length - rng.randint(1, SHORTEST_SILENCE) :] = DIGITAL_SILENCE
         for _ in range(2):
             width = rng.randint(0, 12)
             low = rng.randint(0, MEL_BINS - width)

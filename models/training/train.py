@@ -31,7 +31,7 @@ WARM_UP_STEPS = 200
 ALIGNED_SHARE = 1 / 8
 ALIGNED_FRAMES = 350
 SYLLABLE_WEIGHT = 0.3
-SAVE_EVERY_S = 240
+SAVE_EVERY_S = 300
 
 
 @torch.no_grad()
@@ -95,7 +95,7 @@ def train(minutes: float, start_from: Path | None):
     net.to(DEVICE)
     average = copy.deepcopy(net)
     optimizer = torch.optim.AdamW(net.parameters(), weight_decay=1e-2)
-    watched = glimpses(WORK / "eval", 100)
+    watched = glimpses(WORK / "eval", 60)
     print(f"{sum(p.numel() for p in net.parameters()) / 1e6:.1f} M parameters on {DEVICE}", flush=True)
     began = saved = time.monotonic()
     step, shown = 0, [0.0, 0.0]

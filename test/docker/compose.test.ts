@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { StreamClient } from '../support/stream-client.ts';
 import { addressOf, Compose, docker, exitCodeOf, IMAGE } from './compose.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
   // The host's network: on some machines a build reaches the package registry by no other.
   await docker('build', '--network=host', '--tag', IMAGE, '.');
   await compose.compose('up', '--detach', '--no-build');
-  await expect.poll(() => statusOf(`${compose.origin}/readyz`), { timeout: 60_000 }).toBe(200);
+  await vi.waitFor(async () => expect(await statusOf(`${compose.origin}/readyz`)).toBe(200), 60_000);
 });
 
 afterAll(async () => {
@@ -42,7 +42,7 @@ async function transcribe(origin: string): Promise<{ status: number; body: Recor
   form.set('file', new Blob([new Uint8Array(wav)]), 'e00.wav');
   const headers = { authorization: `Bearer ${compose.token}` };
   const response = await fetch(`${origin}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
-  return { status: response.status, body: await response.json() };
+  return { status: response.status, body: JSON.parse(await response.text()) };
 }
 
 async function openStream(): Promise<StreamClient> {

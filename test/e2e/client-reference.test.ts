@@ -1,0 +1,226 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Browser, chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { packageRoot } from '../../common/package-root.ts';
+import { freePort } from '../support/redis.ts';
+import { type RealService, startRealService, TOKEN } from './client-service.ts';
+
+const root = packageRoot();
+const fixture = join(root, 'test/fixtures/e12.wav');
+const spoken = readFileSync(join(root, 'test/fixtures/e12.txt'), 'utf8').trim();
+const run = promisify(execFile);
+
+interface Block {
+  readonly language: string;
+  /** From its first line, a comment. */
+  readonly file: string | undefined;
+  readonly code: string;
+}
+
+/** The code blocks of /api-reference.md, as they stand in the text that a reader gets. */
+let blocks: readonly Block[];
+/** A reader's folder: the examples saved under their names, a recording, what `npm install` would have put there. */
+let folder: string;
+let service: RealService;
+let site: Server;
+let siteOrigin: string;
+const shellBlocksRun = new Set<Block>();
+
+beforeAll(async () => {
+  site = createServer((request, response) => {
+    const page = request.url === '/dictate.html' ? readFileSync(join(folder, 'dictate.html')) : undefined;
+    response.writeHead(page ? 200 : 404, { 'content-type': 'text/html' });
+    response.end(page);
+  }).listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  siteOrigin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  service = await startRealService({ ASR_PORT: `${await freePort()}`, ASR_ALLOWED_ORIGINS: siteOrigin });
+  blocks = codeBlocks(await (await fetch(`${service.url}/api-reference.md`)).text());
+
+  folder = mkdtempSync(join(tmpdir(), 'asr-reference-'));
+  copyFileSync(fixture, join(folder, 'recording.wav'));
+  for (const { file, code } of blocks) if (file !== undefined) writeFileSync(join(folder, file), code);
+  const modules = join(folder, 'node_modules');
+  mkdirSync(join(modules, '.bin'), { recursive: true });
+  symlinkSync(join(root, 'node_modules/ws'), join(modules, 'ws'));
+  symlinkSync(root, join(modules, 'chinese-asr-server'));
+  symlinkSync('../chinese-asr-server/api/client/asr-client.mjs', join(modules, '.bin/asr-client'));
+}, 30_000);
+afterAll(async () => {
+  site.close();
+  site.closeAllConnections();
+  await service.stop();
+  rmSync(folder, { recursive: true });
+});
+
+function codeBlocks(markdown: string): Block[] {
+  return [...markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language = '', code = '']) => ({
+    language,
+    file: /^(?:\/\/|#|<!--) ([\w-]+\.\w+)(?: -->)?\n/.exec(code)?.[1],
+    code,
+  }));
+}
+
+async function runHere(program: string, args: readonly string[], cwd = folder): Promise<string> {
+  const env = { PATH: process.env['PATH'], HOME: folder, ASR_API_TOKEN: TOKEN };
+  return (await run(program, args, { cwd, env })).stdout;
+}
+
+function has(program: string, args: readonly string[]): boolean {
+  return spawnSync(program, args).status === 0;
+}
+
+/** Runs the one shell block that holds `text`. */
+async function shell(text: string, cwd = folder): Promise<string> {
+  const [block, ...more] = blocks.filter(({ language, code }) => language === 'sh' && code.includes(text));
+  if (block === undefined || more.length > 0) throw new Error(`not one shell block with ${text}`);
+  shellBlocksRun.add(block);
+  return runHere('bash', ['-e', '-c', block.code], cwd);
+}
+
+const answer = expect.objectContaining({ text: spoken, audio_ms: 2405, inference_ms: expect.any(Number) });
+
+test('no placeholder is left, and every named example is one that is tested here', () => {
+  expect(blocks.map(({ code }) => code).join()).not.toContain('{base_url}');
+  expect(blocks.flatMap(({ file }) => file ?? []).sort()).toEqual([
+    'client.mjs',
+    'dictate.html',
+    'stream.mjs',
+    'stream.py',
+    'transcribe.mjs',
+    'transcribe.py',
+    'upload.html',
+  ]);
+});
+
+describe('shell', () => {
+  const curl = has('curl', ['--version']);
+  test.skipIf(!curl)('curl: readiness and a transcription', async () => {
+    const [ready = '', result = ''] = (await shell('/readyz')).split(/(?<=\})/);
+    expect(JSON.parse(ready)).toEqual({ status: 'ready', busy: false });
+    expect(JSON.parse(result)).toEqual(answer);
+    expect(JSON.parse(await shell('/healthz'))).toEqual({ status: 'alive' });
+    expect(JSON.parse(await shell('--fail-with-body'))).toEqual(answer);
+  });
+
+  test.skipIf(!has('ffmpeg', ['-version']))('ffmpeg makes a WAV that the service takes', async () => {
+    const elsewhere = mkdtempSync(join(folder, 'ffmpeg-'));
+    await run('ffmpeg', [
+      '-v',
+      'error',
+      '-i',
+      fixture,
+      '-ar',
+      '44100',
+      '-c:a',
+      'aac',
+      join(elsewhere, 'speech.m4a'),
+    ]);
+    await shell('speech.m4a', elsewhere);
+    const body = new FormData();
+    body.append('file', new Blob([readFileSync(join(elsewhere, 'recording.wav'))]), 'recording.wav');
+    const headers = { Authorization: `Bearer ${TOKEN}` };
+    const response = await fetch(`${service.url}/v1/audio/transcriptions`, { method: 'POST', headers, body });
+    expect(response.status).toBe(200);
+  });
+
+  test('npx asr-client', async () => {
+    expect(await shell('npx asr-client transcribe')).toBe(`${spoken}\n${spoken}\nready\n`);
+  });
+
+  test('that were all of them', () => {
+    const missing = blocks.filter((block) => block.language === 'sh' && !shellBlocksRun.has(block));
+    expect(missing.map(({ code }) => code).filter((code) => curl || !code.startsWith('curl'))).toEqual([]);
+  });
+});
+
+describe('Node.js', () => {
+  test('transcribe.mjs', async () => {
+    expect(await runHere(process.execPath, ['transcribe.mjs'])).toBe(`${spoken}\n`);
+  });
+
+  test.for(['stream.mjs', 'client.mjs'])('%s shows partials and the final text', async (file) => {
+    const lines = (await runHere(process.execPath, [file])).trim().split('\n');
+    expect(lines.at(-1)).toBe(spoken);
+    expect(lines.filter((line) => line.startsWith('… ')).length).toBeGreaterThan(0);
+  });
+});
+
+describe('Python', () => {
+  const python = ['python3', '/usr/bin/python3'].find((candidate) => has(candidate, ['--version']));
+  const withWebsockets = ['python3', '/usr/bin/python3'].find((candidate) =>
+    has(candidate, ['-c', 'import websockets']),
+  );
+
+  test.skipIf(!python)('transcribe.py, where python3 is there', async () => {
+    expect(await runHere(python ?? '', ['transcribe.py'])).toBe(`${spoken}\n`);
+  });
+
+  test.skipIf(!withWebsockets)('stream.py, where the module websockets is there', async () => {
+    const lines = (await runHere(withWebsockets ?? '', ['stream.py'])).trim().split('\n');
+    expect(lines.at(-1)).toBe(spoken);
+    expect(lines.filter((line) => line.startsWith('… ')).length).toBeGreaterThan(0);
+  });
+
+  test.skipIf(!python || withWebsockets)('stream.py compiles, where websockets is not there', async () => {
+    await runHere(python ?? '', ['-m', 'py_compile', 'stream.py']);
+  });
+});
+
+describe('Chromium', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({
+      executablePath: process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium',
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-background-networking',
+        '--use-fake-device-for-media-stream',
+        '--use-fake-ui-for-media-stream',
+        `--use-file-for-fake-audio-capture=${fixture}%noloop`,
+      ],
+    });
+  });
+  afterAll(() => browser.close());
+
+  test('upload.html, on the service’s own origin', async () => {
+    const page = await browser.newPage();
+    await page.route(`${service.url}/upload.html`, (route) =>
+      route.fulfill({ path: join(folder, 'upload.html') }),
+    );
+    await page.goto(`${service.url}/upload.html`);
+    await page.getByLabel('Token').fill(TOKEN);
+    await page.getByLabel('WAV file').setInputFiles(fixture);
+    await page.getByRole('button', { name: 'Recognize' }).click();
+    await page.getByRole('status').getByText(spoken, { exact: true }).waitFor();
+  });
+
+  test('dictate.html, on an allowed origin, hears what is spoken', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${siteOrigin}/dictate.html`);
+    await page.getByLabel('Token').fill(TOKEN);
+    await page.getByRole('button', { name: 'Speak' }).click();
+    const text = page.getByRole('status');
+    await text.getByText(spoken.slice(0, 4)).waitFor();
+    await text.getByText(spoken.slice(0, -1)).waitFor();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.locator('body[data-state="final"]').waitFor();
+    expect(await text.textContent()).toBe(spoken);
+  });
+});

@@ -28,9 +28,10 @@ export class InvalidMessage extends Error {
   override readonly name = 'InvalidMessage';
 }
 
+/** Cut between characters: half of a pair would be an escape in the error message that strict JSON parsers refuse. */
 const shown = (value: unknown): string => {
-  const json = JSON.stringify(value) ?? 'nothing';
-  return json.length > 60 ? `${json.slice(0, 57)}...` : json;
+  const characters = [...(JSON.stringify(value) ?? 'nothing')];
+  return characters.length > 60 ? `${characters.slice(0, 57).join('')}...` : characters.join('');
 };
 
 /** Characters are code points: a message of 1,024 Chinese characters or emoji is as long as one of 1,024 letters. */

@@ -78,6 +78,7 @@ async function check<T>(
   const details = await fc.check(property, {
     seed,
     numRuns: cases,
+    includeErrorInReport: true,
     ...(limitMs === undefined ? {} : { interruptAfterTimeLimit: limitMs }),
   });
   if (!details.failed) return { cases: details.numRuns, report: undefined };

@@ -1,0 +1,5 @@
+import { test } from 'vitest';
+import { controlMessages } from './control-messages.ts';
+import { mustHold } from './fuzz.ts';
+
+test(controlMessages.name, async () => mustHold(controlMessages));

@@ -62,6 +62,21 @@ describe('a session', () => {
     await session.close();
   });
 
+  it('stays with its process while a model call takes longer than the lease', async () => {
+    const gate = inference.recognizer.hold();
+    const session = await TestSession.open(redis);
+    await session.send(scriptedPcm(0.5));
+    await gate.entered;
+    const lease = `{asr}:session:${session.sessionId}:lease`;
+    await redis.client.pexpire(lease, 600);
+    await vi.waitFor(async () => expect(await redis.client.pttl(lease)).toBeGreaterThan(700));
+    gate.release();
+    await session.producer.end();
+    await session.until('final');
+    expect(session.of('claimed')).toHaveLength(1);
+    await session.close();
+  });
+
   it('says progress but no partial while the text stays the same', async () => {
     const session = await TestSession.open(redis);
     await session.send(Buffer.alloc(2 * CHUNK_BYTES));

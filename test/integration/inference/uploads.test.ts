@@ -182,6 +182,11 @@ describe('an upload whose process is killed', () => {
     await process.held();
     process.kill('SIGTERM');
     await vi.waitFor(() => expect(process.logged('shutting down')).toHaveLength(1));
+    // For as long as it takes: two more heartbeats are more than a second.
+    for (let beat = 1; beat <= 2; beat += 1) {
+      await redis.client.del(await redis.keys('{asr}:inference:*'));
+      await vi.waitFor(async () => expect(await redis.keys('{asr}:inference:*')).toHaveLength(1), 3_000);
+    }
     process.release();
     expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
     expect(await process.exited).toEqual({ code: 0, signal: null });

@@ -1,0 +1,98 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { packageRoot } from '../../../common/package-root.ts';
+import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
+import { RedisKeys } from '../../../common/redis-keys.ts';
+import { ProcessUnderTest } from '../../support/inference-process.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let redis: TestRedis;
+const processes: ProcessUnderTest[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis.stop();
+});
+afterEach(async () => {
+  await Promise.all(processes.splice(0).map((process) => process.stop()));
+  await redis.client.flushall();
+});
+
+function start(env: Record<string, string>): ProcessUnderTest {
+  const process = new ProcessUnderTest('inference/main.js', env);
+  processes.push(process);
+  return process;
+}
+
+async function whenSaid(expected: Partial<Readiness>): Promise<Readiness> {
+  const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
+  return vi.waitFor(
+    async () => {
+      const said = await readiness.read();
+      expect(said).toMatchObject(expected);
+      return said;
+    },
+    { timeout: 10_000, interval: 20 },
+  );
+}
+
+const oneLine = (text: string): string => {
+  expect(text.trimEnd().split('\n')).toHaveLength(1);
+  return text;
+};
+
+describe('the inference process', () => {
+  it('loads the bundled model, says so, and ends with 0 on SIGTERM', async () => {
+    const process = start({ REDIS_URL: redis.url });
+    const { processes: said } = await whenSaid({ ready: true });
+    expect(said).toMatchObject([{ pid: process.child.pid, model: 'bundled' }]);
+    process.kill('SIGTERM');
+    expect(await process.exited).toEqual({ code: 0, signal: null });
+    const [loaded] = process.logged('model loaded');
+    expect(loaded).toMatchObject({
+      process: 'inference',
+      model: { id: 'bundled', loadMs: expect.any(Number) },
+    });
+    expect(process.stderr).toBe('');
+    expect(await redis.keys()).not.toContain('{asr}:inferences');
+  });
+
+  it('does not start with a setting that cannot be used: one line says which', async () => {
+    const process = start({ REDIS_URL: redis.url, ASR_THREADS: 'many' });
+    expect(await process.exited).toEqual({ code: 1, signal: null });
+    expect(oneLine(process.stderr)).toContain('ASR_THREADS="many"');
+    expect(process.stdout).toBe('');
+  });
+
+  it('never runs on another execution provider than the ones asked for by name', async () => {
+    const process = start({ REDIS_URL: redis.url, ASR_EXECUTION_PROVIDERS: 'cuda,cpu' });
+    const loaded = () => process.logged('model loaded')[0];
+    await vi.waitFor(() => expect(loaded() ?? process.child.exitCode).not.toBeNull(), 10_000);
+    // On a machine with CUDA it runs, on it; everywhere else it says what is missing.
+    if (loaded()) return expect(loaded()).toMatchObject({ model: { provider: 'cuda' } });
+    expect(await process.exited).toEqual({ code: 1, signal: null });
+    expect(oneLine(process.stderr)).toContain('execution providers "cuda,cpu" do not load');
+  });
+
+  it('stays up without its model, tries again on SIGHUP, and serves when the model is there', async () => {
+    const parent = await mkdtemp(join(tmpdir(), 'asr-model-'));
+    const folder = join(parent, 'mine');
+    const process = start({ REDIS_URL: redis.url, ASR_MODEL: folder });
+    const failures = () =>
+      process.logged('the model does not load; trying again on SIGHUP or when its folder changes');
+    await whenSaid({ ready: false, error: 'ModelFailure' });
+    await vi.waitFor(() => expect(failures()).toHaveLength(1));
+    expect(failures()[0]?.['reason']).toContain(folder);
+
+    process.kill('SIGHUP');
+    await vi.waitFor(() => expect(failures()).toHaveLength(2), 5_000);
+    await cp(join(packageRoot(), 'models', 'bundled'), folder, { recursive: true });
+    const { processes: said } = await whenSaid({ ready: true, error: undefined });
+    expect(said).toMatchObject([{ model: folder }]);
+    await rm(parent, { recursive: true });
+  });
+});

@@ -1,3 +1,171 @@
-export interface FuzzService {
-  afterCase(): Promise<void>;
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RedisKeys } from '../../common/redis-keys.ts';
+import { Slot, slotHolder } from '../../common/slot/slot.ts';
+import { InferenceError } from '../../inference/recognizer.ts';
+import { startApi, type TestApi, TOKEN, upload } from '../support/api.ts';
+import { startInference, type TestInference } from '../support/inference.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type Gate, scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
+import { wavFile } from '../support/wav.ts';
+import { RawConnection } from './raw-connection.ts';
+
+const SETTLE_LIMIT_MS = 8_000;
+const WARN_LEVEL = 40;
+/** What is logged above `info` when a model call fails, as a case may have asked for. */
+const LOGGED_ABOUT_FAILED_CALLS = new Set(['session', 'upload job failed', 'upload']);
+const GOOD_PCM = scriptedPcm(0.1, 3);
+
+/** The whole service on a Redis of its own, watched for everything that a case must not leave behind. */
+export class FuzzService {
+  readonly api: TestApi;
+  readonly port: number;
+  readonly #redis: TestRedis;
+  readonly #inference: TestInference;
+  readonly #slot: Slot;
+  /** The temporary folder of this process and the working folder of its Redis: empty before, empty afterwards. */
+  readonly #folder: string;
+  readonly #temporaryBefore: string | undefined;
+  readonly #faults: string[] = [];
+  readonly #connections = new Set<RawConnection>();
+  readonly #afterwards: (() => unknown)[] = [];
+  #failing = false;
+  #witness: RawConnection | undefined;
+
+  private constructor(
+    parts: { redis: TestRedis; inference: TestInference; api: TestApi },
+    folder: string,
+    temporaryBefore: string | undefined,
+  ) {
+    this.#redis = parts.redis;
+    this.#inference = parts.inference;
+    this.api = parts.api;
+    this.port = Number(new URL(parts.api.origin).port);
+    this.#slot = new Slot(parts.redis.client, new RedisKeys('{asr}'));
+    this.#folder = folder;
+    this.#temporaryBefore = temporaryBefore;
+    process.on('unhandledRejection', this.#onFault);
+    process.on('uncaughtException', this.#onFault);
+  }
+
+  static async start(): Promise<FuzzService> {
+    const folder = mkdtempSync(join(tmpdir(), 'asr-fuzz-'));
+    const before = process.env['TMPDIR'];
+    process.env['TMPDIR'] = folder;
+    const redis = await startRedis();
+    const inference = await startInference(redis.url);
+    const api = await startApi(redis.url);
+    return new FuzzService({ redis, inference, api }, folder, before);
+  }
+
+  readonly #onFault = (error: unknown): void => {
+    this.#faults.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  };
+
+  /** A connection that is cut, if it is still there, when the case has ended. */
+  async connect(): Promise<RawConnection> {
+    const connection = await RawConnection.open(this.port);
+    this.#connections.add(connection);
+    return connection;
+  }
+
+  /** Every model call fails until the case has ended. */
+  failModel(): void {
+    this.#failing = true;
+    this.#inference.recognizer.onCall = () => {
+      throw new InferenceError('scripted failure');
+    };
+  }
+
+  /** The next model call does not return before it is released, at the latest when the case has ended. */
+  holdModel(): Gate {
+    const gate = this.#inference.recognizer.hold();
+    this.#afterwards.push(() => gate.release());
+    return gate;
+  }
+
+  /** Somebody else has the slot until the case has ended. */
+  async occupySlot(): Promise<void> {
+    const since = new Date().toISOString();
+    const holder = slotHolder({ id: 'somebody', via: 'http', replica: 'elsewhere:1', since });
+    if ((await this.#slot.acquire(holder)) === undefined) throw new Error('the slot is taken');
+    this.#afterwards.push(() => this.#slot.release(holder));
+  }
+
+  /** Two requests and answers on another connection, one that lasts for all cases: by then, what was sent before has been read. */
+  async roundTrip(): Promise<void> {
+    this.#witness ??= await RawConnection.open(this.port);
+    const before = this.#witness.answers().length;
+    for (const count of [1, 2]) {
+      this.#witness.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      const answer = (await this.#witness.answersUntil(before + count))[before + count - 1];
+      if (answer?.status !== 200) throw new Error(`/healthz on another connection: ${answer?.status}`);
+    }
+    this.#witness.forget();
+  }
+
+  /** @throws Error unless the service is as it was before the case: slot free, no key, no fault, nothing secret logged, the next request served. */
+  async afterCase(): Promise<void> {
+    for (const connection of this.#connections) connection.destroy();
+    this.#connections.clear();
+    for (const undo of this.#afterwards.splice(0)) await undo();
+    await this.#settled();
+    const failing = this.#failing;
+    this.#failing = false;
+    this.#inference.recognizer.onCall = () => {};
+    const good = await upload(this.api.origin, wavFile(GOOD_PCM));
+    if (good.status !== 200 || good.body['text'] !== scriptedText(GOOD_PCM))
+      this.#faults.push(`the next request got ${good.status} ${JSON.stringify(good.body)}`);
+    this.#readLogs(failing);
+    const faults = this.#faults.splice(0);
+    if (faults.length > 0) throw new Error(`the case left behind: ${faults.join('\n')}`);
+  }
+
+  async #settled(): Promise<void> {
+    const deadline = performance.now() + SETTLE_LIMIT_MS;
+    for (;;) {
+      const left = (await this.#redis.keys()).filter(
+        (key) => key === '{asr}:slot' || key.includes(':session:') || key.includes(':upload:'),
+      );
+      if (left.length === 0) return;
+      if (performance.now() > deadline) {
+        this.#faults.push(`keys in Redis: ${left.join(' ')}`);
+        await this.#redis.client.del(...left);
+        return;
+      }
+      await delay(1);
+    }
+  }
+
+  #readLogs(failing: boolean): void {
+    const raw = this.api.rawLog.join('');
+    if (raw.includes(TOKEN)) this.#faults.push('the token is in the log');
+    if (/\p{Script=Han}/u.test(raw)) this.#faults.push('text is in the log');
+    for (const line of [...this.api.log, ...this.#inference.log]) {
+      const expected = failing && LOGGED_ABOUT_FAILED_CALLS.has(String(line['msg']));
+      if (Number(line['level']) >= WARN_LEVEL && !expected) this.#faults.push(JSON.stringify(line));
+    }
+    for (const error of this.#inference.fatal) this.#onFault(error);
+    for (const lines of [this.api.rawLog, this.api.log, this.#inference.log, this.#inference.fatal])
+      lines.splice(0);
+    this.#inference.recognizer.calls.splice(0);
+  }
+
+  /** @throws Error when a file was written. */
+  async stop(): Promise<void> {
+    this.#witness?.destroy();
+    await this.api.stop();
+    await this.#inference.stop();
+    await this.#redis.stop();
+    process.off('unhandledRejection', this.#onFault);
+    process.off('uncaughtException', this.#onFault);
+    if (this.#temporaryBefore === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = this.#temporaryBefore;
+    const files = readdirSync(this.#folder);
+    rmSync(this.#folder, { recursive: true });
+    if (files.length > 0) throw new Error(`files were written: ${files.join(' ')}`);
+    if (this.#faults.length > 0) throw new Error(this.#faults.join('\n'));
+  }
 }

@@ -8,8 +8,9 @@ import { addressOf, Compose, docker, exitCodeOf, IMAGE } from './compose.ts';
 
 const WAV_HEADER_BYTES = 44;
 const FRAME_BYTES = 3_200;
+const REAL_TIME_MS = 100;
 /** Twice as fast as speech, which the model keeps up with. */
-const FRAME_INTERVAL_MS = 50;
+const FAST_MS = 50;
 
 let compose: Compose;
 let wav: Buffer;
@@ -54,11 +55,11 @@ async function openStream(): Promise<StreamClient> {
   return client;
 }
 
-async function speak(client: StreamClient): Promise<void> {
+async function speak(client: StreamClient, frameIntervalMs = FAST_MS): Promise<void> {
   const pcm = wav.subarray(WAV_HEADER_BYTES);
   for (let at = 0; at < pcm.length; at += FRAME_BYTES) {
     client.audio(pcm.subarray(at, at + FRAME_BYTES));
-    await sleep(FRAME_INTERVAL_MS);
+    await sleep(frameIntervalMs);
   }
 }
 
@@ -74,16 +75,12 @@ async function replicas(): Promise<string[]> {
   return addresses.map((address) => `http://${address}:8088`);
 }
 
-/** The container whose replica holds the slot, by the value that is there for an operator to read. */
-async function containerOfSlot(): Promise<string> {
+/** The container whose process a value in Redis names, by its host name in front: the slot's and the lease's are there for an operator to read. */
+async function containerNamedIn(service: string, key: string): Promise<string> {
   const [redis = ''] = await compose.containers('redis');
-  const slot: { replica: string } = JSON.parse(
-    await docker('exec', redis, 'redis-cli', '--raw', 'GET', '{asr}:slot'),
-  );
-  const found = (await compose.containers('api')).find((id) =>
-    id.startsWith(slot.replica.split(':')[0] ?? '-'),
-  );
-  if (found === undefined) throw new Error(`no replica is ${slot.replica}`);
+  const value = await docker('exec', redis, 'redis-cli', '--raw', 'GET', key);
+  const found = (await compose.containers(service)).find((id) => value.includes(id.slice(0, 12)));
+  if (found === undefined) throw new Error(`${key} names no container of ${service}: "${value}"`);
   return found;
 }
 
@@ -129,11 +126,11 @@ test('nothing can be written, and nobody is root', async () => {
 
 test('a replica that is stopped finishes its stream first; the others go on without one failure', async () => {
   await compose.compose('up', '--detach', '--no-build', '--scale', 'api=3', '--no-recreate');
-  await expect.poll(() => Promise.all([compose.containers('api')]).then(([ids]) => ids.length)).toBe(3);
+  expect(await compose.containers('api')).toHaveLength(3);
 
   const client = await openStream();
   const speaking = speak(client);
-  const container = await containerOfSlot();
+  const container = await containerNamedIn('api', '{asr}:slot');
   const stopped = docker('stop', '--time', '60', container);
   const statuses = new Set<number | string>();
   const looking = new AbortController();
@@ -150,17 +147,26 @@ test('a replica that is stopped finishes its stream first; the others go on with
   expect([...statuses]).toEqual([200]);
 });
 
-test('an inference process that is killed comes back, and the stream that it worked on gets its final text', async () => {
+test('an inference process that is killed in a stream: the standby says the rest', async () => {
   const whole = (await transcribe(compose.origin)).body['text'];
-  const [inference = ''] = await compose.containers('inference');
+  await compose.compose('up', '--detach', '--no-build', '--scale', 'inference=2', '--no-recreate');
+  await vi.waitFor(async () => expect(await readyInferences()).toBe(2), 30_000);
   const client = await openStream();
-  const speaking = speak(client);
+  const { session_id: sessionId } = await client.message('ready');
+  const speaking = speak(client, REAL_TIME_MS);
   await client.message('partial');
-  await docker('kill', '--signal', 'KILL', inference);
-  await docker('start', inference);
+  await docker('kill', await containerNamedIn('inference', `{asr}:session:${sessionId}:lease`));
   await speaking;
   expect(await finalText(client)).toBe(whole);
 });
+
+/** Processes that say of themselves that they are ready. */
+async function readyInferences(): Promise<number> {
+  const [redis = ''] = await compose.containers('redis');
+  const keys = await docker('exec', redis, 'redis-cli', '--raw', 'KEYS', '{asr}:inference:*');
+  const states = await docker('exec', redis, 'redis-cli', '--raw', 'MGET', ...keys.split('\n'));
+  return states.split('\n').filter((state) => state.includes('"ready"')).length;
+}
 
 test('stopping everything lets the active stream end well', async () => {
   const names = ['haproxy', 'api', 'inference', 'redis'];

@@ -50,7 +50,12 @@ export class Compose {
 
   /** Ids of the containers of one service that run. */
   async containers(service: string): Promise<string[]> {
-    return (await this.compose('ps', '-q', service)).split('\n').filter((id) => id !== '');
+    // Older versions of Compose also list those that have ended.
+    const ids = (await this.compose('ps', '-q', service)).split('\n').filter((id) => id !== '');
+    const running = await Promise.all(
+      ids.map((id) => docker('inspect', '--format', '{{.State.Running}}', id)),
+    );
+    return ids.filter((_, index) => running[index] === 'true');
   }
 
   async down(): Promise<void> {

@@ -13,8 +13,8 @@ export default defineConfig({
     pool: 'forks',
     // Two cores in CI; the processes that the tests start need room as well.
     maxWorkers: 2,
-    testTimeout: 15_000,
-    hookTimeout: 15_000,
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
     retry: 0,
   },
 });

@@ -1,10 +1,11 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm } from '../../support/scripted-recognizer.ts';
@@ -28,14 +29,11 @@ afterEach(async () => {
 });
 
 async function whenSaid(expected: Partial<Readiness>): Promise<Readiness> {
-  return vi.waitFor(
-    async () => {
-      const said = await readiness.read();
-      expect(said).toMatchObject(expected);
-      return said;
-    },
-    { timeout: 5_000, interval: 20 },
-  );
+  return eventually(async () => {
+    const said = await readiness.read();
+    expect(said).toMatchObject(expected);
+    return said;
+  });
 }
 
 describe('the heartbeat', () => {
@@ -61,7 +59,7 @@ describe('the heartbeat', () => {
     inference = await startInference(redis.url);
     const key = `{asr}:inference:${inference.inference.id}`;
     await redis.client.del(key);
-    await vi.waitFor(async () => expect(await redis.client.pttl(key)).toBeGreaterThan(2_000), 3_000);
+    await eventually(async () => expect(await redis.client.pttl(key)).toBeGreaterThan(2_000));
   });
 
   it('says loading while the model loads, and no session is served meanwhile', async () => {
@@ -70,7 +68,7 @@ describe('the heartbeat', () => {
       release = recognizer.holdLoad();
     });
     const { processes } = await whenSaid({ ready: false, error: undefined });
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect((await readiness.read()).processes).toMatchObject([{ state: 'loading' }]),
     );
     expect(processes.every((process) => process.state === 'loading')).toBe(true);

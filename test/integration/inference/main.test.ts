@@ -1,10 +1,11 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../common/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
+import { eventually } from '../../support/eventually.ts';
 import { ProcessUnderTest } from '../../support/inference-process.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -30,14 +31,11 @@ function start(env: Record<string, string>): ProcessUnderTest {
 
 async function whenSaid(expected: Partial<Readiness>): Promise<Readiness> {
   const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
-  return vi.waitFor(
-    async () => {
-      const said = await readiness.read();
-      expect(said).toMatchObject(expected);
-      return said;
-    },
-    { timeout: 10_000, interval: 20 },
-  );
+  return eventually(async () => {
+    const said = await readiness.read();
+    expect(said).toMatchObject(expected);
+    return said;
+  });
 }
 
 const oneLine = (text: string): string => {
@@ -71,7 +69,7 @@ describe('the inference process', () => {
   it('never runs on another execution provider than the ones asked for by name', async () => {
     const process = start({ REDIS_URL: redis.url, ASR_EXECUTION_PROVIDERS: 'cuda,cpu' });
     const loaded = () => process.logged('model loaded')[0];
-    await vi.waitFor(() => expect(loaded() ?? process.child.exitCode).not.toBeNull(), 10_000);
+    await eventually(() => expect(loaded() ?? process.child.exitCode).not.toBeNull());
     // On a machine with CUDA it runs, on it; everywhere else it says what is missing.
     if (loaded()) return expect(loaded()).toMatchObject({ model: { provider: 'cuda' } });
     expect(await process.exited).toEqual({ code: 1, signal: null });
@@ -85,11 +83,11 @@ describe('the inference process', () => {
     const failures = () =>
       process.logged('the model does not load; trying again on SIGHUP or when its folder changes');
     await whenSaid({ ready: false, error: 'ModelFailure' });
-    await vi.waitFor(() => expect(failures()).toHaveLength(1));
+    await eventually(() => expect(failures()).toHaveLength(1));
     expect(failures()[0]?.['reason']).toContain(folder);
 
     process.kill('SIGHUP');
-    await vi.waitFor(() => expect(failures()).toHaveLength(2), 5_000);
+    await eventually(() => expect(failures()).toHaveLength(2));
     await cp(join(packageRoot(), 'models', 'bundled'), folder, { recursive: true });
     const { processes: said } = await whenSaid({ ready: true, error: undefined });
     expect(said).toMatchObject([{ model: folder }]);

@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
@@ -22,7 +23,7 @@ afterEach(async () => {
 
 async function whenReady(): Promise<void> {
   const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
-  await vi.waitFor(async () => expect((await readiness.read()).ready).toBe(true), 5_000);
+  await eventually(async () => expect((await readiness.read()).ready).toBe(true));
 }
 
 async function expectServed(): Promise<void> {
@@ -45,7 +46,7 @@ it('a Redis that comes back empty is served again, and the outage is two lines i
   inference = await startInference(redis.url);
   await expectServed();
   await redis.kill();
-  await vi.waitFor(() => expect(outageLines()).toHaveLength(1));
+  await eventually(() => expect(outageLines()).toHaveLength(1));
   await redis.restart();
   await whenReady();
   await expectServed();
@@ -68,7 +69,7 @@ it('a session outlives a Redis that does not answer for longer than its lease', 
   await session.until('partial');
   const pausedAt = performance.now();
   redis.pause();
-  await vi.waitFor(() => expect(performance.now() - pausedAt).toBeGreaterThan(1_300), 3_000);
+  await eventually(() => expect(performance.now() - pausedAt).toBeGreaterThan(1_300));
   redis.resume();
   await session.send(pcm.subarray(CHUNK_BYTES));
   await session.producer.end();
@@ -87,7 +88,7 @@ it('a job that is done while Redis is away has its result when Redis answers aga
   await gate.entered;
   redis.pause();
   gate.release();
-  await vi.waitFor(() => expect(inference.recognizer.openStreams).toBe(0));
+  await eventually(() => expect(inference.recognizer.openStreams).toBe(0));
   redis.resume();
   expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
   await uploads.close();
@@ -96,7 +97,7 @@ it('a job that is done while Redis is away has its result when Redis answers aga
 it('warns about a Redis that may write recordings to disk', async () => {
   await redis.client.config('SET', 'save', '3600 1');
   inference = await startInference(redis.url);
-  await vi.waitFor(() => {
+  await eventually(() => {
     const warnings = inference.log.filter((line) => line['level'] === 40).map((line) => line['msg']);
     expect(warnings).toEqual([expect.stringContaining('save "3600 1", appendonly no')]);
   });

@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { INFERENCE_FAILED } from '../../../common/uploads/upload-jobs.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { ScriptedProcess } from '../../support/inference-process.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -104,8 +105,8 @@ describe('an upload', () => {
     const gate = inference.recognizer.hold();
     const { ended } = await uploads.submit(scriptedPcm(0.5));
     await gate.entered;
-    await redis.client.pexpire('{asr}:slot', 600);
-    await vi.waitFor(async () => expect(await redis.client.pttl('{asr}:slot')).toBeGreaterThan(1_000));
+    await redis.client.pexpire('{asr}:slot', 1_500);
+    await eventually(async () => expect(await redis.client.pttl('{asr}:slot')).toBeGreaterThan(1_600));
     gate.release();
     expect(await ended).toMatchObject({ kind: 'completed', result: { text: expect.any(String) } });
   });
@@ -181,11 +182,11 @@ describe('an upload whose process is killed', () => {
     const { ended } = await uploads.submit(pcm);
     await process.held();
     process.kill('SIGTERM');
-    await vi.waitFor(() => expect(process.logged('shutting down')).toHaveLength(1));
+    await eventually(() => expect(process.logged('shutting down')).toHaveLength(1));
     // For as long as it takes: two more heartbeats are more than a second.
     for (let beat = 1; beat <= 2; beat += 1) {
       await redis.client.del(await redis.keys('{asr}:inference:*'));
-      await vi.waitFor(async () => expect(await redis.keys('{asr}:inference:*')).toHaveLength(1), 3_000);
+      await eventually(async () => expect(await redis.keys('{asr}:inference:*')).toHaveLength(1));
     }
     process.release();
     expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });

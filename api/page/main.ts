@@ -1,3 +1,4 @@
+import { copyButton } from './copy-button.ts';
 import { Dictation, type DictationState, type Recording } from './dictation.ts';
 import { find } from './elements.ts';
 import { Failure } from './failures.ts';
@@ -29,18 +30,18 @@ class Page {
   readonly #wave = new Waveform(find('wave', HTMLCanvasElement), FRAMES_PER_RECORDING);
   readonly #measures = find('measures', HTMLDListElement);
   readonly #left = find('left', HTMLSpanElement);
-  readonly #copy = find('copy', HTMLButtonElement);
+  readonly #copy: HTMLButtonElement;
 
   constructor(texts: Texts) {
     this.#texts = texts;
     this.#status = new ServiceStatus(texts);
     this.#transcript = new Transcript(texts);
+    this.#copy = copyButton(() => this.#transcript.text, texts);
     this.#notice = new Notice(texts, () => this.#dictation.cancel());
     this.#token = new TokenField((token) => this.#checkToken(token));
-    this.#recordings = new Recordings(texts, {
-      copy: (text) => this.#copyText(text),
-      tryAgain: (recording) => this.#begin(() => this.#dictation.tryAgain(recording)),
-    });
+    this.#recordings = new Recordings(texts, (recording) =>
+      this.#begin(() => this.#dictation.tryAgain(recording)),
+    );
     this.#dictation = new Dictation(
       {
         state: (state) => this.#stateChanged(state),
@@ -71,7 +72,8 @@ class Page {
       texts,
     );
     onFileChosen((file) => this.#begin(() => dictation.recognizeFile(file)));
-    this.#copy.addEventListener('click', () => this.#copyText(this.#transcript.text));
+    this.#copy.hidden = true;
+    this.#measures.after(this.#copy);
     this.#stateChanged('idle');
     this.#checkToken(this.#token.value);
   }
@@ -152,7 +154,8 @@ class Page {
     } else {
       this.#button.loudness(0);
     }
-    if (state === 'recognizing') this.#transcript.wait(this.#texts.recognizing);
+    // The button says that it is being recognized.
+    if (state === 'recognizing') this.#transcript.wait('');
     if (state === 'idle') this.#left.textContent = String(MAX_RECORDING_MS / 1000);
     find('choose', HTMLButtonElement).disabled = state !== 'idle';
   }
@@ -167,22 +170,6 @@ class Page {
     this.#left.textContent = String(secondsLeft);
     if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(this.#texts.left(secondsLeft));
     if (secondsLeft === 0) announce(this.#texts.limitReached);
-  }
-
-  #copyText(text: string): void {
-    // Only pages on HTTPS or localhost have a clipboard.
-    navigator.clipboard?.writeText(text).then(
-      () => this.#copied(),
-      (error: unknown) => this.#notice.failed(new Failure('unexpected', String(error))),
-    );
-  }
-
-  #copied(): void {
-    announce(this.#texts.copied);
-    this.#copy.textContent = this.#texts.copied;
-    setTimeout(() => {
-      this.#copy.textContent = this.#texts.copy;
-    }, 1_500);
   }
 }
 

@@ -51,7 +51,6 @@ export async function openMicrophone(events: CaptureEvents): Promise<Capture> {
     const [stream] = await Promise.all([
       asked.catch((error: unknown) => Promise.reject(microphoneFailure(error))),
       context.audioWorklet.addModule('/page/capture-worklet.js'),
-      context.resume(),
     ]);
     return capture(context, stream, events);
   } catch (error) {
@@ -73,11 +72,16 @@ function capture(context: AudioContext, stream: MediaStream, events: CaptureEven
     if (ended) return;
     ended = true;
     clearTimeout(silent);
+    removeEventListener('pointerup', wake);
     node.port.onmessage = null;
     release(stream);
     void context.close();
     events.end(reason);
   };
+  // On a touch screen only the lifting of the finger counts as a press that may start audio.
+  const wake = (): void => void context.resume();
+  wake();
+  addEventListener('pointerup', wake);
   const silent = setTimeout(() => end('microphone_silent'), FIRST_FRAME_WITHIN_MS);
   let lost = false;
   node.port.onmessage = (event: MessageEvent<CaptureMessage>) => {

@@ -17,10 +17,12 @@ export class RecordButton {
   }
 
   show(state: DictationState): void {
-    const { start, stop, opening, recognizing, startHint, stopHint } = this.#texts;
+    const { start, stop, opening, recognizing, startHint, spaceHint, stopHint } = this.#texts;
     const labels: Record<DictationState, string> = { idle: start, opening, recording: stop, recognizing };
+    // Space bars belong to where a pointer can hover.
+    const space = matchMedia('(any-hover: hover)').matches ? spaceHint : '';
     const hints: Record<DictationState, string> = {
-      idle: startHint,
+      idle: startHint + space,
       opening,
       recording: stopHint,
       recognizing,

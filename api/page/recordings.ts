@@ -1,3 +1,4 @@
+import { copyButton } from './copy-button.ts';
 import type { Recording } from './dictation.ts';
 import { button, find, make } from './elements.ts';
 import { Failure } from './failures.ts';
@@ -7,11 +8,6 @@ import { Waveform } from './waveform.ts';
 
 /** 20 recordings of 15 s are 10 MB. */
 const KEPT = 20;
-
-export interface RecordingActions {
-  copy(text: string): void;
-  tryAgain(recording: Recording): void;
-}
 
 interface Item {
   readonly row: HTMLLIElement;
@@ -25,11 +21,11 @@ export class Recordings {
   readonly #items = new Map<Blob, Item>();
   readonly #audio = new Audio();
   readonly #texts: Texts;
-  readonly #actions: RecordingActions;
+  readonly #tryAgain: (recording: Recording) => void;
 
-  constructor(texts: Texts, actions: RecordingActions) {
+  constructor(texts: Texts, tryAgain: (recording: Recording) => void) {
     this.#texts = texts;
-    this.#actions = actions;
+    this.#tryAgain = tryAgain;
   }
 
   add(recording: Recording): void {
@@ -69,11 +65,11 @@ export class Recordings {
     });
     save.append(this.#texts.save);
     const actions = make('div', { class: 'actions' }, make('span', { class: 'name' }, name));
-    if (failed) actions.append(button(this.#texts.tryAgain, () => this.#actions.tryAgain(recording)));
+    if (failed) actions.append(button(this.#texts.tryAgain, () => this.#tryAgain(recording)));
     else {
       actions.append(make('dl', { class: 'measures' }, ...measures(outcome, this.#texts)));
       if (outcome.text !== '') {
-        actions.append(button(this.#texts.copy, () => this.#actions.copy(outcome.text)));
+        actions.append(copyButton(() => outcome.text, this.#texts));
       }
     }
     actions.append(save);

@@ -25,7 +25,8 @@ async function request(
       cache: 'no-store',
       credentials: 'omit',
       redirect: 'error',
-      signal: AbortSignal.any([signal, timeout]),
+      // Browsers before 2024 have no `any`: there nothing but the browser's own patience ends a request.
+      signal: AbortSignal.any?.([signal, timeout]) ?? signal,
     });
   } catch (error) {
     signal.throwIfAborted();

@@ -10,7 +10,6 @@ export type Label =
   | 'tokenChange'
   | 'secondsLeft'
   | 'chooseFile'
-  | 'copy'
   | 'recordings'
   | 'recordingsHint'
   | 'dropHere'
@@ -36,6 +35,8 @@ export interface Texts {
   readonly inferenceMs: string;
   readonly copy: string;
   readonly startHint: string;
+  /** Follows `startHint` where there is a keyboard. */
+  readonly spaceHint: string;
   readonly stopHint: string;
   readonly start: string;
   readonly opening: string;

@@ -38,6 +38,8 @@ export class TokenField {
   }
 
   accepted(): void {
+    // Who has just typed it goes on with the keyboard.
+    if (this.#form.contains(document.activeElement)) find('record', HTMLButtonElement).focus();
     this.#form.hidden = true;
     this.#change.hidden = false;
   }

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { onTestFailed } from 'vitest';
 import { TOKEN } from './page-service.ts';
 
 /** A folder for pictures of every state, for a person to look at; none are taken without it. */
@@ -67,6 +68,10 @@ export async function openPage(browser: Browser, origin: string, locale = 'zh-CN
     if (message.type() === 'error' && !network) complaints.push(message.text());
   });
   await page.goto(origin);
+  await page.locator('body[data-state]').waitFor();
+  onTestFailed(async () => {
+    console.error(await page.locator('body').ariaSnapshot(), complaints);
+  });
   return { page, complaints, addresses };
 }
 
@@ -77,9 +82,10 @@ export async function signIn(page: Page): Promise<void> {
   await page.locator('#status[data-status="ready"]').waitFor();
 }
 
-/** Resolves when `seconds` of the 15 are left. */
+/** Resolves when at most `seconds` of the 15 are left. */
 export async function secondsLeft(page: Page, seconds: number): Promise<void> {
-  await page.locator('#left', { hasText: new RegExp(`^${seconds}$`) }).waitFor();
+  const numbers = Array.from({ length: seconds + 1 }, (_, left) => left).join('|');
+  await page.locator('#left', { hasText: new RegExp(`^(${numbers})$`) }).waitFor();
 }
 
 /** The large text once a result is there. */

@@ -39,7 +39,7 @@ async function withBrowser(
   }
 }
 
-describe('the page', { timeout: 40_000 }, () => {
+describe('the page', { timeout: 60_000 }, () => {
   it('waits for the model, ends a recording at 15 s by itself, and explains a page without HTTPS', () =>
     withBrowser([], async (browser) => {
       const { page, complaints } = await openPage(browser, service.origin, 'en-GB');
@@ -68,6 +68,11 @@ describe('the page', { timeout: 40_000 }, () => {
       await shoot(insecure.page, 'not-secure');
       await insecure.page.locator('#file').setInputFiles(WAV);
       expect(await resultText(insecure.page)).toBe(TEXT);
+      // There is no clipboard for such a page, and copying works all the same.
+      await insecure.page.getByRole('button', { name: 'Copy' }).first().click();
+      await insecure.page.getByRole('button', { name: 'Change token' }).click();
+      await insecure.page.keyboard.press('Control+V');
+      expect(await insecure.page.locator('#token').inputValue()).toBe(TEXT);
     }));
 
   it('says how to allow a microphone that was refused', () =>

@@ -83,13 +83,15 @@ async function pageFiles(origin: string): Promise<Map<string, number>> {
 
 const notice = (page: Page, kind: string) => page.locator(`#notice[data-kind="${kind}"]`);
 
-describe('the page', { timeout: 30_000 }, () => {
+describe('the page', { timeout: 60_000 }, () => {
   it('turns what is spoken into text as it is spoken, by the keyboard alone', async () => {
     const { page, complaints, addresses } = await openPage(browser, service.origin);
     await shoot(page, 'token');
+    await page.locator('#token:focus').waitFor();
     await page.keyboard.type(TOKEN);
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: '就绪' }).waitFor();
+    expect(await page.locator('#record:focus').count()).toBe(1);
     await shoot(page, 'idle');
 
     await page.keyboard.press('Space');
@@ -105,6 +107,8 @@ describe('the page', { timeout: 30_000 }, () => {
     expect(await figure(page, 'finalize_ms')).toBeGreaterThan(0);
     expect(await page.locator('.changing').count()).toBe(0);
     expect(await page.locator('#announcement').textContent()).toContain(SPOKEN_TEXT);
+    await page.getByRole('button', { name: '复制' }).first().click();
+    await page.getByRole('button', { name: '已复制' }).waitFor();
     await shoot(page, 'final');
 
     // The same samples, sent as a file by somebody else, are the same text: nothing was lost or doubled on the stream.
@@ -225,6 +229,8 @@ describe('the page', { timeout: 30_000 }, () => {
     await notice(page, 'busy').waitFor();
     await shoot(page, 'busy-recording');
     await secondsLeft(page, SPOKEN_SECONDS_LEFT);
+    // The service hangs up on a stream that is silent for 10 s.
+    other.audio(silence(0.1));
     await page.mouse.up();
     await notice(page, 'busy')
       .getByText(/秒后自动重试（第 2 次/)

@@ -1,0 +1,29 @@
+import { button, make } from './elements.ts';
+import { announce } from './notice.ts';
+import type { Texts } from './texts.ts';
+
+const CONFIRMED_MS = 1_500;
+
+/** Pages without HTTPS have no clipboard, only this. */
+function copySelected(text: string): void {
+  const area = make('textarea', { class: 'unseen' });
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand('copy');
+  area.remove();
+}
+
+/** A button that copies what `text` gives when it is pressed, and says so. */
+export function copyButton(text: () => string, texts: Texts): HTMLButtonElement {
+  const element = button(texts.copy, async () => {
+    if (navigator.clipboard === undefined) copySelected(text());
+    else await navigator.clipboard.writeText(text());
+    announce(texts.copied);
+    element.textContent = texts.copied;
+    setTimeout(() => {
+      element.textContent = texts.copy;
+    }, CONFIRMED_MS);
+  });
+  return element;
+}

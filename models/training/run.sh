@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes the bundled model from nothing: audio, training, export. On two CPU cores a night, on a GPU minutes.
-#   HOURS    audio to make (150)       MINUTES  of training (480; on a GPU 30 do)
-#   WORK     where all of it goes (work/, not in git)        PYTHON  (python3) with torch, numpy, scipy and onnx
+# Makes the bundled model from nothing: audio, training, export. Made for one night on two CPU cores; a GPU is used when PyTorch has one.
+#   HOURS  of audio to make (150)                MINUTES  of training (480)
+#   WORK   where all of it goes (work/, not in git)    PYTHON  with torch, numpy, scipy and onnx (/usr/bin/python3)
 set -euo pipefail
 cd "$(dirname "$0")"
 export WORK=${WORK:-$PWD/work} HOURS=${HOURS:-150} MINUTES=${MINUTES:-480}
-python=${PYTHON:-python3}
+python=${PYTHON:-/usr/bin/python3}
 
 missing=()
 for program in espeak-ng sox tslminfo; do command -v "$program" >/dev/null || missing+=("$program"); done
@@ -18,7 +18,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # The training allocates the same blocks in every step: kept instead of returned, a step takes half the time.
-jemalloc=$(ldconfig -p | awk '/libjemalloc\.so\.2/ { print $NF; exit }')
+jemalloc=$(ldconfig -p | awk '/libjemalloc\.so\.2/ { path = $NF } END { print path }')
 threads=$(nproc)
 
 "$python" synthesize.py eval

@@ -1,7 +1,8 @@
-"""Makes the audio. `synthesize.py train --hours H` writes shards of features to WORK/train, as many as there is time for;
-`synthesize.py eval` writes the evaluation sets as WAV files with their texts to WORK/eval.
+"""Makes the audio. `synthesize.py train --hours H --seed S` writes shards of features to WORK/train, `synthesize.py eval`
+the evaluation sets as WAV files with their texts to WORK/eval.
 
-Everything is drawn from seeded generators, so the same espeak-ng and sox make the same sets again."""
+Everything is drawn from seeded generators, so the same espeak-ng and sox make the same sets again.
+"""
 
 import argparse
 import os
@@ -110,9 +111,9 @@ def make_training(hours: float, seed: int):
     out = WORK / "train"
     out.mkdir(parents=True, exist_ok=True)
     jobs = training_jobs(sentences, sampler, {characters(s) for s in held_out}, random.Random(seed))
-    made, frames, shard = [], 0, 0
+    frames = shard = 0
     with Pool() as pool:
-        # imap reads an endless iterator ahead without bound, so the jobs go to it in pieces.
+        # imap reads an endless iterator ahead without bound, so it gets the jobs in pieces.
         while frames < hours * 360000:
             batch = [next(jobs) for _ in range(SHARD_UTTERANCES)]
             made = [u for u in pool.imap(training_utterance, batch, chunksize=20) if u is not None]
@@ -175,4 +176,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

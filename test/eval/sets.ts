@@ -21,7 +21,11 @@ export async function recipeSets(): Promise<string[]> {
   const sets = ['synthetic', 'recorded', 'hard'].map((name) => join(folder, name));
   if (!(await isThere(join(folder, 'hard', 'text.tsv')))) {
     console.error('making the evaluation sets with models/training/synthesize.py (about a minute) ...');
-    const python = spawn('python3', [join(TRAINING, 'synthesize.py'), 'eval'], { stdio: ['ignore', 2, 2] });
+    const python = spawn(
+      process.env['PYTHON'] ?? '/usr/bin/python3',
+      [join(TRAINING, 'synthesize.py'), 'eval'],
+      { stdio: ['ignore', 2, 2] },
+    );
     const [code] = await once(python, 'exit');
     if (code !== 0) {
       throw new Error(

@@ -17,11 +17,18 @@ export class ModelCalls {
   readonly #recognizer: Recognizer;
   readonly #slot: Slot;
   readonly #onLost: (error: EngineLost) => void;
+  readonly #stuckMs: number;
 
-  constructor(recognizer: Recognizer, slot: Slot, onLost: (error: EngineLost) => void) {
+  constructor(
+    recognizer: Recognizer,
+    slot: Slot,
+    onLost: (error: EngineLost) => void,
+    stuckMs: number = STUCK_MS,
+  ) {
     this.#recognizer = recognizer;
     this.#slot = slot;
     this.#onLost = onLost;
+    this.#stuckMs = stuckMs;
   }
 
   /** Starts a recording. @throws InferenceError after reporting that the engine is lost: only a dead one refuses. */
@@ -40,8 +47,8 @@ export class ModelCalls {
     renew();
     const renewals = setInterval(renew, RENEW_INTERVAL_MS);
     const watchdog = setTimeout(() => {
-      this.#onLost(new EngineLost(`a model call has not returned for ${STUCK_MS / 1000} s`));
-    }, STUCK_MS);
+      this.#onLost(new EngineLost(`a model call has not returned for ${this.#stuckMs / 1000} s`));
+    }, this.#stuckMs);
     try {
       return await call();
     } finally {

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
+import { Slot } from '../../../common/slot/slot.ts';
+import { type EngineLost, ModelCalls } from '../../../inference/model-calls.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { scriptedPcm } from '../../support/scripted-recognizer.ts';
+import { deferred, ScriptedRecognizer, scriptedPcm } from '../../support/scripted-recognizer.ts';
 import { TestSession } from '../../support/test-session.ts';
 
 let redis: TestRedis;
@@ -119,4 +121,16 @@ it('an engine that takes no recording any more ends the process', async () => {
   await session.until('failed');
   expect(inference.fatal).toMatchObject([{ name: 'EngineLost' }]);
   await session.close();
+});
+
+it('a model call that never returns ends the process', async () => {
+  const recognizer = new ScriptedRecognizer();
+  const gate = recognizer.hold();
+  const stream = await recognizer.open();
+  const lost = deferred<EngineLost>();
+  const model = new ModelCalls(recognizer, new Slot(redis.client, new RedisKeys('{asr}')), lost.resolve, 30);
+  const call = model.run('a holder', () => stream.accept(scriptedPcm(0.5)));
+  expect((await lost.promise).message).toBe('a model call has not returned for 0.03 s');
+  gate.release();
+  await call;
 });

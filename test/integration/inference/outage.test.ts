@@ -45,11 +45,17 @@ const outageLines = (): unknown[] =>
 it('a Redis that comes back empty is served again, and the outage is two lines in the log', async () => {
   inference = await startInference(redis.url);
   await expectServed();
+  const forgotten = await TestSession.open(redis);
+  await forgotten.send(scriptedPcm(0.5));
+  await forgotten.until('partial');
+  forgotten.stopRenewing();
   await redis.kill();
   await eventually(() => expect(outageLines()).toHaveLength(1));
   await redis.restart();
   await whenReady();
   await expectServed();
+  await forgotten.close();
+  expect(inference.recognizer.openStreams).toBe(0);
   expect(outageLines()).toEqual(['Redis is away; trying again until it is back', 'Redis is back']);
 });
 

@@ -1,13 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import websocket from '@fastify/websocket';
-import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify';
 import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import { InFlight, stopListeningOnClose } from './in-flight.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
-import { replyNotFound, replyToBrokenHttp, replyWithError, requestLine } from './replies.ts';
+import {
+  replyNotFound,
+  replyToBadTarget,
+  replyToBrokenHandshake,
+  replyToBrokenHttp,
+  replyWithError,
+  requestLine,
+} from './replies.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
 import { streamRoute } from './routes/stream.ts';
@@ -55,13 +68,19 @@ export async function buildApp({
     trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],
     bodyLimit: MAX_MULTIPART_BYTES,
     requestTimeout,
-    http: { requestTimeout, headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1_000 },
+    http: {
+      requestTimeout,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: 1_000,
+      // Node's own answer to a request without one has no body.
+      requireHostHeader: false,
+    },
     // Nothing is under way by then (see the preClose hook); kept-alive and never used connections are left.
     forceCloseConnections: true,
     // While this replica drains it serves what still comes, see stopListeningOnClose.
     return503OnClosing: false,
-    exposeHeadRoutes: false,
     clientErrorHandler: replyToBrokenHttp,
+    frameworkErrors: replyToBadTarget,
   });
 
   app.setErrorHandler(replyWithError);
@@ -100,4 +119,10 @@ export async function buildApp({
     await Promise.all([drain.drain(DRAIN_MS), inFlight.drained(DRAIN_MS)]);
   });
   return app;
+}
+
+/** As HTTP/1.1 demands; fastify answers an error with a status in the interface's form. */
+async function requireHost({ raw }: FastifyRequest): Promise<void> {
+  if (raw.httpVersion === '1.1' && raw.headers.host === undefined)
+    throw Object.assign(new Error('the request has no Host header'), { statusCode: 400 });
 }

@@ -131,3 +131,11 @@ describe('pages', () => {
     expect((await text(path)).status).toBe(404);
   });
 });
+
+test('HEAD works where GET does, without a body', async () => {
+  for (const path of ['/healthz', '/', '/openapi.json']) {
+    const response = await fetch(api.origin + path, { method: 'HEAD' });
+    expect([path, response.status]).toEqual([path, 200]);
+    expect(await response.text()).toBe('');
+  }
+});

@@ -46,11 +46,6 @@ export async function startRedis(
   client.on('error', () => {});
   // Where the server wants a password, the test makes its own client.
   if (!serverArgs.includes('--requirepass')) await client.connect();
-  const onExit = (): void => {
-    server.kill('SIGKILL');
-  };
-  process.on('exit', onExit);
-
   const kill = async (): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return;
     const exited = once(server, 'exit');
@@ -70,7 +65,6 @@ export async function startRedis(
     pause: () => void server.kill('SIGSTOP'),
     resume: () => void server.kill('SIGCONT'),
     async stop() {
-      process.off('exit', onExit);
       client.disconnect();
       await kill();
     },
@@ -116,7 +110,17 @@ async function start(
     });
   });
   server.removeAllListeners('exit');
+  endWithTestProcess(server);
   return server;
+}
+
+/** A test process that is killed runs no clean-up: its end closes the watcher's standard input, and the watcher ends the server. */
+function endWithTestProcess(server: ChildProcess): void {
+  const watcher = spawn('sh', ['-c', `read -r _; kill -9 ${server.pid}`], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  server.once('exit', () => watcher.kill('SIGKILL'));
 }
 
 /** A TCP port on 127.0.0.1 that was free a moment ago. */

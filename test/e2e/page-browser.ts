@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { onTestFailed } from 'vitest';
 import { TOKEN } from './page-service.ts';
 
@@ -87,6 +87,9 @@ export async function secondsLeft(page: Page, seconds: number): Promise<void> {
   const numbers = Array.from({ length: seconds + 1 }, (_, left) => left).join('|');
   await page.locator('#left', { hasText: new RegExp(`^(${numbers})$`) }).waitFor();
 }
+
+/** What the page says about a failure of this kind, while it does. */
+export const notice = (page: Page, kind: string): Locator => page.locator(`#notice[data-kind="${kind}"]`);
 
 /** The large text once a result is there. */
 export async function resultText(page: Page): Promise<string | null> {

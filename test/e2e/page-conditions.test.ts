@@ -5,7 +5,16 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { wavFile } from '../support/wav.ts';
-import { figure, INSECURE_HOST, launchBrowser, openPage, resultText, shoot, signIn } from './page-browser.ts';
+import {
+  figure,
+  INSECURE_HOST,
+  launchBrowser,
+  notice,
+  openPage,
+  resultText,
+  shoot,
+  signIn,
+} from './page-browser.ts';
 import { type PageService, startPageService, TOKEN } from './page-service.ts';
 
 const FIXTURES = join(packageRoot(), 'test', 'fixtures');
@@ -47,7 +56,7 @@ describe('the page', { timeout: 60_000 }, () => {
       await page.keyboard.press('Enter');
       await page.locator('#status[data-status="loading"]').waitFor();
       await page.locator('#file').setInputFiles(WAV);
-      await page.locator('#notice[data-kind="not_ready"]').waitFor();
+      await notice(page, 'not_ready').waitFor();
       await shoot(page, 'not-ready');
       service.startInference();
       expect(await resultText(page)).toBe(TEXT);
@@ -64,7 +73,7 @@ describe('the page', { timeout: 60_000 }, () => {
       const insecure = await openPage(browser, service.origin.replace('127.0.0.1', INSECURE_HOST), 'en-GB');
       await signIn(insecure.page);
       await insecure.page.locator('#record').click();
-      await insecure.page.locator('#notice[data-kind="page_not_secure"]').waitFor();
+      await notice(insecure.page, 'page_not_secure').waitFor();
       await shoot(insecure.page, 'not-secure');
       await insecure.page.locator('#file').setInputFiles(WAV);
       expect(await resultText(insecure.page)).toBe(TEXT);
@@ -80,7 +89,7 @@ describe('the page', { timeout: 60_000 }, () => {
       const { page } = await openPage(browser, service.origin);
       await signIn(page);
       await page.locator('#record').click();
-      await page.locator('#notice[data-kind="microphone_refused"]').waitFor();
+      await notice(page, 'microphone_refused').waitFor();
       await shoot(page, 'microphone-refused');
     }));
 });

@@ -1,22 +1,28 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { upload } from '../support/api.ts';
 import { StreamClient } from '../support/stream-client.ts';
 import { wavFile } from '../support/wav.ts';
-import { figure, launchBrowser, openPage, resultText, secondsLeft, shoot, signIn } from './page-browser.ts';
+import {
+  figure,
+  launchBrowser,
+  notice,
+  openPage,
+  resultText,
+  secondsLeft,
+  shoot,
+  signIn,
+} from './page-browser.ts';
 import { type PageService, startPageService, TOKEN } from './page-service.ts';
 
 const FIXTURES = join(packageRoot(), 'test', 'fixtures');
 const SPOKEN = 'h09';
 const SPOKEN_TEXT = readFileSync(join(FIXTURES, `${SPOKEN}.txt`), 'utf8').trim();
 const SPOKEN_WAV = readFileSync(join(FIXTURES, `${SPOKEN}.wav`));
-const OTHER = 'h08';
-const OTHER_TEXT = readFileSync(join(FIXTURES, `${OTHER}.txt`), 'utf8').trim();
-const OTHER_WAV = join(FIXTURES, `${OTHER}.wav`);
 /** 3.8 s of speech, and the silence that the model needs behind it, are over when this much of the 15 s is left. */
 const SPOKEN_SECONDS_LEFT = 10;
 
@@ -27,21 +33,6 @@ let browser: Browser;
 
 function silence(seconds: number): Buffer {
   return Buffer.alloc(seconds * 32_000);
-}
-
-/** A 48 kHz stereo WAV of 32-bit floats with the sound of a 16 kHz mono one, linear between the samples. */
-function asStudioWav(wav: Buffer): Buffer {
-  const pcm = wav.subarray(HEADER_BYTES);
-  const sample = (n: number): number => (2 * n + 1 < pcm.length ? pcm.readInt16LE(2 * n) / 32_768 : 0);
-  const samples = (pcm.length / 2) * 3;
-  const data = Buffer.alloc(samples * 8);
-  for (let n = 0; n < samples; n += 1) {
-    const part = (n % 3) / 3;
-    const value = sample(Math.floor(n / 3)) * (1 - part) + sample(Math.floor(n / 3) + 1) * part;
-    data.writeFloatLE(value, 8 * n);
-    data.writeFloatLE(value, 8 * n + 4);
-  }
-  return wavFile(data, { formatCode: 3, channels: 2, sampleRateHz: 48_000, bits: 32 });
 }
 
 beforeAll(async () => {
@@ -64,24 +55,6 @@ async function readyPage(locale?: string) {
   await signIn(opened.page);
   return opened;
 }
-
-/** Sizes of everything that the page, its modules and its style name, by path. */
-async function pageFiles(origin: string): Promise<Map<string, number>> {
-  const bytes = new Map<string, number>();
-  const paths = ['/'];
-  for (let path = paths.pop(); path !== undefined; path = paths.pop()) {
-    if (bytes.has(path)) continue;
-    const response = await fetch(origin + path);
-    expect(response.status, path).toBe(200);
-    const content = await response.text();
-    bytes.set(path, Buffer.byteLength(content));
-    for (const [, name] of content.matchAll(/['"](?:\.|\/page)\/([\w-]+\.(?:js|css|svg))['"]/g))
-      paths.push(`/page/${name}`);
-  }
-  return bytes;
-}
-
-const notice = (page: Page, kind: string) => page.locator(`#notice[data-kind="${kind}"]`);
 
 describe('the page', { timeout: 60_000 }, () => {
   it('turns what is spoken into text as it is spoken, by the keyboard alone', async () => {
@@ -127,71 +100,6 @@ describe('the page', { timeout: 60_000 }, () => {
 
     expect(complaints).toEqual([]);
     expect(addresses.filter((address) => address.includes(TOKEN))).toEqual([]);
-  });
-
-  it('is under 60 kB in all, uncompressed, for one who reads it in either language', async () => {
-    const bytes = await pageFiles(service.directOrigin);
-    const languages = ['/page/texts-en.js', '/page/texts-zh.js'];
-    expect([...bytes.keys()]).toEqual(expect.arrayContaining([...languages, '/page/capture-worklet.js']));
-    const sum = (kept: (path: string) => boolean): number =>
-      [...bytes].reduce((total, [path, size]) => total + (kept(path) ? size : 0), 0);
-    for (const unread of languages) expect(sum((path) => path !== unread)).toBeLessThan(60_000);
-  });
-
-  it('takes a file by the button, of any rate and form', async () => {
-    const { page, complaints } = await readyPage('en-GB');
-    const studio = { name: 'studio.wav', mimeType: 'audio/wav', buffer: asStudioWav(SPOKEN_WAV) };
-    for (const [file, text] of [
-      [OTHER_WAV, OTHER_TEXT],
-      [studio, SPOKEN_TEXT],
-    ] as const) {
-      const choosing = page.waitForEvent('filechooser');
-      await page.getByRole('button', { name: 'Open file' }).click();
-      await (await choosing).setFiles(file);
-      await page.locator('#transcript', { hasText: text }).waitFor();
-      expect(await resultText(page)).toBe(text);
-      expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
-    }
-    expect(await page.locator('#recordings li').count()).toBe(2);
-    await shoot(page, 'files');
-    expect(complaints).toEqual([]);
-  });
-
-  it('says what is wrong with a file', async () => {
-    const { page } = await readyPage('en-GB');
-    const input = page.locator('#file');
-    const file = (buffer: Buffer) => ({ name: 'some.wav', mimeType: 'audio/wav', buffer });
-    await input.setInputFiles(file(Buffer.from('no sound at all')));
-    await notice(page, 'file_unreadable').waitFor();
-    await input.setInputFiles(file(Buffer.alloc(0)));
-    await notice(page, 'file_empty').waitFor();
-    await input.setInputFiles(file(wavFile(silence(15.01))));
-    await notice(page, 'file_too_long').waitFor();
-    await shoot(page, 'file-too-long');
-    await input.setInputFiles(file(wavFile(silence(15))));
-    await resultText(page);
-    expect(await figure(page, 'audio_ms')).toBe(15_000);
-    expect(await page.locator('#alert').textContent()).toContain('longer than 15 seconds');
-  });
-
-  it('takes a file that is dropped on it', async () => {
-    const { page } = await readyPage();
-    const base64 = readFileSync(OTHER_WAV).toString('base64');
-    const drag = (type: string): Promise<unknown> =>
-      page.evaluate(`{
-        const files = new DataTransfer();
-        const bytes = Uint8Array.from(atob('${base64}'), (character) => character.charCodeAt(0));
-        files.items.add(new File([bytes], '昨天.wav', { type: 'audio/wav' }));
-        const options = { bubbles: true, cancelable: true, dataTransfer: files };
-        document.querySelector('#stage').dispatchEvent(new DragEvent('${type}', options));
-      }`);
-    await drag('dragover');
-    await page.getByText('把录音拖放到这里').waitFor();
-    await shoot(page, 'dragging');
-    await drag('drop');
-    expect(await resultText(page)).toBe(OTHER_TEXT);
-    expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
-    expect(await page.getByText('把录音拖放到这里').isVisible()).toBe(false);
   });
 
   it('asks again for a token that is wrong, and forgets it with the tab', async () => {

@@ -1,4 +1,4 @@
-import { type ApiConfig, ConfigError, readApiConfig } from '../common/config.ts';
+import { type ApiConfig, ConfigError, EXIT_CONFIG, readApiConfig } from '../common/config.ts';
 import { createLogger } from '../common/log.ts';
 import { whenReady } from '../common/redis.ts';
 import { shutdownOnSignal } from '../common/shutdown.ts';
@@ -6,8 +6,6 @@ import { buildApp, DRAIN_MS } from './app.ts';
 import { ApiMetrics } from './metrics.ts';
 import { createServices } from './services.ts';
 
-/** sysexits.h EX_CONFIG: a supervisor need not try again. */
-const EXIT_CONFIG = 78;
 const WAIT_FOR_REDIS_MS = 2_000;
 
 function configOrExit(): ApiConfig {

@@ -7,6 +7,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+/** sysexits.h EX_CONFIG: what a process ends with that cannot run with its settings, so that a supervisor need not try again. */
+export const EXIT_CONFIG = 78;
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -1,7 +1,8 @@
-import { ConfigError, readInferenceConfig } from '../common/config.ts';
+import { ConfigError, EXIT_CONFIG, readInferenceConfig } from '../common/config.ts';
 import { createLogger } from '../common/log.ts';
 import { shutdownOnSignal } from '../common/shutdown.ts';
 import { LocatedRecognizer } from './located-recognizer.ts';
+import { ExecutionProviderError } from './recognizer.ts';
 
 /** The longest stream session, and an upload of 15 s on a slow machine. */
 const DRAIN_MS = 40_000;
@@ -24,7 +25,7 @@ async function main(): Promise<void> {
     modelFolder: recognizer.folder,
     onFatal: (error) => {
       log.fatal({ err: error }, 'ending');
-      end(error.message);
+      end(error.message, error instanceof ExecutionProviderError ? EXIT_CONFIG : 1);
     },
   });
   shutdownOnSignal(log, DRAIN_MS, inference.stopSteps);
@@ -32,14 +33,14 @@ async function main(): Promise<void> {
   await inference.start();
 }
 
-function end(message: string): never {
+function end(message: string, exitCode: number): never {
   process.stderr.write(`asr inference: ${message}\n`);
-  process.exit(1);
+  process.exit(exitCode);
 }
 
 try {
   await main();
 } catch (error) {
-  if (error instanceof ConfigError) end(error.message);
+  if (error instanceof ConfigError) end(error.message, EXIT_CONFIG);
   throw error;
 }

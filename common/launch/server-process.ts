@@ -1,11 +1,8 @@
 import { fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { Environment } from '../config.ts';
+import { type Environment, EXIT_CONFIG } from '../config.ts';
 import type { Ending, Run } from './kept-process.ts';
 import { plainLogLine } from './log-lines.ts';
-
-/** sysexits.h EX_CONFIG: what a process ends with that has said on standard error what is wrong with its settings. */
-export const EXIT_CONFIG = 78;
 
 /**
  * Starts one of our own processes. It holds an IPC channel to us, by which it notices when we are gone, and is in a process group of its own:

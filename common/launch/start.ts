@@ -1,5 +1,4 @@
-import { ConfigError } from '../config.ts';
-import { EXIT_CONFIG } from './server-process.ts';
+import { ConfigError, EXIT_CONFIG } from '../config.ts';
 import { supervise } from './supervisor.ts';
 
 /** `npm start`: the whole service on this machine, for one person who tries it or works on it. */

@@ -6,6 +6,7 @@ import {
   type CommonConfig,
   ConfigError,
   type Environment,
+  EXIT_CONFIG,
   readApiConfig,
   readInferenceConfig,
 } from '../config.ts';
@@ -16,7 +17,7 @@ import { type EmbeddedRedis, startRedis } from './embedded-redis.ts';
 import { KeptProcess, type Run } from './kept-process.ts';
 import { startOrphanWatch } from './orphan-watch.ts';
 import { checkPort } from './ports.ts';
-import { EXIT_CONFIG, startServer } from './server-process.ts';
+import { startServer } from './server-process.ts';
 import { whenServing } from './when-serving.ts';
 
 /** A recording may last 40 s, and both kinds of process finish the one that is active. */

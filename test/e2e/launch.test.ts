@@ -135,6 +135,16 @@ test.each([
   expect(await readdir(temp)).toEqual([]);
 });
 
+test('settings that only show to be wrong when the model is loaded end it, and are not tried again', async () => {
+  const { launched, temp } = await start({ ASR_EXECUTION_PROVIDERS: 'cuda', CUDA_VISIBLE_DEVICES: '' });
+  expect(await launched.ended).toBe(78);
+  const text = launched.lines.join('\n');
+  expect(text).toContain('asr inference: execution providers "cuda" do not load on this machine');
+  expect(text).toContain('inference cannot run with these settings');
+  expect(text).not.toContain('starting it again');
+  expect(await readdir(temp)).toEqual([]);
+});
+
 test('a port that is taken: one line that says so', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');

@@ -2,6 +2,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { EXIT_CONFIG } from '../../../common/config.ts';
 import { packageRoot } from '../../../common/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
@@ -61,7 +62,7 @@ describe('the inference process', () => {
 
   it('does not start with a setting that cannot be used: one line says which', async () => {
     const process = start({ REDIS_URL: redis.url, ASR_THREADS: 'many' });
-    expect(await process.exited).toEqual({ code: 1, signal: null });
+    expect(await process.exited).toEqual({ code: EXIT_CONFIG, signal: null });
     expect(oneLine(process.stderr)).toContain('ASR_THREADS="many"');
     expect(process.stdout).toBe('');
   });
@@ -72,7 +73,7 @@ describe('the inference process', () => {
     await eventually(() => expect(loaded() ?? process.child.exitCode).not.toBeNull());
     // On a machine with CUDA it runs, on it; everywhere else it says what is missing.
     if (loaded()) return expect(loaded()).toMatchObject({ model: { provider: 'cuda' } });
-    expect(await process.exited).toEqual({ code: 1, signal: null });
+    expect(await process.exited).toEqual({ code: EXIT_CONFIG, signal: null });
     expect(oneLine(process.stderr)).toContain('execution providers "cuda,cpu" do not load');
   });
 

@@ -49,8 +49,7 @@ export class Transcriber {
     let awaySinceMs: number | undefined;
     const stopKeeping = keepSlot(this.#slot, holder, (loss) => {
       if (loss === 'lost') {
-        // The last result frees the slot too, and its event may have been lost with a connection.
-        this.#queue.lookUp(id).catch(() => undefined);
+        this.#slotGone(id).catch(() => undefined);
         return;
       }
       awaySinceMs ??= performance.now();
@@ -71,6 +70,15 @@ export class Transcriber {
     } finally {
       stopKeeping();
     }
+  }
+
+  /**
+   * The result frees the slot too, so it may be there: the end of its job is heard of later when the job's worker had lost its lock, and never when the
+   * event was lost with a connection.
+   */
+  async #slotGone(id: string): Promise<void> {
+    if (await this.#store.hasResult(id)) this.#queue.completed(id);
+    else await this.#queue.lookUp(id);
   }
 
   async #resultOf(job: UploadJob, end: JobEnd) {

@@ -54,6 +54,11 @@ export class UploadQueue {
     this.#settle(id, job.failedReason ? { kind: 'failed', reason: job.failedReason } : { kind: 'completed' });
   }
 
+  /** Ends the wait for a job whose result is there. */
+  completed(id: string): void {
+    this.#settle(id, { kind: 'completed' });
+  }
+
   /** Ends the wait for a job that cannot end by itself any more. */
   vanished(id: string): void {
     this.#settle(id, { kind: 'vanished' });

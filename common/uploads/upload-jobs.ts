@@ -80,6 +80,11 @@ export class UploadStore {
     );
   }
 
+  /** @throws StoreUnavailable */
+  async hasResult(id: string): Promise<boolean> {
+    return (await fromStore(this.#redis.exists(this.#keys.uploadResult(id)))) === 1;
+  }
+
   /** Takes the result out of the store. @returns undefined when there is none. @throws StoreUnavailable */
   async takeResult(id: string): Promise<UploadResult | undefined> {
     const json = await fromStore(this.#redis.getdel(this.#keys.uploadResult(id)));

@@ -147,3 +147,15 @@ test('a shutdown waits for the recording under way and ends idle connections wit
   expect((await client.message('final'))['text']).toBe(scriptedText(scriptedPcm(0.1)));
   await stopped;
 });
+
+test('a result is delivered also when the end of its job is not heard of: its worker had lost the lock', async () => {
+  const gate = recognizer.hold();
+  const pcm = scriptedPcm(1, 9);
+  const answer = upload(first.origin, wavFile(pcm));
+  await gate.entered;
+  const [id] = await redis.client.lrange('{asr}:uploads:active', 0, 0);
+  // What another process does to the job of a worker that stood still for too long.
+  await redis.client.set(`{asr}:uploads:${id}:lock`, 'another worker', 'PX', 5_000);
+  gate.release();
+  expect(await answer).toMatchObject({ status: 200, body: { text: scriptedText(pcm) } });
+});

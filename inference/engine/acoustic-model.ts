@@ -1,17 +1,14 @@
 import type { ModelFamily } from '../recognizer.ts';
+import type { StreamingLayout } from './streaming-network.ts';
 import type { TokenTable } from './tokens.ts';
 
-/** A loaded model: its sizes, and a decoder for each recording. One per family. */
+/** A loaded model: its sizes, and a decoder for each recording. */
 export interface AcousticModel {
   readonly family: ModelFamily;
-  readonly features: 'kaldi' | 'whisper';
   readonly tokens: TokenTable;
   /** Values of an output frame. */
   readonly vocabularySize: number;
-  /** Frames a step reads. */
-  readonly windowFrames: number;
-  /** Frames between the starts of two steps. */
-  readonly shiftFrames: number;
+  readonly layout: Pick<StreamingLayout, 'features' | 'windowFrames' | 'shiftFrames'>;
   /** Execution provider that took the model (`cpu`, `cuda`). */
   readonly provider: string;
 

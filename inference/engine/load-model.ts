@@ -1,25 +1,26 @@
 import { ModelLoadError } from '../recognizer.ts';
 import type { AcousticModel } from './acoustic-model.ts';
-import { MEL_BINS } from './frames.ts';
+import { CtcModel } from './ctc-model.ts';
+import { errorText } from './error-text.ts';
+import { createFilterBank } from './feature-extractor.ts';
+import { FRAME_LENGTH_SAMPLES, MEL_BINS } from './frames.ts';
 import { findModelFiles, type ModelFiles } from './model-files.ts';
-import { errorText, readModelMetadata } from './model-metadata.ts';
-import { NEMO_INPUTS, NemoCtcModel } from './nemo-ctc.ts';
+import { isNemoCtc, nemoCtcLayout } from './nemo-ctc.ts';
+import { readOnnxOutline } from './onnx-outline.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from './onnx-session.ts';
+import { StreamingNetwork } from './streaming-network.ts';
 import { readTokenTable, type TokenTable } from './tokens.ts';
-import { Zipformer2CtcModel } from './zipformer2-ctc.ts';
-import { Zipformer2TransducerModel } from './zipformer2-transducer.ts';
-
-/** `model_type` in the metadata of icefall's streaming exports. */
-const ZIPFORMER2 = 'zipformer2';
+import { TransducerModel, type TransducerPart } from './transducer-model.ts';
+import { isZipformer2, zipformer2Layout } from './zipformer2.ts';
 
 /**
- * Loads a model folder and runs one step on it, so that a recording never pays for the first run.
+ * Loads a model folder and runs one step of silence on it, so that a recording never pays for the first run.
  * @throws ModelLoadError when the files cannot be used, in one line: file, found, expected.
  */
 export async function loadAcousticModel(folder: string, options: SessionOptions): Promise<AcousticModel> {
   const model = await loadFolder(folder, options);
   try {
-    await model.open().step(new Float32Array(model.windowFrames * MEL_BINS));
+    await model.open().step(silence(model));
   } catch (cause) {
     await model.release();
     throw new ModelLoadError(
@@ -32,12 +33,21 @@ export async function loadAcousticModel(folder: string, options: SessionOptions)
   return model;
 }
 
+/** The frames of a step of digital silence. */
+function silence({ layout }: AcousticModel): Float32Array {
+  const frame = new Float32Array(MEL_BINS);
+  createFilterBank(layout.features).compute(new Float32Array(FRAME_LENGTH_SAMPLES), frame);
+  const frames = new Float32Array(layout.windowFrames * MEL_BINS);
+  for (let start = 0; start < frames.length; start += MEL_BINS) frames.set(frame, start);
+  return frames;
+}
+
 async function loadFolder(folder: string, options: SessionOptions): Promise<AcousticModel> {
   const files = await findModelFiles(folder);
   const tokens = await readTokenTable(files.tokens);
   switch (files.kind) {
     case 'single':
-      return loadSingle(files.model, tokens, options);
+      return loadCtc(files.model, tokens, options);
     case 'transducer':
       return loadTransducer(files, tokens, options);
     default:
@@ -45,20 +55,22 @@ async function loadFolder(folder: string, options: SessionOptions): Promise<Acou
   }
 }
 
-async function loadSingle(path: string, tokens: TokenTable, options: SessionOptions): Promise<AcousticModel> {
-  const metadata = await readModelMetadata(path);
-  const onnx = await loadOnnxModel(path, options);
-  try {
-    if (NEMO_INPUTS.every((name) => onnx.inputNames.includes(name)))
-      return new NemoCtcModel(onnx, metadata, tokens);
-    if (metadata.text('model_type') === ZIPFORMER2) return new Zipformer2CtcModel(onnx, metadata, tokens);
+async function loadCtc(path: string, tokens: TokenTable, options: SessionOptions): Promise<AcousticModel> {
+  const outline = await readOnnxOutline(path);
+  const isNemo = isNemoCtc(outline);
+  if (!isNemo && !isZipformer2(outline)) {
+    const type = outline.metadata.text('model_type') ?? '(none)';
+    const inputs = outline.inputs.slice(0, 3).map(({ name }) => name);
     throw new ModelLoadError(
-      `${onnx.fileName}: found model_type ${metadata.text('model_type') ?? '(none)'} and inputs ${onnx.inputNames.slice(0, 3).join(', ')}, expected a streaming ${ZIPFORMER2} or NeMo CTC model`,
+      `${outline.fileName}: found model_type ${type} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 or NeMo CTC model`,
     );
-  } catch (cause) {
-    await onnx.release();
-    throw cause;
   }
+  const layout = isNemo ? nemoCtcLayout(outline) : zipformer2Layout(outline);
+  const network = await StreamingNetwork.load(outline, layout, options);
+  return orRelease(
+    [network.onnx],
+    () => new CtcModel(isNemo ? 'nemo-ctc' : 'zipformer2-ctc', network, tokens),
+  );
 }
 
 async function loadTransducer(
@@ -66,33 +78,29 @@ async function loadTransducer(
   tokens: TokenTable,
   options: SessionOptions,
 ): Promise<AcousticModel> {
-  const encoderMetadata = await readModelMetadata(files.encoder);
-  const decoderMetadata = await readModelMetadata(files.decoder);
-  await readModelMetadata(files.joiner);
-  const type = encoderMetadata.text('model_type');
-  if (type !== ZIPFORMER2) {
-    throw new ModelLoadError(
-      `${encoderMetadata.fileName}: found model_type ${type ?? '(none)'}, expected ${ZIPFORMER2}`,
-    );
-  }
+  const encoder = await readOnnxOutline(files.encoder);
+  const decoder = await readOnnxOutline(files.decoder);
+  const joiner = await readOnnxOutline(files.joiner);
+  const layout = zipformer2Layout(encoder);
   const loaded: OnnxModel[] = [];
-  const load = async (path: string, partOptions: SessionOptions): Promise<OnnxModel> => {
-    const onnx = await loadOnnxModel(path, partOptions);
-    loaded.push(onnx);
-    return onnx;
-  };
-  try {
-    const encoder = await load(files.encoder, options);
+  return orRelease(loaded, async () => {
+    const network = await StreamingNetwork.load(encoder, layout, options);
+    loaded.push(network.onnx);
     // Small, and called for every frame: the way to another device and back would cost more than it saves.
     const onCpu = { ...options, providers: ['cpu'], threads: 1 };
-    const decoder = await load(files.decoder, onCpu);
-    const joiner = await load(files.joiner, onCpu);
-    return new Zipformer2TransducerModel(
-      { encoder, decoder, joiner },
-      encoderMetadata,
-      decoderMetadata,
-      tokens,
-    );
+    const load = async (outline: TransducerPart['outline']): Promise<TransducerPart> => {
+      const onnx = await loadOnnxModel(outline.path, onCpu);
+      loaded.push(onnx);
+      return { outline, onnx };
+    };
+    return new TransducerModel(network, await load(decoder), await load(joiner), tokens);
+  });
+}
+
+/** Frees what was loaded when it turns out not to fit together. */
+async function orRelease<T>(loaded: readonly OnnxModel[], build: () => T | Promise<T>): Promise<T> {
+  try {
+    return await build();
   } catch (cause) {
     await Promise.all(loaded.map((onnx) => onnx.release()));
     throw cause;

@@ -3,11 +3,12 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../recognizer.ts';
-import { errorText } from './model-metadata.ts';
+import { errorText } from './error-text.ts';
 
 /** What onnxruntime-node can be asked for here. Its own check is weak: an unknown name silently runs on the CPU. */
 const PROVIDERS = ['cpu', 'cuda', 'webgpu'] as const;
-export type ExecutionProvider = (typeof PROVIDERS)[number];
+type ExecutionProvider = (typeof PROVIDERS)[number];
+type ProviderList = [ExecutionProvider, ...ExecutionProvider[]];
 
 export interface SessionOptions {
   /** `auto` (CUDA where it loads, else the CPU), or the providers to use, all of which must load. */
@@ -30,16 +31,8 @@ export class OnnxModel {
     this.#session = session;
   }
 
-  get inputNames(): readonly string[] {
-    return this.#session.inputNames;
-  }
-
   get outputNames(): readonly string[] {
     return this.#session.outputNames;
-  }
-
-  input(name: string): InferenceSession.ValueMetadata | undefined {
-    return this.#session.inputMetadata.find((value) => value.name === name);
   }
 
   /** Last dimension of an output, which must be a fixed number. */
@@ -68,29 +61,38 @@ export class OnnxModel {
   }
 }
 
-export async function loadOnnxModel(path: string, options: SessionOptions): Promise<OnnxModel> {
+/**
+ * @param bytes the model to load in place of the file.
+ * @throws ModelLoadError with what the runtime says; ExecutionProviderError.
+ */
+export async function loadOnnxModel(
+  path: string,
+  options: SessionOptions,
+  bytes?: Uint8Array,
+): Promise<OnnxModel> {
+  const create = (...providers: ProviderList): Promise<OnnxModel> =>
+    createModel(path, bytes, providers, options.threads);
   const wanted = checkProviders(options.providers);
-  if (wanted !== 'auto') return createNamed(path, wanted, options.threads);
-  if (!cudaLibraryExists()) return createModel(path, ['cpu'], options.threads);
+  if (wanted !== 'auto') return createNamed(wanted, create);
+  if (!cudaLibraryExists()) return create('cpu');
   try {
-    return await createModel(path, ['cuda'], options.threads);
+    return await create('cuda');
   } catch (cause) {
     options.log(`execution provider cuda does not load (${errorText(cause)}): using cpu`);
-    return createModel(path, ['cpu'], options.threads);
+    return create('cpu');
   }
 }
 
-/** @throws ExecutionProviderError when the same file loads on the CPU: then it is not the model's fault. */
+/** @throws ExecutionProviderError when the same model loads on the CPU: then it is not the model's fault. */
 async function createNamed(
-  path: string,
-  providers: readonly [ExecutionProvider, ...ExecutionProvider[]],
-  threads: number,
+  providers: ProviderList,
+  create: (...providers: ProviderList) => Promise<OnnxModel>,
 ): Promise<OnnxModel> {
   try {
-    return await createModel(path, providers, threads);
+    return await create(...providers);
   } catch (cause) {
     if (providers.every((provider) => provider === 'cpu')) throw cause;
-    await (await createModel(path, ['cpu'], threads)).release();
+    await (await create('cpu')).release();
     const reason = cause instanceof Error ? (cause.cause ?? cause) : cause;
     throw new ExecutionProviderError(
       `execution providers "${providers.join(',')}" do not load on this machine (${errorText(reason)}); ask for cpu or auto, or install what they need`,
@@ -109,14 +111,15 @@ function cudaLibraryExists(): boolean {
 
 async function createModel(
   path: string,
-  providers: readonly [ExecutionProvider, ...ExecutionProvider[]],
+  bytes: Uint8Array | undefined,
+  providers: ProviderList,
   threads: number,
 ): Promise<OnnxModel> {
   const fileName = basename(path);
   // What goes wrong is thrown; the runtime's own lines on stderr would not be part of the log.
   env.logLevel = 'fatal';
   try {
-    const session = await InferenceSession.create(path, {
+    const session = await createSession(path, bytes, {
       executionProviders: providers,
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
@@ -132,9 +135,17 @@ async function createModel(
   }
 }
 
-function checkProviders(
-  names: readonly string[],
-): 'auto' | readonly [ExecutionProvider, ...ExecutionProvider[]] {
+function createSession(
+  path: string,
+  bytes: Uint8Array | undefined,
+  options: InferenceSession.SessionOptions,
+): Promise<InferenceSession> {
+  return bytes === undefined
+    ? InferenceSession.create(path, options)
+    : InferenceSession.create(bytes, options);
+}
+
+function checkProviders(names: readonly string[]): 'auto' | ProviderList {
   if (names.length === 1 && names[0] === 'auto') return 'auto';
   const known = names.map((name) => {
     const provider = PROVIDERS.find((candidate) => candidate === name);
@@ -146,8 +157,8 @@ function checkProviders(
   return [first, ...others];
 }
 
-function unknownProvider(names: readonly string[]): ModelLoadError {
-  return new ModelLoadError(
+function unknownProvider(names: readonly string[]): ExecutionProviderError {
+  return new ExecutionProviderError(
     `execution providers: found ${JSON.stringify(names.join(','))}, expected auto or a list of ${PROVIDERS.join(', ')}`,
   );
 }

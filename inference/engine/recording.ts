@@ -40,7 +40,7 @@ export class Recording {
     this.#extractor = extractor;
     this.#transcript = transcript;
     this.#decoder = model.open();
-    this.#window = new FrameWindow(model.windowFrames, model.shiftFrames);
+    this.#window = new FrameWindow(model.layout.windowFrames, model.layout.shiftFrames);
     this.#signal = signal;
   }
 
@@ -53,6 +53,7 @@ export class Recording {
    * @returns the text so far.
    */
   async accept(pcm: Uint8Array): Promise<string> {
+    if (this.#failure !== undefined) throw this.#failure;
     if (pcm.byteLength % BYTES_PER_SAMPLE !== 0) {
       throw new RangeError(`${pcm.byteLength} bytes of PCM are no whole number of 16-bit samples`);
     }
@@ -71,8 +72,9 @@ export class Recording {
 
   /** Runs what is left with silence behind it. @returns the final text. */
   async finish(): Promise<string> {
+    if (this.#failure !== undefined) throw this.#failure;
     if (this.#acceptedSamples === 0) return '';
-    let left = trailingSilenceSamples(this.#acceptedSamples, this.#model);
+    let left = trailingSilenceSamples(this.#acceptedSamples, this.#model.layout);
     this.#block.fill(0);
     while (left > 0) {
       const block = this.#block.subarray(0, Math.min(BLOCK_SAMPLES, left));
@@ -88,7 +90,6 @@ export class Recording {
       next = this.#extractor.accept(samples, next, this.#window);
       if (!this.#window.full) continue;
       if (this.#signal.aborted) throw new RecordingAborted('the recording was closed');
-      if (this.#failure !== undefined) throw this.#failure;
       await this.#decoder.step(this.#window.frames).catch((cause: Error) => {
         this.#failure = cause;
         throw cause;

@@ -1,8 +1,10 @@
 import { Tensor } from 'onnxruntime-node';
 import { ModelLoadError } from '../recognizer.ts';
+import type { OnnxOutline } from './onnx-outline.ts';
 import type { OnnxModel } from './onnx-session.ts';
-import { elementCount, outputAt, type TensorSpec, zeroTensor } from './tensors.ts';
+import { checkInputs, elementCount, outputAt, type TensorSpec, zeroTensor } from './tensors.ts';
 
+/** What goes into a network that is run step by step, and what comes out. */
 export interface NetworkSignature {
   /** The features' tensor. */
   readonly input: TensorSpec;
@@ -14,12 +16,17 @@ export interface NetworkSignature {
   readonly firstStateOutput: number;
 }
 
-/** @throws ModelLoadError when the graph has other outputs than a result and one per state. */
-export function checkOutputs(onnx: OnnxModel, signature: NetworkSignature): void {
+/** @throws ModelLoadError when the file has other inputs, or other outputs than a result and one for each state. */
+export function checkSignature(
+  outline: OnnxOutline,
+  inputs: readonly TensorSpec[],
+  signature: NetworkSignature,
+): void {
+  checkInputs(outline, inputs);
   const expected = signature.firstStateOutput + signature.states.length;
-  if (onnx.outputNames.length !== expected) {
+  if (outline.outputs.length !== expected) {
     throw new ModelLoadError(
-      `${onnx.fileName}: found ${onnx.outputNames.length} outputs, expected ${expected}: one for each of ${signature.states.length} states`,
+      `${outline.fileName}: found ${outline.outputs.length} outputs, expected ${expected}: one for each of ${signature.states.length} states`,
     );
   }
 }

@@ -1,5 +1,6 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import { InferenceError, ModelLoadError } from '../recognizer.ts';
+import type { OnnxOutline } from './onnx-outline.ts';
 import type { OnnxModel } from './onnx-session.ts';
 
 /** A tensor that a graph is expected to take, with batch size 1. */
@@ -25,24 +26,23 @@ export function zeroTensor(spec: TensorSpec): Tensor {
 }
 
 /**
- * Compares the inputs that family and metadata ask for with the graph's own, in order: name, type, shape.
+ * Compares the inputs that family and metadata ask for with the file's own, in order: name, type, shape.
  * @throws ModelLoadError at the first difference.
  */
-export function checkInputs(onnx: OnnxModel, expected: readonly TensorSpec[]): void {
-  if (onnx.inputNames.length !== expected.length) {
+export function checkInputs(outline: OnnxOutline, expected: readonly TensorSpec[]): void {
+  if (outline.inputs.length !== expected.length) {
     throw new ModelLoadError(
-      `${onnx.fileName}: found ${onnx.inputNames.length} inputs, expected ${expected.length} by its family and metadata`,
+      `${outline.fileName}: found ${outline.inputs.length} inputs, expected ${expected.length} by its family and metadata`,
     );
   }
   for (const [i, spec] of expected.entries()) {
-    const name = onnx.inputNames[i];
-    const input = name === undefined ? undefined : onnx.input(name);
-    if (input?.isTensor !== true || name !== spec.name) {
-      throw new ModelLoadError(`${onnx.fileName}: input ${i} is ${name}, expected ${spec.name}`);
+    const input = outline.inputs[i];
+    if (input?.name !== spec.name) {
+      throw new ModelLoadError(`${outline.fileName}: input ${i} is ${input?.name}, expected ${spec.name}`);
     }
     if (input.type !== spec.type || !sameShape(input.shape, spec.shape)) {
       throw new ModelLoadError(
-        `${onnx.fileName}: input ${spec.name} is ${input.type} [${input.shape.join(', ')}], expected ${spec.type} [${spec.shape.join(', ')}]`,
+        `${outline.fileName}: input ${spec.name} is ${input.type} [${input.shape.join(', ')}], expected ${spec.type} [${spec.shape.join(', ')}]`,
       );
     }
   }

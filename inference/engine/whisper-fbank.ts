@@ -17,51 +17,69 @@ export class WhisperFbank implements FilterBank {
   readonly #fft = new FFT(PART_SIZE);
   readonly #part = new Float64Array(PART_SIZE);
   readonly #partSpectrum = new Float64Array(2 * PART_SIZE);
-  /** Spectra of the 25 parts, (25, 16) complex. */
-  readonly #spectra = new Float64Array(PARTS * 2 * PART_SIZE);
+  /** Spectra of the parts, real and imaginary: for each of 16 bins, the 25 parts. */
+  readonly #re = new Float64Array(PART_SIZE * PARTS);
+  readonly #im = new Float64Array(PART_SIZE * PARTS);
   readonly #power = new Float64Array(BINS);
   readonly #window = hannWindow();
-  readonly #cosines = Float64Array.from({ length: FRAME_LENGTH_SAMPLES }, (_, i) =>
-    Math.cos((2 * Math.PI * i) / FRAME_LENGTH_SAMPLES),
-  );
-  readonly #sines = Float64Array.from({ length: FRAME_LENGTH_SAMPLES }, (_, i) =>
-    Math.sin((2 * Math.PI * i) / FRAME_LENGTH_SAMPLES),
-  );
+  /** cos and sin of 2π·bin·part/400: for each of 201 bins, the 25 parts. */
+  readonly #cosines = twiddles(Math.cos);
+  readonly #sines = twiddles(Math.sin);
   readonly #filters = slaneyFilters();
 
   /** @param out 80 values: log10 of each mel band's energy. */
   compute(frame: Float32Array, out: Float32Array): void {
-    for (let n = 0; n < PARTS; n++) {
-      for (let i = 0; i < PART_SIZE; i++) {
-        const at = PARTS * i + n;
-        this.#part[i] = (frame[at] ?? 0) * (this.#window[at] ?? 0);
-      }
-      this.#fft.realTransform(this.#partSpectrum, this.#part);
-      this.#fft.completeSpectrum(this.#partSpectrum);
-      this.#spectra.set(this.#partSpectrum, n * 2 * PART_SIZE);
-    }
-    for (let bin = 0; bin < BINS; bin++) this.#power[bin] = this.#powerAt(bin);
+    for (let part = 0; part < PARTS; part++) this.#transformPart(frame, part);
+    this.#combineParts();
     applyMelFilters(this.#filters, this.#power, out);
     for (let band = 0; band < MEL_BINS; band++)
       out[band] = Math.log10(Math.max(out[band] ?? 0, ENERGY_FLOOR));
   }
 
-  /** |X[k]|² with X[k] = Σ over parts n of e^(−2πi·n·k/400) · (spectrum of part n at k mod 16). */
-  #powerAt(bin: number): number {
-    let re = 0;
-    let im = 0;
-    let angle = 0;
-    for (let at = 2 * (bin % PART_SIZE); at < this.#spectra.length; at += 2 * PART_SIZE) {
-      const cosine = this.#cosines[angle] ?? 0;
-      const sine = this.#sines[angle] ?? 0;
-      const partRe = this.#spectra[at] ?? 0;
-      const partIm = this.#spectra[at + 1] ?? 0;
-      re += partRe * cosine + partIm * sine;
-      im += partIm * cosine - partRe * sine;
-      angle = (angle + bin) % FRAME_LENGTH_SAMPLES;
+  /** The spectrum of the samples part, part + 25, part + 50 … */
+  #transformPart(frame: Float32Array, part: number): void {
+    for (let i = 0; i < PART_SIZE; i++) {
+      const at = PARTS * i + part;
+      this.#part[i] = (frame[at] ?? 0) * (this.#window[at] ?? 0);
     }
-    return re * re + im * im;
+    this.#fft.realTransform(this.#partSpectrum, this.#part);
+    this.#fft.completeSpectrum(this.#partSpectrum);
+    for (let bin = 0; bin < PART_SIZE; bin++) {
+      this.#re[PARTS * bin + part] = this.#partSpectrum[2 * bin] ?? 0;
+      this.#im[PARTS * bin + part] = this.#partSpectrum[2 * bin + 1] ?? 0;
+    }
   }
+
+  /** Power of X[k] = Σ over parts n of e^(−2πi·n·k/400) · (spectrum of part n at k mod 16). */
+  #combineParts(): void {
+    const [partRe, partIm, cosines, sines] = [this.#re, this.#im, this.#cosines, this.#sines];
+    for (let bin = 0; bin < BINS; bin++) {
+      const row = PARTS * (bin % PART_SIZE);
+      let re = 0;
+      let im = 0;
+      for (let part = 0; part < PARTS; part++) {
+        const cosine = cosines[PARTS * bin + part] ?? 0;
+        const sine = sines[PARTS * bin + part] ?? 0;
+        const x = partRe[row + part] ?? 0;
+        const y = partIm[row + part] ?? 0;
+        re += x * cosine + y * sine;
+        im += y * cosine - x * sine;
+      }
+      this.#power[bin] = re * re + im * im;
+    }
+  }
+}
+
+function twiddles(part: (angle: number) => number): Float64Array {
+  const values = new Float64Array(BINS * PARTS);
+  for (let bin = 0; bin < BINS; bin++) {
+    for (let n = 0; n < PARTS; n++) {
+      values[PARTS * bin + n] = part(
+        (2 * Math.PI * ((bin * n) % FRAME_LENGTH_SAMPLES)) / FRAME_LENGTH_SAMPLES,
+      );
+    }
+  }
+  return values;
 }
 
 /**

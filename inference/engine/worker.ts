@@ -5,11 +5,11 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ExecutionProviderError, ModelLoadError } from '../recognizer.ts';
 import type { AcousticModel } from './acoustic-model.ts';
+import { errorText } from './error-text.ts';
 import { createFilterBank, FeatureExtractor } from './feature-extractor.ts';
 import type { FilterBank } from './frames.ts';
 import { loadAcousticModel } from './load-model.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
-import { errorText } from './model-metadata.ts';
 import { Recording } from './recording.ts';
 import { TranscriptWriter } from './transcript.ts';
 
@@ -26,7 +26,7 @@ class EngineThread {
   constructor(port: MessagePort, model: AcousticModel) {
     this.#port = port;
     this.#model = model;
-    this.#filterBank = createFilterBank(model.features);
+    this.#filterBank = createFilterBank(model.layout.features);
     this.#transcript = new TranscriptWriter(model.tokens);
   }
 
@@ -96,9 +96,9 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
       info: {
         id: options.modelId,
         family: model.family,
-        features: model.features,
+        features: model.layout.features,
         vocabularySize: model.vocabularySize,
-        stepMs: model.shiftFrames * 10,
+        stepMs: model.layout.shiftFrames * 10,
         provider: model.provider,
         threads: options.threads,
       },

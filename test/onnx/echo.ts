@@ -58,15 +58,33 @@ function echo(
   return [scores, slice(all, chunkFrames, chunkFrames + ECHO_DELAY_FRAMES)];
 }
 
-function nemoEcho(chunkFrames: number): OnnxGraph {
+/** A model whose run fails in every step with a loud frame in it: the graph reads beyond the end of a table. */
+export function writeFailingModel(folder: string, chunkFrames: number): void {
+  writeEchoModel(folder, 'nemo-ctc', chunkFrames);
   const graph = new OnnxGraph();
+  writeFileSync(
+    join(folder, 'model.onnx'),
+    nemoEcho(chunkFrames, graph, (loudness) => {
+      const loudest = graph.op('ReduceMax', [loudness], { axes: [1], keepdims: 0 });
+      const row = graph.op('Cast', [graph.op('Greater', [loudest, graph.float(LOUD)])], { to: 7 });
+      const zero = graph.op('Gather', [graph.floats(Float32Array.of(0), [1]), row]);
+      return graph.op('Add', [loudness, zero]);
+    }).build(),
+  );
+}
+
+function nemoEcho(
+  chunkFrames: number,
+  graph = new OnnxGraph(),
+  check: (loudness: Value) => Value = (loudness) => loudness,
+): OnnxGraph {
   const window = windowFrames(chunkFrames);
   const signal = graph.input('audio_signal', 'float32', ['N', BINS, window]);
   const length = graph.input('length', 'int64', ['N']);
   const channel = graph.input('cache_last_channel', 'float32', ['N', 1, 1, 1]);
   const time = graph.input('cache_last_time', 'float32', ['N', 1, 1, ECHO_DELAY_FRAMES]);
   const channelLength = graph.input('cache_last_channel_len', 'int64', ['N']);
-  const loudness = graph.op('ReduceMean', [signal], { axes: [1], keepdims: 0 });
+  const loudness = check(graph.op('ReduceMean', [signal], { axes: [1], keepdims: 0 }));
   const history = graph.op('Reshape', [time, graph.ints([-1, ECHO_DELAY_FRAMES])]);
   const [scores, next] = echo(graph, loudness, history, chunkFrames);
   graph.output('logprobs', scores, 'float32', ['N', chunkFrames / SUBSAMPLING, ECHO_SYMBOLS.length]);

@@ -88,8 +88,8 @@ export class Zipformer2Layer {
     ]);
     const keys = this.#remember(cache, key, 0);
     const scores = this.#op('MatMul', [
-      this.#heads(query, queryHeadDim, [2, 1, 0, 3]),
-      this.#heads(keys.output, queryHeadDim, [2, 1, 3, 0]),
+      this.#heads(query, frames, queryHeadDim, [2, 1, 0, 3]),
+      this.#heads(keys.output, left + frames, queryHeadDim, [2, 1, 3, 0]),
     ]);
     const span = left + frames;
     const positions = this.#graph.floats(weights.normals(heads * POSITION_DIM * span, 0.3), [
@@ -98,7 +98,10 @@ export class Zipformer2Layer {
       POSITION_DIM,
       span,
     ]);
-    const positionScores = this.#op('MatMul', [this.#heads(position, POSITION_DIM, [2, 1, 0, 3]), positions]);
+    const positionScores = this.#op('MatMul', [
+      this.#heads(position, frames, POSITION_DIM, [2, 1, 0, 3]),
+      positions,
+    ]);
     // A place in the left context counts only when a frame was there.
     const age = this.#graph.ints(Array.from({ length: span }, (_, i) => Math.max(left - 1 - i, -1)));
     const empty = this.#op('GreaterOrEqual', [age, processed]);
@@ -140,14 +143,15 @@ export class Zipformer2Layer {
   }
 
   #selfAttention(x: Value, attention: Value, cache: Value): Part {
-    const { dim, valueHeadDim, heads } = this.#sizes;
+    const { dim, valueHeadDim, heads, left, frames } = this.#sizes;
     const { layers } = this.#context;
     const all = this.#remember(cache, layers.linear(x, dim, valueHeadDim * heads), 0);
-    const mixed = this.#op('MatMul', [attention, this.#heads(all.output, valueHeadDim, [2, 1, 0, 3])]);
-    const joined = this.#op('Reshape', [
-      this.#op('Transpose', [mixed], { perm: [2, 1, 0, 3] }),
-      this.#graph.ints([0, 0, -1]),
+    const mixed = this.#op('MatMul', [
+      attention,
+      this.#heads(all.output, left + frames, valueHeadDim, [2, 1, 0, 3]),
     ]);
+    const ordered = this.#op('Transpose', [mixed], { perm: [2, 1, 0, 3] });
+    const joined = this.#reshape(ordered, ordered, [frames, 'N', valueHeadDim * heads]);
     return { output: layers.linear(joined, valueHeadDim * heads, dim), state: all.state };
   }
 
@@ -184,9 +188,20 @@ export class Zipformer2Layer {
   }
 
   /** (time, N, heads · size) to (time, N, heads, size), then permuted. */
-  #heads(x: Value, size: number, perm: readonly number[]): Value {
-    const split = this.#op('Reshape', [x, this.#graph.ints([0, 0, this.#sizes.heads, size])]);
+  #heads(x: Value, time: number, size: number, perm: readonly number[]): Value {
+    const split = this.#reshape(x, x, [time, 'N', this.#sizes.heads, size]);
     return this.#op('Transpose', [split], { perm });
+  }
+
+  /**
+   * Exporters leave the batch size open and work it out in the graph, in front of every reshape.
+   * @param like has the batch size as its dimension 1.
+   */
+  #reshape(x: Value, like: Value, shape: readonly (number | 'N')[]): Value {
+    const graph = this.#graph;
+    const batch = graph.op('Gather', [graph.op('Shape', [like]), graph.ints([1])]);
+    const parts = shape.map((dimension) => (dimension === 'N' ? batch : graph.ints([dimension])));
+    return graph.op('Reshape', [x, graph.op('Concat', parts, { axis: 0 })]);
   }
 
   #norm(x: Value): Value {
@@ -219,9 +234,13 @@ export class Zipformer2Layer {
   }
 }
 
-/** Zipformer's activation: ln(1 + e^(x − offset)) − 0.08 x − constant. */
+/** Zipformer's activation, ln(1 + e^(x − offset)) − 0.08 x − constant, in the operators that icefall exports. */
 export function swoosh(graph: OnnxGraph, x: Value, offset: number, constant: number): Value {
-  const soft = graph.op('Softplus', [graph.op('Sub', [x, graph.float(offset)])]);
+  const shifted = graph.op('Sub', [x, graph.float(offset)]);
+  const largest = graph.op('Max', [graph.float(0), shifted]);
+  const distance = graph.op('Neg', [graph.op('Abs', [graph.op('Sub', [graph.float(0), shifted])])]);
+  const log = graph.op('Log', [graph.op('Add', [graph.op('Exp', [distance]), graph.float(1)])]);
+  const soft = graph.op('Add', [largest, log]);
   const linear = graph.op('Mul', [x, graph.float(0.08)]);
   return graph.op('Sub', [graph.op('Sub', [soft, linear]), graph.float(constant)]);
 }

@@ -12,7 +12,7 @@ export class LocalEngine {
 
   private constructor(model: AcousticModel) {
     this.model = model;
-    this.#filterBank = createFilterBank(model.features);
+    this.#filterBank = createFilterBank(model.layout.features);
     this.#transcript = new TranscriptWriter(model.tokens);
   }
 

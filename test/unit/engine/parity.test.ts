@@ -54,7 +54,7 @@ describe.each(MODELS)(
       const said = new Set<string>();
       for (const { name, samples } of all) {
         const { tokens } = await engine.recognize(pcmBytes(samples));
-        const silence = trailingSilenceSamples(samples.length, engine.model);
+        const silence = trailingSilenceSamples(samples.length, engine.model.layout);
         expect(tokens, name).toEqual(reference.recognize(withSilence(samples, silence)).tokens);
         for (const token of tokens) said.add(token);
       }
@@ -85,7 +85,7 @@ describe('the bundled model', () => {
 
   test('gives the tokens and the text of sherpa-onnx for 30 recordings', async () => {
     for (const { name, samples } of recordings()) {
-      const silence = trailingSilenceSamples(samples.length, engine.model);
+      const silence = trailingSilenceSamples(samples.length, engine.model.layout);
       expect(await engine.recognize(pcmBytes(samples)), name).toEqual(
         reference.recognize(withSilence(samples, silence)),
       );

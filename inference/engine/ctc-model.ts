@@ -1,0 +1,44 @@
+import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
+import { CtcGreedySearch } from './ctc-search.ts';
+import type { StreamingNetwork } from './streaming-network.ts';
+import type { TokenTable } from './tokens.ts';
+
+/** A network whose output frames are scores of tokens. */
+export class CtcModel implements AcousticModel {
+  readonly family: 'nemo-ctc' | 'zipformer2-ctc';
+  readonly tokens: TokenTable;
+  readonly vocabularySize: number;
+  readonly #network: StreamingNetwork;
+  readonly #blankId: number;
+
+  /** @throws ModelLoadError when network and tokens do not agree. */
+  constructor(family: 'nemo-ctc' | 'zipformer2-ctc', network: StreamingNetwork, tokens: TokenTable) {
+    this.family = family;
+    this.tokens = tokens;
+    this.#network = network;
+    this.vocabularySize = network.onnx.lastOutputDimension(0);
+    tokens.checkAgainst(this.vocabularySize, network.onnx.fileName);
+    this.#blankId = tokens.ctcBlankId;
+  }
+
+  get layout(): StreamingNetwork['layout'] {
+    return this.#network.layout;
+  }
+
+  get provider(): string {
+    return this.#network.onnx.provider;
+  }
+
+  open(): StepDecoder {
+    const step = this.#network.open();
+    const search = new CtcGreedySearch(this.#blankId);
+    return {
+      tokenIds: search.tokenIds,
+      step: async (frames) => search.accept(await step(frames), this.vocabularySize),
+    };
+  }
+
+  async release(): Promise<void> {
+    await this.#network.onnx.release();
+  }
+}

@@ -1,0 +1,109 @@
+import { Tensor } from 'onnxruntime-node';
+import { ModelLoadError } from '../recognizer.ts';
+import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
+import type { OnnxOutline } from './onnx-outline.ts';
+import type { OnnxModel } from './onnx-session.ts';
+import type { StreamingNetwork } from './streaming-network.ts';
+import { checkInputs, outputAt } from './tensors.ts';
+import type { TokenTable } from './tokens.ts';
+import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';
+
+const MAX_CONTEXT = 16;
+const MAX_VOCABULARY = 1_000_000;
+
+export interface TransducerPart {
+  readonly outline: OnnxOutline;
+  readonly onnx: OnnxModel;
+}
+
+/** A Zipformer2 encoder with a stateless decoder and a joiner. */
+export class TransducerModel implements AcousticModel {
+  readonly family = 'zipformer2-transducer';
+  readonly tokens: TokenTable;
+  readonly vocabularySize: number;
+  readonly #encoder: StreamingNetwork;
+  readonly #decoder: TransducerPart;
+  readonly #joiner: TransducerPart;
+  readonly #contextSize: number;
+  readonly #encoderDim: number;
+
+  /** @throws ModelLoadError when the three graphs, their metadata and the tokens do not fit together. */
+  constructor(
+    encoder: StreamingNetwork,
+    decoder: TransducerPart,
+    joiner: TransducerPart,
+    tokens: TokenTable,
+  ) {
+    this.tokens = tokens;
+    this.#encoder = encoder;
+    this.#decoder = decoder;
+    this.#joiner = joiner;
+    const { metadata } = decoder.outline;
+    this.#contextSize = metadata.integer('context_size', 1, MAX_CONTEXT);
+    this.vocabularySize = joiner.onnx.lastOutputDimension(0);
+    const declared = metadata.integer('vocab_size', 1, MAX_VOCABULARY);
+    if (declared !== this.vocabularySize) {
+      throw new ModelLoadError(
+        `${metadata.fileName}: metadata vocab_size is ${declared}, expected ${this.vocabularySize} as in the output of ${joiner.onnx.fileName}`,
+      );
+    }
+    this.#encoderDim = encoder.onnx.lastOutputDimension(0);
+    const decoderDim = decoder.onnx.lastOutputDimension(0);
+    checkInputs(decoder.outline, [
+      { name: inputName(decoder, 0), type: 'int64', shape: [1, this.#contextSize] },
+    ]);
+    checkInputs(joiner.outline, [
+      { name: inputName(joiner, 0), type: 'float32', shape: [1, this.#encoderDim] },
+      { name: inputName(joiner, 1), type: 'float32', shape: [1, decoderDim] },
+    ]);
+    tokens.checkAgainst(this.vocabularySize, joiner.onnx.fileName);
+  }
+
+  get layout(): StreamingNetwork['layout'] {
+    return this.#encoder.layout;
+  }
+
+  get provider(): string {
+    return this.#encoder.onnx.provider;
+  }
+
+  open(): StepDecoder {
+    const encode = this.#encoder.open();
+    const search = new TransducerGreedySearch(this.#head());
+    return {
+      tokenIds: search.tokenIds,
+      step: async (frames) => search.accept(await encode(frames)),
+    };
+  }
+
+  async release(): Promise<void> {
+    await Promise.all([this.#encoder, this.#decoder, this.#joiner].map(({ onnx }) => onnx.release()));
+  }
+
+  #head(): TransducerHead<Tensor> {
+    const decoder = this.#decoder.onnx;
+    const joiner = this.#joiner.onnx;
+    const y = inputName(this.#decoder, 0);
+    const encoderOut = inputName(this.#joiner, 0);
+    const decoderOut = inputName(this.#joiner, 1);
+    return {
+      contextSize: this.#contextSize,
+      encoderDim: this.#encoderDim,
+      vocabularySize: this.vocabularySize,
+      unknownId: this.tokens.unknownId,
+      decode: async (context) => {
+        const tokens = new Tensor('int64', BigInt64Array.from(context, BigInt), [1, this.#contextSize]);
+        return outputAt(decoder, await decoder.run({ [y]: tokens }), 0);
+      },
+      join: async (frame, decoded) => {
+        const input = new Tensor('float32', frame, [1, this.#encoderDim]);
+        const outputs = await joiner.run({ [encoderOut]: input, [decoderOut]: decoded });
+        return outputAt(joiner, outputs, 0).data as Float32Array;
+      },
+    };
+  }
+}
+
+function inputName(part: TransducerPart, index: number): string {
+  return part.outline.inputs[index]?.name ?? `input ${index}`;
+}

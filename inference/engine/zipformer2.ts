@@ -1,0 +1,69 @@
+import { ModelLoadError } from '../recognizer.ts';
+import { MEL_BINS } from './frames.ts';
+import { MAX_DIMENSION, MAX_WINDOW_FRAMES, type ModelMetadata } from './model-metadata.ts';
+import type { OnnxOutline } from './onnx-outline.ts';
+import { checkSignature, type NetworkSignature } from './stateful-network.ts';
+import type { StreamingLayout } from './streaming-network.ts';
+import type { TensorSpec } from './tensors.ts';
+import { normalizeWhisperWindow } from './whisper-fbank.ts';
+
+/** `model_type` in the metadata of icefall's streaming exports. */
+const MODEL_TYPE = 'zipformer2';
+const MAX_LAYERS = 1000;
+/** Channels, frames and bins of the state in front of the first layer: fixed by the architecture. */
+const EMBED_STATE_SHAPE = [1, 128, 3, 19] as const;
+
+/** Whether the file is a streaming Zipformer2: a whole CTC model, or the encoder of a transducer. */
+export function isZipformer2(outline: OnnxOutline): boolean {
+  return outline.metadata.text('model_type') === MODEL_TYPE;
+}
+
+/** @throws ModelLoadError when the file is no streaming Zipformer2, or metadata and graph do not agree. */
+export function zipformer2Layout(outline: OnnxOutline): StreamingLayout {
+  const { metadata } = outline;
+  if (!isZipformer2(outline)) {
+    const found = metadata.text('model_type') ?? '(none)';
+    throw new ModelLoadError(`${outline.fileName}: found model_type ${found}, expected ${MODEL_TYPE}`);
+  }
+  const windowFrames = metadata.integer('T', 1, MAX_WINDOW_FRAMES);
+  const shiftFrames = metadata.integer('decode_chunk_len', 2, windowFrames);
+  const nameOf = (input: number): string => outline.inputs[input]?.name ?? `input ${input}`;
+  const signature: NetworkSignature = {
+    input: { name: nameOf(0), type: 'float32', shape: [1, windowFrames, MEL_BINS] },
+    constants: {},
+    // States are told by their place, whatever they are called.
+    states: stateSpecs(metadata).map((state, i) => ({ ...state, name: nameOf(i + 1) })),
+    firstStateOutput: 1,
+  };
+  checkSignature(outline, [signature.input, ...signature.states], signature);
+  const sizes = { windowFrames, shiftFrames, signature };
+  return metadata.text('feature') === 'whisper'
+    ? { ...sizes, features: 'whisper', fillInput: normalizeWhisperWindow }
+    : { ...sizes, features: 'kaldi', fillInput: (frames, input) => input.set(frames) };
+}
+
+/** Six states a layer, then the embedding's and the count of frames seen. */
+function stateSpecs(metadata: ModelMetadata): Omit<TensorSpec, 'name'>[] {
+  const dims = metadata.integers('encoder_dims', 4, MAX_DIMENSION);
+  const list = (key: string): readonly number[] => metadata.integers(key, 1, MAX_DIMENSION, dims.length);
+  const layers = metadata.integers('num_encoder_layers', 1, MAX_LAYERS, dims.length);
+  const queryHeadDims = list('query_head_dims');
+  const valueHeadDims = list('value_head_dims');
+  const heads = list('num_heads');
+  const kernels = list('cnn_module_kernels');
+  const left = list('left_context_len');
+  const states: Omit<TensorSpec, 'name'>[] = [];
+  for (const [stack, dim] of dims.entries()) {
+    const at = (values: readonly number[]): number => values[stack] ?? 0;
+    const key = [at(left), 1, at(queryHeadDims) * at(heads)];
+    const nonlinearAttention = [1, 1, at(left), Math.floor((3 * dim) / 4)];
+    const value = [at(left), 1, at(valueHeadDims) * at(heads)];
+    const convolution = [1, dim, Math.floor(at(kernels) / 2)];
+    const layer = [key, nonlinearAttention, value, value, convolution, convolution];
+    for (let i = 0; i < at(layers); i++)
+      states.push(...layer.map((shape) => ({ type: 'float32' as const, shape })));
+  }
+  states.push({ type: 'float32', shape: EMBED_STATE_SHAPE });
+  states.push({ type: 'int64', shape: [1] });
+  return states;
+}

@@ -1,0 +1,229 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { OnnxRecognizer } from '../../../inference/engine/engine.ts';
+import { InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
+import { writeFailingModel } from '../../onnx/echo.ts';
+import {
+  BUNDLED_MODEL_DIR,
+  type Fixture,
+  fixtures,
+  MAX_SAMPLES,
+  pcmBytes,
+  recordings,
+} from './recordings.ts';
+
+const workDir = mkdtempSync(join(tmpdir(), 'asr-engine-'));
+const engines: OnnxRecognizer[] = [];
+afterEach(async () => {
+  await Promise.all(engines.splice(0).map((engine) => engine.close()));
+});
+afterAll(() => rmSync(workDir, { recursive: true }));
+
+function engineOf(modelDir: string): OnnxRecognizer {
+  const engine = new OnnxRecognizer({ modelDir, modelId: 'test', providers: ['cpu'], threads: 1 });
+  engines.push(engine);
+  return engine;
+}
+
+async function loadedEngine(modelDir = BUNDLED_MODEL_DIR): Promise<OnnxRecognizer> {
+  const engine = engineOf(modelDir);
+  await engine.load();
+  return engine;
+}
+
+async function recognize(engine: OnnxRecognizer, samples: Int16Array): Promise<string> {
+  const stream = await engine.open();
+  try {
+    await stream.accept(pcmBytes(samples));
+    return await stream.finish();
+  } finally {
+    await stream.close();
+  }
+}
+
+function fixture(index: number): Fixture {
+  const found = fixtures()[index];
+  if (found === undefined) throw new Error(`there is no fixture ${index}`);
+  return found;
+}
+
+const longest = recordings().find(
+  ({ name, samples }) => name.startsWith('speech') && samples.length === MAX_SAMPLES,
+);
+const fifteenSeconds = pcmBytes(longest?.samples ?? new Int16Array(0));
+
+describe('loading', () => {
+  test('tells what was loaded', async () => {
+    expect(await engineOf(BUNDLED_MODEL_DIR).load()).toEqual({
+      id: 'test',
+      family: 'nemo-ctc',
+      features: 'kaldi',
+      vocabularySize: 2904,
+      stepMs: 480,
+      provider: 'cpu',
+      threads: 1,
+      loadMs: expect.any(Number),
+    });
+  });
+
+  test('chooses the CPU by itself where CUDA does not load', async () => {
+    const engine = new OnnxRecognizer({ modelDir: BUNDLED_MODEL_DIR, modelId: 'test' });
+    engines.push(engine);
+    const { provider, threads } = await engine.load();
+    expect(['cpu', 'cuda']).toContain(provider);
+    expect(threads).toBeGreaterThanOrEqual(1);
+    expect(threads).toBeLessThanOrEqual(4);
+  });
+
+  test('can be tried again after it failed, and not while it is loaded', async () => {
+    const modelDir = mkdtempSync(join(workDir, 'later-'));
+    const engine = engineOf(modelDir);
+    await expect(engine.load()).rejects.toThrow(ModelLoadError);
+    await expect(engine.load()).rejects.toThrow(`${modelDir}: found nothing, expected tokens.txt among them`);
+    cpSync(BUNDLED_MODEL_DIR, modelDir, { recursive: true });
+    expect((await engine.load()).family).toBe('nemo-ctc');
+    await expect(engine.load()).rejects.toThrow('load() needs an idle engine, this one is ready');
+    expect(await recognize(engine, fixture(0).samples)).toBe(fixture(0).text);
+  });
+
+  test('can be aborted, and tried again', async () => {
+    const engine = engineOf(BUNDLED_MODEL_DIR);
+    const abort = new AbortController();
+    const load = engine.load(abort.signal);
+    abort.abort(new Error('changed my mind'));
+    await expect(load).rejects.toThrow('changed my mind');
+    await expect(engine.load(abort.signal)).rejects.toThrow('changed my mind');
+    expect((await engine.load()).id).toBe('test');
+  });
+
+  test('ends when the engine is closed', async () => {
+    const engine = engineOf(BUNDLED_MODEL_DIR);
+    const load = engine.load();
+    const closed = engine.close();
+    await expect(load).rejects.toThrow(ModelLoadError);
+    await closed;
+  });
+});
+
+describe('a recording', () => {
+  test('gives the text of its fixture, whatever came before it', async () => {
+    const engine = await loadedEngine();
+    for (const { samples, text } of [fixture(0), fixture(5), fixture(0)]) {
+      expect(await recognize(engine, samples)).toBe(text);
+    }
+  });
+
+  test('gives snapshots that end in the final text', async () => {
+    const engine = await loadedEngine();
+    const { samples, text } = fixture(4);
+    const stream = await engine.open();
+    const snapshots: string[] = [];
+    for (let start = 0; start < samples.length; start += 8000) {
+      snapshots.push(await stream.accept(pcmBytes(samples.subarray(start, start + 8000))));
+    }
+    expect(await stream.finish()).toBe(text);
+    await stream.close();
+    expect(snapshots[0]).toBe('');
+    for (const snapshot of snapshots) expect(text.startsWith(snapshot)).toBe(true);
+    expect(new Set(snapshots).size).toBeGreaterThan(4);
+  });
+
+  test('without samples is empty', async () => {
+    expect(await recognize(await loadedEngine(), new Int16Array(0))).toBe('');
+  });
+
+  test("leaves the caller's bytes alone", async () => {
+    const engine = await loadedEngine();
+    const pool = new Uint8Array(10_000);
+    const stream = await engine.open();
+    await stream.accept(pool.subarray(100, 3300));
+    await stream.close();
+    expect(pool.byteLength).toBe(10_000);
+  });
+
+  test('takes whole samples only', async () => {
+    const stream = await (await loadedEngine()).open();
+    await expect(stream.accept(new Uint8Array(3))).rejects.toThrow(
+      'accept() got 3 bytes: expected whole samples',
+    );
+    await stream.close();
+  });
+
+  test('waits until the one before it is closed', async () => {
+    const engine = await loadedEngine();
+    const order: string[] = [];
+    const first = await engine.open();
+    const waiting = engine.open().then((stream) => {
+      order.push('second opened');
+      return stream;
+    });
+    await first.accept(fifteenSeconds);
+    order.push('first finished');
+    await first.close();
+    await first.close();
+    const second = await waiting;
+    expect(order).toEqual(['first finished', 'second opened']);
+    await second.accept(pcmBytes(fixture(1).samples));
+    expect(await second.finish()).toBe(fixture(1).text);
+    await second.close();
+  });
+
+  test('can be closed in the middle of a call: the call ends after its model step, and the next recording is not disturbed', async () => {
+    const engine = await loadedEngine();
+    const stream = await engine.open();
+    const call = stream.accept(fifteenSeconds);
+    const closed = stream.close();
+    await expect(call).rejects.toThrow('the recording was closed');
+    await closed;
+    await expect(stream.accept(fifteenSeconds)).rejects.toThrow(InferenceError);
+    expect(await recognize(engine, fixture(2).samples)).toBe(fixture(2).text);
+  });
+
+  test('whose model run fails ends in an InferenceError, and the next one is not disturbed', async () => {
+    const folder = mkdtempSync(join(workDir, 'failing-'));
+    writeFailingModel(folder, 32);
+    const engine = await loadedEngine(folder);
+    const stream = await engine.open();
+    const loud = pcmBytes(fixture(0).samples);
+    const failure = await stream.accept(loud).catch((cause: unknown) => cause);
+    expect(failure).toBeInstanceOf(InferenceError);
+    expect((failure as Error).message).toMatch(/^model\.onnx: .*Gather/);
+    // It stays failed: the states are not those of a run that happened.
+    await expect(stream.accept(new Uint8Array(32_000))).rejects.toThrow(InferenceError);
+    await expect(stream.finish()).rejects.toThrow(InferenceError);
+    await stream.close();
+    expect(await recognize(engine, new Int16Array(16_000))).toBe('');
+  });
+});
+
+describe('closing the engine', () => {
+  test('ends the waiting, and a running call after its model step', async () => {
+    const engine = await loadedEngine();
+    const stream = await engine.open();
+    const waiting = engine.open();
+    const running = stream.accept(fifteenSeconds);
+    const closed = engine.close();
+    await expect(waiting).rejects.toThrow('no recording can start: the engine is closed');
+    await expect(running).rejects.toThrow(InferenceError);
+    await closed;
+    await stream.close();
+    await expect(stream.accept(new Uint8Array(2))).rejects.toThrow(InferenceError);
+    await expect(engine.open()).rejects.toThrow(InferenceError);
+    await expect(engine.load()).rejects.toThrow('this one is closed');
+  });
+
+  test('can come before loading', async () => {
+    const engine = engineOf(BUNDLED_MODEL_DIR);
+    await expect(engine.open()).rejects.toThrow('no recording can start: the engine is idle');
+    await engine.close();
+  });
+});
+
+test('a broken model in a folder next to a good one is the folder that is named', async () => {
+  const folder = mkdtempSync(join(workDir, 'broken-'));
+  writeFileSync(join(folder, 'tokens.txt'), '<blk> 0\n');
+  writeFileSync(join(folder, 'model.onnx'), 'no model');
+  await expect(engineOf(folder).load()).rejects.toThrow(/^model\.onnx: found .*, expected an ONNX model$/);
+});

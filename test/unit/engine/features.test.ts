@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { createFilterBank, FeatureExtractor } from '../../../inference/engine/feature-extractor.ts';
+import { FrameWindow } from '../../../inference/engine/frame-window.ts';
+import { normalizeWhisperWindow } from '../../../inference/engine/whisper-fbank.ts';
+import { Weights } from '../../onnx/weights.ts';
+import { fixtures, withSilence } from './recordings.ts';
+import { referenceKaldi, referenceWhisper } from './reference-features.ts';
+
+const BINS = 80;
+
+/** All frames, the samples fed in pieces. */
+function extract(
+  features: 'kaldi' | 'whisper',
+  samples: Float32Array,
+  pieceSamples = samples.length,
+): Float32Array[] {
+  const extractor = new FeatureExtractor(createFilterBank(features));
+  const window = new FrameWindow(1, 1);
+  const frames: Float32Array[] = [];
+  // One frame is handed over when the next one is there: the last one is got out with silence.
+  const feed = (piece: Float32Array): void => {
+    for (let next = 0; next < piece.length; ) {
+      next = extractor.accept(piece, next, window);
+      if (!window.full) continue;
+      frames.push(window.frames.slice());
+      window.advance();
+    }
+  };
+  for (let start = 0; start < samples.length; start += pieceSamples) {
+    feed(samples.subarray(start, start + pieceSamples));
+  }
+  return frames;
+}
+
+function maxDifference(frames: readonly Float32Array[], expected: readonly number[][]): number {
+  let max = 0;
+  for (const [f, frame] of frames.entries()) {
+    for (let bin = 0; bin < BINS; bin++) {
+      max = Math.max(max, Math.abs((frame[bin] ?? Number.NaN) - (expected[f]?.[bin] ?? Number.NaN)));
+    }
+  }
+  return max;
+}
+
+const speech = withSilence(fixtures()[4]?.samples.subarray(8000, 24_000) ?? new Int16Array(0), 400);
+const noise = Float32Array.from(new Weights(3).normals(8000, 0.3), (value) =>
+  Math.max(-1, Math.min(1, value)),
+);
+const tone = Float32Array.from({ length: 4000 }, (_, i) => Math.sin((2 * Math.PI * 440 * i) / 16_000));
+const signals = { speech, noise, tone };
+
+describe.each(['kaldi', 'whisper'] as const)('%s features', (features) => {
+  const reference = features === 'kaldi' ? referenceKaldi : referenceWhisper;
+
+  test.each(Object.entries(signals))('of %s are those of a plain float64 computation', (_, samples) => {
+    const frames = extract(features, samples);
+    // Frame f is there once 160 f + 280 samples are, and is handed over with the one behind it.
+    expect(frames).toHaveLength(Math.floor((samples.length - 280) / 160));
+    expect(maxDifference(frames, reference(samples, frames.length))).toBeLessThan(1e-4);
+  });
+
+  test('are the same to the last bit however the samples are cut', () => {
+    const whole = extract(features, speech);
+    for (const pieceSamples of [1, 7, 160, 1600])
+      expect(extract(features, speech, pieceSamples)).toEqual(whole);
+  });
+});
+
+test('digital silence is the floor of the Kaldi features', () => {
+  for (const frame of extract('kaldi', new Float32Array(2000))) {
+    for (const value of frame) expect(value).toBeCloseTo(-15.942385, 6);
+  }
+});
+
+test('the first frame hears the first sample', () => {
+  const samples = new Float32Array(1000);
+  const silent = extract('kaldi', samples)[0];
+  samples[0] = 0.5;
+  expect(extract('kaldi', samples)[0]).not.toEqual(silent);
+});
+
+test("Whisper's range is limited to 8 decades below the loudest value of a step", () => {
+  const out = new Float32Array(4);
+  normalizeWhisperWindow(Float32Array.of(2, -10, -5.5, 0), out);
+  expect([...out]).toEqual([1.5, -0.5, -0.375, 1]);
+});

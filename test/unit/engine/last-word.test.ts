@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ECHO_DELAY_FRAMES, writeEchoModel } from '../../onnx/echo.ts';
+import { Weights } from '../../onnx/weights.ts';
+import { LocalEngine } from './local-engine.ts';
+import { BUNDLED_MODEL_DIR, fixtures, pcmBytes } from './recordings.ts';
+
+const SAMPLES_PER_MS = 16;
+const CUTS_MS = [0, 10, 50, 100, 200, 300, 400, 500];
+const workDir = mkdtempSync(join(tmpdir(), 'asr-last-word-'));
+afterAll(() => rmSync(workDir, { recursive: true }));
+
+/** Three bursts of noise, the first at sample 0, the last followed by this much silence. */
+function bursts(silenceMs: number): Int16Array {
+  const random = new Weights(1);
+  const burst = Int16Array.from({ length: 150 * SAMPLES_PER_MS }, () => Math.round(random.normal(6000)));
+  const gap = new Int16Array(330 * SAMPLES_PER_MS);
+  const parts = [burst, gap, burst, gap, burst, new Int16Array(silenceMs * SAMPLES_PER_MS)];
+  return Int16Array.from(parts.flatMap((part) => [...part]));
+}
+
+describe.each(['nemo-ctc', 'zipformer2-ctc', 'zipformer2-transducer'] as const)('%s', (family) => {
+  test.each([16, 32, 48, 96, 192])(
+    `with steps of %i frames says what it heard last, ${10 * ECHO_DELAY_FRAMES} ms later`,
+    async (chunkFrames) => {
+      const folder = join(workDir, `${family}-${chunkFrames}`);
+      writeEchoModel(folder, family, chunkFrames);
+      const engine = await LocalEngine.load(folder);
+      for (const silenceMs of CUTS_MS) {
+        const { tokens } = await engine.recognize(pcmBytes(bursts(silenceMs)));
+        const unhurried = await engine.recognize(pcmBytes(bursts(5000)));
+        // Said once for a burst by CTC, once for a frame of it by a transducer.
+        expect(tokens.length, `${silenceMs} ms`).toBeGreaterThanOrEqual(3);
+        expect(tokens, `${silenceMs} ms`).toEqual(unhurried.tokens);
+      }
+      await engine.model.release();
+    },
+  );
+});
+
+describe('the bundled model', () => {
+  let engine: LocalEngine;
+  beforeAll(async () => {
+    engine = await LocalEngine.load(BUNDLED_MODEL_DIR);
+  });
+  afterAll(() => engine.model.release());
+
+  test.each(fixtures())(
+    'hears all of $name, cut 0 to 500 ms after its last syllable',
+    async ({ samples, text }) => {
+      const end = speechEnd(samples);
+      for (const silenceMs of [0, 50, 200, 500]) {
+        const cut = samples.subarray(0, end + silenceMs * SAMPLES_PER_MS);
+        expect((await engine.recognize(pcmBytes(cut))).text, `${silenceMs} ms`).toBe(text);
+      }
+    },
+  );
+
+  test('hears a first syllable that starts at sample 0', async () => {
+    const [fixture] = fixtures();
+    const { samples, text } = fixture ?? { samples: new Int16Array(0), text: '-' };
+    const start = samples.findIndex((sample) => Math.abs(sample) > 500);
+    const { text: heard } = await engine.recognize(pcmBytes(samples.subarray(start)));
+    expect(heard.slice(0, 1)).toBe(text.slice(0, 1));
+  });
+
+  test('says nothing for no samples', async () => {
+    expect(await engine.recognize(new Uint8Array(0))).toEqual({ text: '', tokens: [] });
+  });
+});
+
+/** End of the last 10 ms within 30 dB of the loudest. */
+function speechEnd(samples: Int16Array): number {
+  const size = 10 * SAMPLES_PER_MS;
+  const energies = Array.from({ length: Math.floor(samples.length / size) }, (_, block) =>
+    samples.subarray(block * size, (block + 1) * size).reduce((sum, sample) => sum + sample ** 2, 0),
+  );
+  const floor = Math.max(...energies) / 1000;
+  return size * (energies.findLastIndex((energy) => energy > floor) + 1);
+}

@@ -1,0 +1,185 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
+import { ExecutionProviderError, ModelLoadError } from '../../../inference/recognizer.ts';
+import { OnnxGraph } from '../../onnx/graph.ts';
+import { CHINESE_SYMBOLS, type SmallModel, writeSmallModel, writeTokens } from '../../onnx/model-folder.ts';
+import { buildNemoCtc } from '../../onnx/nemo-ctc.ts';
+import { BUNDLED_MODEL_DIR } from './recordings.ts';
+
+const workDir = mkdtempSync(join(tmpdir(), 'asr-load-'));
+afterAll(() => rmSync(workDir, { recursive: true }));
+
+const small = { features: 'kaldi', int8: false, chunkFrames: 16, symbols: CHINESE_SYMBOLS, seed: 5 } as const;
+
+function folder(family: SmallModel['family'], change: (path: string) => void = () => {}): string {
+  const path = mkdtempSync(join(workDir, 'model-'));
+  writeSmallModel(path, { ...small, family });
+  change(path);
+  return path;
+}
+
+async function loadError(path: string): Promise<string> {
+  const error: unknown = await loadAcousticModel(path, {
+    providers: ['cpu'],
+    threads: 1,
+    log: () => {},
+  }).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(ModelLoadError);
+  const { message } = error as Error;
+  expect(message).not.toContain('\n');
+  return message;
+}
+
+/** Replaces text in a file's bytes by text of the same length. */
+function patch(path: string, from: string, to: string): void {
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf(from);
+  expect(at).toBeGreaterThan(0);
+  expect(to).toHaveLength(from.length);
+  bytes.write(to, at);
+  writeFileSync(path, bytes);
+}
+
+describe('a model that cannot be used is refused with file, found and expected', () => {
+  test('a folder that is not there', async () => {
+    expect(await loadError(join(workDir, 'none'))).toMatch(
+      /none: cannot be read .*expected a folder with \*\.onnx/,
+    );
+  });
+
+  test('tokens that do not fit the output', async () => {
+    const path = folder('zipformer2-ctc', (at) => writeTokens(at, CHINESE_SYMBOLS.slice(0, -1)));
+    expect(await loadError(path)).toBe(
+      'tokens.txt: found no symbol for id 44, expected ids 0 to 44 as in the output of model.onnx',
+    );
+  });
+
+  test('tokens without a blank', async () => {
+    const path = folder('nemo-ctc', (at) => writeTokens(at, ['x', ...CHINESE_SYMBOLS.slice(1)]));
+    expect(await loadError(path)).toBe(
+      'tokens.txt: found no blank symbol, expected one of <blk>, <eps>, <blank>',
+    );
+  });
+
+  test('a truncated file', async () => {
+    const path = folder('zipformer2-ctc', (at) => truncateSync(join(at, 'model.onnx'), 100_000));
+    expect(await loadError(path)).toMatch(
+      /^model\.onnx: found 100000 bytes, expected at least \d+: the file is truncated/,
+    );
+  });
+
+  test('a graph that the runtime cannot run', async () => {
+    const path = folder('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), 'Softmax', 'Hardmox'));
+    expect(await loadError(path)).toMatch(
+      /^model\.onnx: onnxruntime with cpu says ".*Softmax.*", expected a model that loads$/,
+    );
+  });
+
+  test('states that do not fit the metadata', async () => {
+    const path = folder('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '16,24,20', '16,24,28'));
+    expect(await loadError(path)).toBe(
+      'model.onnx: input cached_nonlin_attn_3 is float32 [1, N, 4, 15], expected float32 [1, 1, 4, 21]',
+    );
+  });
+
+  test('fewer layers in the metadata than states', async () => {
+    const path = folder('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '1,2,1', '1,1,1'));
+    expect(await loadError(path)).toBe('model.onnx: found 27 inputs, expected 21 by its family and metadata');
+  });
+
+  test('lists of different lengths in the metadata', async () => {
+    const path = folder('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '8,6,4', '8,6.4'));
+    expect(await loadError(path)).toBe(
+      'model.onnx: metadata left_context_len has 2 values, expected 3 as in the other lists',
+    );
+  });
+
+  test('a cache that does not fit the metadata', async () => {
+    const path = folder('nemo-ctc', (at) =>
+      patch(join(at, 'model.onnx'), 'cache_last_time_dim3\x12\x013', 'cache_last_time_dim3\x12\x017'),
+    );
+    expect(await loadError(path)).toBe(
+      'model.onnx: input cache_last_time is float32 [N, 2, 4, 3], expected float32 [1, 2, 4, 7]',
+    );
+  });
+
+  test('another family', async () => {
+    const path = folder('zipformer2-ctc', (at) =>
+      patch(join(at, 'model.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformerX'),
+    );
+    expect(await loadError(path)).toBe(
+      'model.onnx: found model_type zipformerX and inputs x, cached_key_0, cached_nonlin_attn_0, expected a streaming zipformer2 or NeMo CTC model',
+    );
+  });
+
+  test('a transducer of another family', async () => {
+    const path = folder('zipformer2-transducer', (at) =>
+      patch(join(at, 'encoder.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformer1'),
+    );
+    expect(await loadError(path)).toBe('encoder.onnx: found model_type zipformer1, expected zipformer2');
+  });
+
+  test("a transducer's parts that do not belong together", async () => {
+    const other = folder('nemo-ctc');
+    mkdirSync(join(other, 'x'));
+    writeSmallModel(join(other, 'x'), {
+      ...small,
+      family: 'zipformer2-transducer',
+      symbols: [...CHINESE_SYMBOLS, '余'],
+    });
+    const path = folder('zipformer2-transducer', (at) =>
+      writeFileSync(join(at, 'joiner.onnx'), readFileSync(join(other, 'x', 'joiner.onnx'))),
+    );
+    expect(await loadError(path)).toBe(
+      'decoder.onnx: metadata vocab_size is 45, expected 46 as in the output of joiner.onnx',
+    );
+  });
+
+  test('a model without metadata', async () => {
+    const graph = new OnnxGraph();
+    graph.output('y', graph.input('x', 'float32', ['N', 80]), 'float32', ['N', 80]);
+    const path = folder('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+    expect(await loadError(path)).toMatch(/^model\.onnx: found model_type \(none\) and inputs x, expected/);
+  });
+
+  test('two models', async () => {
+    const path = folder('nemo-ctc', (at) =>
+      writeFileSync(
+        join(at, 'other.onnx'),
+        buildNemoCtc({ windowFrames: 24, shiftFrames: 16, vocabularySize: 45, seed: 1 }),
+      ),
+    );
+    expect(await loadError(path)).toBe(
+      `${path}: found model.onnx, other.onnx for *.onnx, expected exactly one`,
+    );
+  });
+});
+
+describe('execution providers', () => {
+  const load = (providers: readonly string[]): Promise<unknown> =>
+    loadAcousticModel(BUNDLED_MODEL_DIR, { providers, threads: 1, log: () => {} });
+
+  test.each([[['CUDA']], [['cuda', 'gpu']], [['auto', 'cpu']], [[]]])(
+    '%j are refused by name',
+    async (providers) => {
+      const refusal = load(providers);
+      await expect(refusal).rejects.toThrow(ExecutionProviderError);
+      await expect(refusal).rejects.toThrow(
+        `execution providers: found "${providers.join(',')}", expected auto or a list of cpu, cuda, webgpu`,
+      );
+    },
+  );
+
+  test('asked for by name and not to be had are no fault of the model', async () => {
+    // Loads on a machine with CUDA and its libraries installed, and nowhere else.
+    const outcome = await load(['cuda', 'cpu']).catch((cause: unknown) => cause);
+    if (!(outcome instanceof Error)) return;
+    expect(outcome).toBeInstanceOf(ExecutionProviderError);
+    expect(outcome.message).toMatch(
+      /^execution providers "cuda,cpu" do not load on this machine \(.+\); ask for cpu or auto/,
+    );
+  });
+});

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { findModelFiles } from '../../../inference/engine/model-files.ts';
+import { ModelLoadError } from '../../../inference/recognizer.ts';
+
+const workDir = mkdtempSync(join(tmpdir(), 'asr-files-'));
+afterAll(() => rmSync(workDir, { recursive: true }));
+
+function folder(...names: string[]): string {
+  const path = mkdtempSync(join(workDir, 'model-'));
+  for (const name of names) writeFileSync(join(path, name), '');
+  return path;
+}
+
+describe('the files of a model folder', () => {
+  test.each([
+    [['model.onnx'], ['model.onnx']],
+    [['model.onnx', 'model.int8.onnx', 'README.md'], ['model.int8.onnx']],
+    [['ctc-epoch-20-avg-1-chunk-16-left-128.int8.onnx'], ['ctc-epoch-20-avg-1-chunk-16-left-128.int8.onnx']],
+    [
+      ['encoder.int8.onnx', 'decoder.onnx', 'joiner.int8.onnx'],
+      ['encoder.int8.onnx', 'decoder.onnx', 'joiner.int8.onnx'],
+    ],
+    [
+      ['a', 'encoder', 'decoder', 'joiner'].flatMap((part) => [
+        `${part}-epoch-20-avg-1-chunk-16-left-128.onnx`,
+        `${part}-epoch-20-avg-1-chunk-16-left-128.int8.onnx`,
+      ]),
+      [
+        'encoder-epoch-20-avg-1-chunk-16-left-128.int8.onnx',
+        'decoder-epoch-20-avg-1-chunk-16-left-128.onnx',
+        'joiner-epoch-20-avg-1-chunk-16-left-128.int8.onnx',
+      ],
+    ],
+  ])('%j', async (names, chosen) => {
+    const { tokens, kind, ...parts } = await findModelFiles(folder(...names, 'tokens.txt'));
+    expect(basename(tokens)).toBe('tokens.txt');
+    expect(Object.values(parts).map((path) => basename(path))).toEqual(chosen);
+    expect(kind).toBe(chosen.length === 1 ? 'single' : 'transducer');
+  });
+
+  test.each([
+    [[], 'found nothing, expected tokens.txt among them'],
+    [['model.onnx'], 'found model.onnx, expected tokens.txt among them'],
+    [['tokens.txt'], 'found nothing for *.onnx, expected exactly one'],
+    [['a.onnx', 'b.onnx', 'tokens.txt'], 'found a.onnx, b.onnx for *.onnx, expected exactly one'],
+    [['encoder.onnx', 'joiner.onnx', 'tokens.txt'], 'found nothing for decoder*.onnx, expected exactly one'],
+  ])('%j is refused', async (names, message) => {
+    const path = folder(...names);
+    await expect(findModelFiles(path)).rejects.toThrow(new ModelLoadError(`${path}: ${message}`));
+  });
+
+  test('a folder that is not there is refused', async () => {
+    await expect(findModelFiles('/no/such/folder')).rejects.toThrow(
+      /^\/no\/such\/folder: cannot be read \(ENOENT.*\), expected a folder with \*\.onnx and tokens\.txt$/,
+    );
+  });
+});

@@ -1,0 +1,136 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { ModelMetadata } from '../../../inference/engine/model-metadata.ts';
+import { readOnnxOutline } from '../../../inference/engine/onnx-outline.ts';
+import { ModelLoadError } from '../../../inference/recognizer.ts';
+import { OnnxGraph } from '../../onnx/graph.ts';
+import { BUNDLED_MODEL_DIR } from './recordings.ts';
+
+const workDir = mkdtempSync(join(tmpdir(), 'asr-metadata-'));
+afterAll(() => rmSync(workDir, { recursive: true }));
+
+function modelFile(name: string, metadata: Record<string, string | number>): string {
+  const graph = new OnnxGraph();
+  graph.output('y', graph.input('x', 'float32', [1]), 'float32', [1]);
+  graph.metadata(metadata);
+  return file(name, graph.build());
+}
+
+function file(name: string, bytes: Uint8Array | string): string {
+  const path = join(workDir, name);
+  writeFileSync(path, bytes);
+  return path;
+}
+
+async function readModelMetadata(path: string): Promise<ModelMetadata> {
+  return (await readOnnxOutline(path)).metadata;
+}
+
+describe('the metadata of an ONNX file', () => {
+  test('is read from the bundled model', async () => {
+    const metadata = await readModelMetadata(join(BUNDLED_MODEL_DIR, 'model.onnx'));
+    expect(metadata.integer('subsampling_factor', 1, 100)).toBe(4);
+    expect(metadata.text('normalize_type')).toBe('NA');
+    expect(metadata.text('no such key')).toBeUndefined();
+  });
+
+  test('gives integers and lists', async () => {
+    const metadata = await readModelMetadata(modelFile('good.onnx', { one: 7, many: '1, 2,3' }));
+    expect(metadata.integer('one', 7, 7)).toBe(7);
+    expect(metadata.integers('many', 1, 3, 3)).toEqual([1, 2, 3]);
+  });
+
+  test.each([
+    ['a number too large', { key: '9' }, 'metadata key is "9", expected an integer from 1 to 8'],
+    ['no number', { key: 'x' }, 'metadata key is "x", expected an integer from 1 to 8'],
+    ['nothing', {}, 'found no metadata key, expected an integer from 1 to 8'],
+  ])('says what is wrong with %s', async (_, entries, message) => {
+    const metadata = await readModelMetadata(modelFile('wrong.onnx', entries));
+    expect(() => metadata.integer('key', 1, 8)).toThrow(new ModelLoadError(`wrong.onnx: ${message}`));
+  });
+
+  test('says when a list is too short', async () => {
+    const metadata = await readModelMetadata(modelFile('short.onnx', { key: '1,2' }));
+    expect(() => metadata.integers('key', 1, 8, 3)).toThrow(
+      new ModelLoadError('short.onnx: metadata key has 2 values, expected 3 as in the other lists'),
+    );
+  });
+});
+
+test('the outline gives inputs, outputs and the version of the operators', async () => {
+  const outline = await readOnnxOutline(join(BUNDLED_MODEL_DIR, 'model.onnx'));
+  expect(outline.opset).toBeGreaterThanOrEqual(13);
+  expect(outline.inputs.map(({ name, type, shape }) => [name, type, shape])).toEqual([
+    ['audio_signal', 'float32', [expect.any(String), 80, expect.any(String)]],
+    ['length', 'int64', [expect.any(String)]],
+    ['cache_last_channel', 'float32', expect.any(Array)],
+    ['cache_last_time', 'float32', expect.any(Array)],
+    ['cache_last_channel_len', 'int64', [expect.any(String)]],
+  ]);
+  expect(outline.outputs).toHaveLength(5);
+});
+
+describe('a file that is no whole ONNX model is refused in one line', () => {
+  test.each([
+    [
+      'missing',
+      join(workDir, 'missing.onnx'),
+      /missing\.onnx: cannot be read .*ENOENT.*, expected an ONNX model$/,
+    ],
+    ['empty', file('empty.onnx', ''), /^empty\.onnx: found 0 bytes without a graph, expected an ONNX model$/],
+    [
+      'text',
+      file('text.onnx', 'version https://example.org/spec\n'),
+      /^text\.onnx: found .*, expected an ONNX model$/,
+    ],
+    ['a web page', file('page.onnx', '<!DOCTYPE html><html>'), /^page\.onnx: found .*$/],
+    [
+      'a huge metadata entry',
+      file('huge.onnx', hugeEntry()),
+      /^huge\.onnx: found a metadata entry of 2\d+ bytes/,
+    ],
+    [
+      'a damaged metadata entry',
+      file('bad.onnx', damagedEntry()),
+      /^bad\.onnx: found a damaged metadata entry/,
+    ],
+  ])('%s', async (_, path, message) => {
+    const error: unknown = await readModelMetadata(path).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(ModelLoadError);
+    expect((error as Error).message).toMatch(message);
+    expect((error as Error).message).not.toContain('\n');
+  });
+
+  test('truncated anywhere', async () => {
+    const whole = readFileSync(modelFile('whole.onnx', { key: 'value' }));
+    for (let bytes = whole.length - 1; bytes > 0; bytes -= 3) {
+      const read = await readModelMetadata(file('cut.onnx', whole.subarray(0, bytes))).catch(
+        (cause: unknown) => cause,
+      );
+      // A cut between two fields behind the graph cannot be told from a file with less metadata.
+      if (read instanceof Error) expect(read).toBeInstanceOf(ModelLoadError);
+      else expect((read as ModelMetadata).text('key')).toBeUndefined();
+    }
+    const path = file('cut.onnx', whole.subarray(0, -2));
+    await expect(readModelMetadata(path)).rejects.toThrow(
+      `cut.onnx: found ${whole.length - 2} bytes, expected at least ${whole.length}: the file is truncated, copy or download it again`,
+    );
+  });
+});
+
+function hugeEntry(): Uint8Array {
+  return new BinaryWriter()
+    .tag(14, WireType.LengthDelimited)
+    .bytes(new Uint8Array(2 << 20))
+    .finish();
+}
+
+function damagedEntry(): Uint8Array {
+  return new BinaryWriter()
+    .tag(14, WireType.LengthDelimited)
+    .bytes(Uint8Array.of(0x0a, 0x7f, 1))
+    .finish();
+}

@@ -1,26 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { toPcm } from '../../../api/client/audio/pcm.ts';
-import { wavStreamToPcm } from '../../../api/client/audio/wav-stream.ts';
 import { chunk, riff, wavFile } from '../../support/wav.ts';
-
-/** `seconds` of a tone with amplitude 0.5, one number a sample. */
-function tone(hz: number, rateHz: number, seconds: number): number[] {
-  return Array.from(
-    { length: Math.round(rateHz * seconds) },
-    (_, n) => 0.5 * Math.sin((2 * Math.PI * hz * n) / rateHz),
-  );
-}
-
-function pack(
-  samples: readonly number[],
-  bytes: number,
-  write: (to: Buffer, value: number, at: number) => void,
-): Buffer {
-  const packed = Buffer.alloc(samples.length * bytes);
-  for (const [n, value] of samples.entries()) write(packed, value, n * bytes);
-  return packed;
-}
+import { pack, tone } from './tones.ts';
 
 /** Amplitude of the part of `pcm` that has this frequency, leaving out the filter's settling at both ends. */
 function amplitude(pcm: Int16Array, hz: number): number {
@@ -228,46 +210,3 @@ test.for([
     await expect(toPcm(file(frames + 1))).rejects.toMatchObject({ code: 'audio_too_long' });
   },
 );
-
-async function* cut(file: Buffer, bytes: number): AsyncGenerator<Buffer> {
-  for (let start = 0; start < file.length; start += bytes) yield file.subarray(start, start + bytes);
-}
-
-async function streamed(file: Buffer, bytes: number): Promise<number[]> {
-  const samples: number[] = [];
-  for await (const piece of wavStreamToPcm(cut(file, bytes))) samples.push(...piece);
-  return samples;
-}
-
-test.for([1, 7, 1_000, 100_000])(
-  'a WAV that comes in pieces of %i bytes gives the same samples',
-  async (bytes) => {
-    const stereo = pack(
-      tone(300, 44_100, 0.1).flatMap((value) => [value, value / 2]),
-      3,
-      (to, value, at) => to.writeIntLE(Math.round(value * 8_388_607), at, 3),
-    );
-    const options = { bits: 24, channels: 2, sampleRateHz: 44_100 };
-    const file = wavFile(stereo, { ...options, after: [chunk('LIST', Buffer.alloc(50, 9))] });
-    const whole = [...(await toPcm(file))];
-    expect(await streamed(file, bytes)).toEqual(whole);
-    expect(await streamed(wavFile(stereo, { ...options, dataBytes: 0xffff_ffff }), bytes)).toEqual(whole);
-  },
-);
-
-test.for([
-  { name: 'not a WAV', file: Buffer.from('{"not": "a WAV"}'), says: 'not a WAV' },
-  {
-    name: 'ended in its header',
-    file: wavFile(samples16(5)).subarray(0, 40),
-    says: 'ended before a WAV header',
-  },
-  {
-    name: 'ended before its announced end',
-    file: wavFile(samples16(5), { dataBytes: 100 }),
-    says: '100 bytes of audio announced, 10 there',
-  },
-  { name: 'without samples', file: wavFile(Buffer.alloc(0)), says: 'no audio sample' },
-])('a WAV stream $name: a clear error', async ({ file, says }) => {
-  await expect(streamed(file, 8)).rejects.toThrow(says);
-});

@@ -1,17 +1,12 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { parseCommandLine } from '../../../api/client/cli/command-line.ts';
-import { UsageError } from '../../../api/client/cli/exit-codes.ts';
-import { StatusLine } from '../../../api/client/cli/status-line.ts';
-import { packageRoot } from '../../../common/package-root.ts';
 import { wavFile } from '../../support/wav.ts';
-import { drop, html, json, recognizeAs, ScriptedService } from './scripted-service.ts';
+import { type Ended, jsonLines, startClient, whenEnded } from './client-process.ts';
+import { drop, html, json, ScriptedService } from './scripted-service.ts';
+import { TOKEN } from './sessions.ts';
 
-const TOKEN = 'a-token-of-the-tests';
 const RESULT = { text: '你好', audio_ms: 100, inference_ms: 12.5 };
 const BUSY = json(409, { error: 'busy', message: 'another recognition task is active' });
 
@@ -35,36 +30,14 @@ function file(name: string, content: string | Buffer): string {
   return path;
 }
 
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const start = (args: readonly string[], env: Record<string, string> = {}) =>
+  startClient(args, { ASR_URL: service.url, ASR_API_TOKEN: TOKEN, ...env });
 
-/** Runs the built command as a process of its own. */
-async function run(args: readonly string[], env: Record<string, string> = {}, stdin?: Buffer): Promise<Ran> {
+function run(args: readonly string[], env: Record<string, string> = {}, stdin?: Buffer): Promise<Ended> {
   const child = start(args, env);
   child.stdin.end(stdin);
-  return ended(child);
+  return whenEnded(child);
 }
-
-function start(args: readonly string[], env: Record<string, string> = {}) {
-  return spawn(process.execPath, [join(packageRoot(), 'dist/api/client/cli.js'), ...args], {
-    env: { PATH: process.env['PATH'], ASR_URL: service.url, ASR_API_TOKEN: TOKEN, ...env },
-  });
-}
-
-async function ended(child: ReturnType<typeof start>): Promise<Ran> {
-  const code = new Promise<number | null>((resolve) => child.on('close', resolve));
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { code: await code, stdout, stderr };
-}
-
-const lines = (stdout: string): unknown[] =>
-  stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
 
 test('one file: its text on stdout, nothing else', async () => {
   service.http = [json(200, RESULT)];
@@ -91,7 +64,7 @@ test('--json: one object a line, for failures, too; text cannot steer the termin
   const empty = file('empty.wav', wavFile(Buffer.alloc(0)));
   const { code, stdout } = await run(['transcribe', '--json', good, empty]);
   expect(code).toBe(1);
-  expect(lines(stdout)).toEqual([
+  expect(jsonLines(stdout)).toEqual([
     { file: good, ...RESULT, text: 'a\u001b[31m\nb' },
     { file: empty, error: 'empty_audio', message: 'the recording has no audio sample' },
   ]);
@@ -117,28 +90,6 @@ test.for([
   expect(ran).toMatchObject({ code: given.code, stdout: '' });
   expect(service.requests.length).toBe(given.requests);
   expect(ran.stderr.includes('1 more recording was not tried')).toBe(given.requests === 1);
-});
-
-test.for([
-  { args: ['transcribe', '--token', 'secret', 'a.wav'], says: 'use ASR_API_TOKEN or --token-file' },
-  { args: ['transcribe', '--token=secret', 'a.wav'], says: 'use ASR_API_TOKEN or --token-file' },
-  { args: ['transcribe'], says: 'at least one FILE' },
-  { args: ['transcribe', '-', '-'], says: 'once only' },
-  { args: ['transcribe', '--attempts', '0', 'a.wav'], says: '--attempts must be a whole number from 1' },
-  { args: ['transcribe', '--fast', 'a.wav'], says: '--fast' },
-  { args: ['ready', '--stream'], says: 'ready has no option --stream' },
-  { args: ['ready', 'a.wav'], says: 'ready takes no file' },
-  { args: ['listen'], says: 'unknown command "listen"' },
-])('asr-client $args: a clear usage error', ({ args, says }) => {
-  expect(() => parseCommandLine(args, {})).toThrow(says);
-  expect(() => parseCommandLine(args, {})).toThrow(UsageError);
-});
-
-test('address: --url, else ASR_URL, else this machine', () => {
-  const url = (args: string[], env: Record<string, string>) => parseCommandLine(['ready', ...args], env);
-  expect(url(['--url', 'http://a'], { ASR_URL: 'http://b' })).toMatchObject({ url: 'http://a' });
-  expect(url([], { ASR_URL: 'http://b' })).toMatchObject({ url: 'http://b' });
-  expect(url([], { ASR_URL: '' })).toMatchObject({ url: 'http://127.0.0.1:8088' });
 });
 
 test.for([
@@ -177,93 +128,6 @@ test('standard input', async () => {
   expect(await run(['transcribe', '-'], {}, Buffer.alloc(0))).toMatchObject({ code: 1 });
 });
 
-test('--stream: the recording arrives, partials and the final text come out', async () => {
-  service.stream = [recognizeAs('你好')];
-  expect(await run(['transcribe', '--stream', good])).toEqual({ code: 0, stdout: '你好\n', stderr: '' });
-  expect(service.sessions[0]?.pcm.equals(Buffer.alloc(3_200, 1))).toBe(true);
-  const { stdout } = await run(['transcribe', '--stream', '--json', good]);
-  expect(lines(stdout)).toEqual([
-    { file: good, type: 'partial', revision: 1, text: '你' },
-    { file: good, type: 'final', revision: 2, text: '你好', audio_ms: 100, finalize_ms: 1.5 },
-  ]);
-});
-
-test('--stream: busy and a broken connection are tried again from the beginning', async () => {
-  service.stream = [
-    (session) => session.on('start', () => session.fail('busy', 1008)),
-    (session) => session.on('start', () => session.ready()).on('audio', () => session.socket.terminate()),
-    recognizeAs('你好'),
-  ];
-  const { code, stdout, stderr } = await run(['transcribe', '--stream', good]);
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '你好\n' });
-  expect(stderr).toMatch(/busy .*attempt 2 of 8[\s\S]*network .*attempt 3 of 8/);
-  expect(service.sessions[2]?.pcm.length).toBe(3_200);
-});
-
-test('--stream from standard input sends what is there before the rest has come', async () => {
-  const heard = new Promise<void>((resolve) => {
-    service.stream = [
-      (session) => {
-        recognizeAs('你好')(session);
-        session.on('audio', resolve);
-      },
-    ];
-  });
-  const child = start(['transcribe', '--stream', '-']);
-  const result = ended(child);
-  const wav = wavFile(Buffer.alloc(8_000, 1), { dataBytes: 0xffff_ffff });
-  child.stdin.write(wav.subarray(0, 4_000));
-  await heard;
-  child.stdin.end(wav.subarray(4_000));
-  expect(await result).toEqual({ code: 0, stdout: '你好\n', stderr: '' });
-  expect(service.sessions[0]?.pcm.equals(Buffer.alloc(8_000, 1))).toBe(true);
-});
-
-test('--stream from standard input that announces over 15 s: the clear error at once', async () => {
-  service.stream = [recognizeAs('你好')];
-  const wav = wavFile(Buffer.alloc(480_002)).subarray(0, 4_000);
-  const { code, stdout, stderr } = await run(['transcribe', '--stream', '-'], {}, wav);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toContain('[audio_too_long]');
-});
-
-test('other formats without ffmpeg: a clear line', async () => {
-  const mp3 = file('speech.mp3', 'ID3 and so on');
-  const { code, stderr } = await run(['transcribe', mp3], { PATH: '/nowhere' });
-  expect(code).toBe(1);
-  expect(stderr).toContain(
-    `${mp3}: not a WAV file that is read here, and ffmpeg is not installed; install ffmpeg, or convert the file to WAV [invalid_format]`,
-  );
-});
-
-/** Stands for ffmpeg, so that the test does not depend on whether it is installed: says 320 bytes, or complains. */
-function ffmpegThat(does: string): Record<string, string> {
-  const bin = mkdtempSync(join(folder, 'bin-'));
-  writeFileSync(join(bin, 'ffmpeg'), `#!/bin/sh\n${does}\n`, { mode: 0o755 });
-  return { PATH: `${bin}:${process.env['PATH']}` };
-}
-
-test('other formats go through ffmpeg, from a file or standard input, a WAV of a foreign codec, too', async () => {
-  service.http = [json(200, RESULT)];
-  const speaks = ffmpegThat(
-    `printf '%s\\n' "$@" > ${join(folder, 'arguments')}; head -c 320 /dev/zero | tr '\\0' '\\001'`,
-  );
-  const mp3 = file('speech.mp3', 'ID3 and so on');
-  const adpcm = file('adpcm.wav', wavFile(Buffer.alloc(64), { formatCode: 2, bits: 4 }));
-  expect(await run(['transcribe', mp3, adpcm, '-'], speaks, Buffer.from('OggS'))).toMatchObject({
-    code: 0,
-    stderr: '',
-  });
-  expect(service.requests.length).toBe(3);
-  for (const { body } of service.requests) expect(body.includes(wavFile(Buffer.alloc(320, 1)))).toBe(true);
-  const broken = ffmpegThat('echo "first line" >&2; echo "Invalid data found" >&2; exit 1');
-  expect((await run(['transcribe', mp3], broken)).stderr).toContain(
-    'neither a WAV file nor readable for ffmpeg: Invalid data found [invalid_format]',
-  );
-  const endless = ffmpegThat('head -c 512000 /dev/zero');
-  expect((await run(['transcribe', mp3], endless)).stderr).toContain('longer than 15 s');
-});
-
 test('ready: in words, as JSON, with exit codes; --wait asks until it is so', async () => {
   service.http = [json(200, { status: 'ready', busy: false })];
   expect(await run(['ready'])).toEqual({ code: 0, stdout: 'ready\n', stderr: '' });
@@ -286,29 +150,4 @@ test('ready: in words, as JSON, with exit codes; --wait asks until it is so', as
     code: 3,
     stderr: 'asr-client: the token is wrong\n',
   });
-});
-
-test('an interrupt ends it with 130, in a stream and in a wait for standard input', async () => {
-  const child = start(['transcribe', '--stream', '-', good]);
-  service.stream = [(session) => session.on('start', () => child.kill('SIGINT'))];
-  child.stdin.write(wavFile(Buffer.alloc(8_000), { dataBytes: 0xffff_ffff }));
-  expect(await ended(child)).toEqual({ code: 130, stdout: '', stderr: '' });
-  await service.sessions[0]?.closed;
-});
-
-test('the line in place: the end of a text that is too long for the terminal, Chinese taken as two columns', () => {
-  let written = '';
-  const write = (piece: string): boolean => {
-    written += piece;
-    return true;
-  };
-  const line = new StatusLine({ isTTY: true, columns: 20, write } as never);
-  line.show('a.wav  ', '今天天气很好我们去');
-  expect(written).toBe('\r\u001b[Ka.wav  …很好我们去');
-  line.clear();
-  line.clear();
-  expect(written.endsWith('去\r\u001b[K')).toBe(true);
-  written = '';
-  new StatusLine({ isTTY: false, columns: 0, write } as never).show('a', 'b');
-  expect(written).toBe('');
 });

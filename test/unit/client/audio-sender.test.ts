@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { AudioSender } from '../../../api/client/audio-sender.ts';
+import { Pace } from '../../../api/client/frames.ts';
+
+test('at most 64,000 bytes wait in the connection', async () => {
+  let bufferedBytes = 0;
+  let mostBytes = 0;
+  let sentBytes = 0;
+  /** A slow connection: each look at it finds 2,000 bytes less. */
+  const sink = {
+    get bufferedBytes() {
+      bufferedBytes = Math.max(0, bufferedBytes - 2_000);
+      return bufferedBytes;
+    },
+    send(frame: string | Uint8Array) {
+      sentBytes += frame.length;
+      bufferedBytes += frame.length;
+      mostBytes = Math.max(mostBytes, bufferedBytes);
+    },
+  };
+  const unlimited = new Pace('live');
+  unlimited.take = () => 0;
+  const sender = new AudioSender(Promise.resolve(sink), unlimited, new AbortController().signal);
+  await sender.push(new Int16Array(120_000));
+  expect(sentBytes).toBe(240_000);
+  expect(mostBytes).toBeGreaterThan(60_000);
+  expect(mostBytes).toBeLessThanOrEqual(64_000);
+});
+
+test('real time: 100 ms a frame; after being held up, half a second is caught up, no more', () => {
+  const pace = new Pace('real-time');
+  const waits = [1_000, 1_000, 1_200, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000].map((nowMs) =>
+    pace.take(3_200, nowMs),
+  );
+  expect(waits).toEqual([0, 100, 0, 0, 0, 0, 0, 0, 0, 100]);
+});
+
+test('live: one second at once, then twice as fast as it is spoken', () => {
+  const pace = new Pace('live');
+  const waits = Array.from({ length: 13 }, () => pace.take(3_200, 5_000));
+  expect(waits).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 50, 100]);
+});

@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { wavFile } from '../../support/wav.ts';
+import { type Ended, jsonLines, startClient, whenEnded } from './client-process.ts';
+import { json, recognizeAs, ScriptedService } from './scripted-service.ts';
+import { TOKEN } from './sessions.ts';
+
+const RESULT = { text: '你好', audio_ms: 100, inference_ms: 12.5 };
+
+let folder: string;
+let service: ScriptedService;
+let good: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'asr-client-'));
+  good = file('good.wav', wavFile(Buffer.alloc(3_200, 1)));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+beforeEach(async () => {
+  service = await ScriptedService.start();
+});
+afterEach(() => service.stop());
+
+function file(name: string, content: string | Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const start = (args: readonly string[], env: Record<string, string> = {}) =>
+  startClient(args, { ASR_URL: service.url, ASR_API_TOKEN: TOKEN, ...env });
+
+function run(args: readonly string[], env: Record<string, string> = {}, stdin?: Buffer): Promise<Ended> {
+  const child = start(args, env);
+  child.stdin.end(stdin);
+  return whenEnded(child);
+}
+
+test('--stream: the recording arrives, partials and the final text come out', async () => {
+  service.stream = [recognizeAs('你好')];
+  expect(await run(['transcribe', '--stream', good])).toEqual({ code: 0, stdout: '你好\n', stderr: '' });
+  expect(service.sessions[0]?.pcm.equals(Buffer.alloc(3_200, 1))).toBe(true);
+  const { stdout } = await run(['transcribe', '--stream', '--json', good]);
+  expect(jsonLines(stdout)).toEqual([
+    { file: good, type: 'partial', revision: 1, text: '你' },
+    { file: good, type: 'final', revision: 2, text: '你好', audio_ms: 100, finalize_ms: 1.5 },
+  ]);
+});
+
+test('--stream: busy and a broken connection are tried again from the beginning', async () => {
+  service.stream = [
+    (session) => session.on('start', () => session.fail('busy', 1008)),
+    (session) => session.on('start', () => session.ready()).on('audio', () => session.socket.terminate()),
+    recognizeAs('你好'),
+  ];
+  const { code, stdout, stderr } = await run(['transcribe', '--stream', good]);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '你好\n' });
+  expect(stderr).toMatch(/busy .*attempt 2 of 8[\s\S]*network .*attempt 3 of 8/);
+  expect(service.sessions[2]?.pcm.length).toBe(3_200);
+});
+
+test('--stream from standard input sends what is there before the rest has come', async () => {
+  const heard = new Promise<void>((resolve) => {
+    service.stream = [
+      (session) => {
+        recognizeAs('你好')(session);
+        session.on('audio', resolve);
+      },
+    ];
+  });
+  const child = start(['transcribe', '--stream', '-']);
+  const result = whenEnded(child);
+  const wav = wavFile(Buffer.alloc(8_000, 1), { dataBytes: 0xffff_ffff });
+  child.stdin.write(wav.subarray(0, 4_000));
+  await heard;
+  child.stdin.end(wav.subarray(4_000));
+  expect(await result).toEqual({ code: 0, stdout: '你好\n', stderr: '' });
+  expect(service.sessions[0]?.pcm.equals(Buffer.alloc(8_000, 1))).toBe(true);
+});
+
+test('--stream from standard input that announces over 15 s: the clear error at once', async () => {
+  service.stream = [recognizeAs('你好')];
+  const wav = wavFile(Buffer.alloc(480_002)).subarray(0, 4_000);
+  const { code, stdout, stderr } = await run(['transcribe', '--stream', '-'], {}, wav);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('[audio_too_long]');
+});
+
+test('other formats without ffmpeg: a clear line', async () => {
+  const mp3 = file('speech.mp3', 'ID3 and so on');
+  const { code, stderr } = await run(['transcribe', mp3], { PATH: '/nowhere' });
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    `${mp3}: not a WAV file that is read here, and ffmpeg is not installed; install ffmpeg, or convert the file to WAV [invalid_format]`,
+  );
+});
+
+/** Stands for ffmpeg, so that the test does not depend on whether it is installed: says 320 bytes, or complains. */
+function ffmpegThat(does: string): Record<string, string> {
+  const bin = mkdtempSync(join(folder, 'bin-'));
+  writeFileSync(join(bin, 'ffmpeg'), `#!/bin/sh\n${does}\n`, { mode: 0o755 });
+  return { PATH: `${bin}:${process.env['PATH']}` };
+}
+
+test('other formats go through ffmpeg, from a file or standard input, a WAV of a foreign codec, too', async () => {
+  service.http = [json(200, RESULT)];
+  const speaks = ffmpegThat(
+    `printf '%s\\n' "$@" > ${join(folder, 'arguments')}; head -c 320 /dev/zero | tr '\\0' '\\001'`,
+  );
+  const mp3 = file('speech.mp3', 'ID3 and so on');
+  const adpcm = file('adpcm.wav', wavFile(Buffer.alloc(64), { formatCode: 2, bits: 4 }));
+  expect(await run(['transcribe', mp3, adpcm, '-'], speaks, Buffer.from('OggS'))).toMatchObject({
+    code: 0,
+    stderr: '',
+  });
+  expect(service.requests.length).toBe(3);
+  for (const { body } of service.requests) expect(body.includes(wavFile(Buffer.alloc(320, 1)))).toBe(true);
+  const broken = ffmpegThat('echo "first line" >&2; echo "Invalid data found" >&2; exit 1');
+  expect((await run(['transcribe', mp3], broken)).stderr).toContain(
+    'neither a WAV file nor readable for ffmpeg: Invalid data found [invalid_format]',
+  );
+  const endless = ffmpegThat('head -c 512000 /dev/zero');
+  expect((await run(['transcribe', mp3], endless)).stderr).toContain('longer than 15 s');
+});
+
+test('an interrupt ends it with 130, in a stream and in a wait for standard input', async () => {
+  const child = start(['transcribe', '--stream', '-', good]);
+  service.stream = [(session) => session.on('start', () => child.kill('SIGINT'))];
+  child.stdin.write(wavFile(Buffer.alloc(8_000), { dataBytes: 0xffff_ffff }));
+  expect(await whenEnded(child)).toEqual({ code: 130, stdout: '', stderr: '' });
+  await service.sessions[0]?.closed;
+});

@@ -1,6 +1,6 @@
 /**
  * What an upload costs at the least: a bare fastify route that reads the same bytes whole and asks Redis twice, one question after the
- * other. A process of its own, as the API is; REDIS_URL as for the API.
+ * other. A process of its own, as the API is; REDIS_URL and ASR_PORT as for the API.
  */
 import { fastify } from 'fastify';
 import { Redis } from 'ioredis';
@@ -21,4 +21,4 @@ app.post<{ Body: Buffer }>('/floor-samples', async (request) => {
   const bytes = await redis.getBuffer('floor');
   return { bytes: bytes?.length };
 });
-console.log(JSON.stringify({ msg: 'serving', address: await app.listen({ host: '127.0.0.1', port: 0 }) }));
+await app.listen({ host: '127.0.0.1', port: Number(process.env['ASR_PORT']) });

@@ -1,11 +1,13 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readInferenceConfig } from '../../common/config.ts';
 import { whenServing } from '../../common/launch/when-serving.ts';
 import { packageRoot } from '../../common/package-root.ts';
-import { Launched } from '../e2e/launched.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
 import { HttpClient } from './http-client.ts';
 
 const START_MS = 60_000;
@@ -15,67 +17,80 @@ export interface BenchService {
   readonly redis: TestRedis;
   readonly api: HttpClient;
   readonly floor: HttpClient;
-  /** Where the recordings are streamed to. */
-  readonly streamUrl: string;
   readonly apiOrigin: string;
+  /** Where recordings are streamed to. */
+  readonly streamUrl: string;
   readonly authorization: { readonly authorization: string };
-  readonly inference: Launched;
+  /** The lines that the inference process has logged so far. */
+  inferenceLog(): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
 
+/** @throws Error when it does not serve within a minute, with its logs */
 export async function startService(): Promise<BenchService> {
   const redis = await startRedis();
+  const folder = await mkdtemp(join(tmpdir(), 'asr-bench-'));
   const token = randomBytes(24).toString('hex');
-  const env = { REDIS_URL: redis.url, ASR_API_TOKEN: token, ASR_PORT: '0' };
-  const processes: Launched[] = [];
-  const launch = (script: string): Launched => {
-    const child = spawn(process.execPath, [join(packageRoot(), 'dist', script)], {
-      env: { PATH: process.env['PATH'], ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const launched = new Launched(child);
-    processes.push(launched);
-    return launched;
-  };
+  const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, ASR_API_TOKEN: token };
+  const children: ChildProcess[] = [];
   const killAll = (): void => {
-    for (const { child } of processes) child.kill('SIGKILL');
+    for (const child of children) child.kill('SIGKILL');
   };
   process.on('exit', killAll);
+  const logs: string[] = [];
+  /** Logs go to files: reading them from a pipe would take this process's time, whose clients are measured. */
+  const launch = async (script: string, port?: number): Promise<string> => {
+    const logPath = join(folder, `${script.replaceAll('/', '-')}.log`);
+    logs.push(logPath);
+    const log = await open(logPath, 'a');
+    const child = spawn(process.execPath, [join(packageRoot(), 'dist', script)], {
+      env: { ...env, ...(port === undefined ? {} : { ASR_PORT: String(port) }) },
+      stdio: ['ignore', log.fd, log.fd],
+    });
+    await log.close();
+    children.push(child);
+    return logPath;
+  };
 
-  const inference = launch('inference/main.js');
-  const api = launch('api/main.js');
-  const floor = launch('test/bench/floor-server.js');
-  const apiOrigin = await originOf(api);
+  const [apiPort, floorPort] = [await freePort(), await freePort()];
+  const apiOrigin = `http://127.0.0.1:${apiPort}`;
+  const inferenceLog = await launch('inference/main.js');
+  await launch('api/main.js', apiPort);
+  await launch('test/bench/floor-server.js', floorPort);
   const authorization = { authorization: `Bearer ${token}` };
-  const clients = [
-    new HttpClient(apiOrigin, authorization),
-    new HttpClient(await originOf(floor), {}),
-  ] as const;
-  await whenServing(
-    { origin: apiOrigin, token, tokenIsNew: false },
-    readInferenceConfig(env),
-    (reason) => console.error(`the model does not load: ${reason}`),
-    AbortSignal.timeout(START_MS),
-  );
+  const api = new HttpClient(apiOrigin, authorization);
+  const floor = new HttpClient(`http://127.0.0.1:${floorPort}`, {});
+  const stop = async (): Promise<void> => {
+    await Promise.all([api.close(), floor.close()]);
+    const ended = children
+      .filter((child) => child.exitCode === null && child.signalCode === null)
+      .map((child) => once(child, 'exit'));
+    for (const child of children) child.kill('SIGTERM');
+    await Promise.all(ended);
+    process.off('exit', killAll);
+    await redis.stop();
+    await rm(folder, { recursive: true });
+  };
+  try {
+    await whenServing(
+      { origin: apiOrigin, token, tokenIsNew: false },
+      readInferenceConfig(env),
+      (reason) => console.error(`the model does not load: ${reason}`),
+      AbortSignal.timeout(START_MS),
+    );
+  } catch (cause) {
+    const texts = await Promise.all(logs.map((log) => readFile(log, 'utf8')));
+    await stop();
+    throw new Error(`the service did not start:\n${texts.join('\n')}`, { cause });
+  }
   return {
     redis,
-    api: clients[0],
-    floor: clients[1],
-    streamUrl: `${apiOrigin.replace('http', 'ws')}/ws/asr`,
+    api,
+    floor,
     apiOrigin,
+    streamUrl: `${apiOrigin.replace('http', 'ws')}/ws/asr`,
     authorization,
-    inference,
-    async stop() {
-      await Promise.all(clients.map((client) => client.close()));
-      for (const { child } of processes) child.kill('SIGTERM');
-      await Promise.all(processes.map(({ ended }) => ended));
-      process.off('exit', killAll);
-      await redis.stop();
-    },
+    inferenceLog: async () => (await readFile(inferenceLog, 'utf8')).split('\n'),
+    stop,
   };
-}
-
-async function originOf(server: Launched): Promise<string> {
-  const line: { address?: unknown } = JSON.parse(await server.line('"serving"'));
-  return String(line.address);
 }

@@ -13,8 +13,7 @@ const STEP_MS = 130;
 interface MeasuredSession {
   /** From sending `end` to having `final`. */
   readonly finalMs: number;
-  /** The model's time for what was left at `end` and the silence behind it, by the inference process's own log. */
-  readonly tailModelMs: number;
+  readonly sessionId: string;
   /** From sending the first frame to having the first partial. */
   readonly firstPartialMs: number;
   /** The same from the frame that completed the model update. */
@@ -33,14 +32,21 @@ export async function measureStream(
     const session = await streamRecording(service, speech.pcm(durationMs));
     if (turn >= 0) sessions.push(session);
   }
+  const tails = await tailModelTimes(service);
+  const tailMs = ({ sessionId }: MeasuredSession): number => {
+    const tail = tails.get(sessionId);
+    if (tail === undefined)
+      throw new Error(`the inference process has logged no tailModelMs for ${sessionId}`);
+    return tail;
+  };
   const measure = (what: string, of: (session: MeasuredSession) => number) =>
     ({ what, unit: 'ms', spread: spread(sessions.map(of)) }) as const;
   return [
     {
       name: 'stream, final',
       value: measure('from end to final', (session) => session.finalMs),
-      base: measure("the tail's model time", (session) => session.tailModelMs),
-      ratio: spread(sessions.map(({ finalMs, tailModelMs }) => finalMs / tailModelMs)).median,
+      base: measure("the tail's model time", tailMs),
+      ratio: spread(sessions.map((session) => session.finalMs / tailMs(session))).median,
       goal: { relation: '≤', limit: 1.5 },
     },
     {
@@ -74,17 +80,24 @@ async function streamRecording(service: BenchService, pcm: Buffer): Promise<Meas
   await client.message('final');
   const finalMs = performance.now() - endAt;
   await client.closed();
-  const line: { sessionId?: unknown; tailModelMs?: unknown } = JSON.parse(
-    await service.inference.line(`"sessionId":"${String(ready['session_id'])}"`),
-  );
-  if (typeof line.tailModelMs !== 'number') throw new Error(`no tailModelMs in ${JSON.stringify(line)}`);
   const firstPartialAt = await partialAt;
   const framesPerUpdate = (CHUNK_MS * BYTES_PER_SECOND) / 1000 / MAX_FRAME_BYTES;
   const completing = sentAt.filter((at, index) => (index + 1) % framesPerUpdate === 0 && at < firstPartialAt);
   return {
     finalMs,
-    tailModelMs: line.tailModelMs,
+    sessionId: String(ready['session_id']),
     firstPartialMs: firstPartialAt - (sentAt[0] ?? Number.NaN),
     firstPartialLagMs: firstPartialAt - (completing.at(-1) ?? Number.NaN),
   };
+}
+
+/** The model's time for what was left at `end` and the silence behind it, by session: from the inference process's own log. */
+async function tailModelTimes(service: BenchService): Promise<Map<string, number>> {
+  const times = new Map<string, number>();
+  for (const text of await service.inferenceLog()) {
+    if (!text.includes('"tailModelMs"')) continue;
+    const line: { sessionId?: unknown; tailModelMs?: unknown } = JSON.parse(text);
+    times.set(String(line.sessionId), Number(line.tailModelMs));
+  }
+  return times;
 }

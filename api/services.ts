@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { Queue, QueueEvents } from 'bullmq';
+import { Queue } from 'bullmq';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
@@ -51,30 +51,27 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
   redis.once('ready', () => {
     persistenceWarning(redis).then((warning) => warning !== undefined && log.warn(warning));
   });
-  const producing = connect('commands', 'uploads');
   const blocking = connect('blocking', 'results');
-  const listening = connect('bullmq', 'upload-events');
 
-  const bull = { prefix: config.keyPrefix, skipVersionCheck: true } as const;
   const queue = new Queue<UploadJob>(keys.queueName, {
     ...UPLOAD_QUEUE_OPTIONS,
-    ...bull,
-    connection: producing,
+    prefix: config.keyPrefix,
+    skipVersionCheck: true,
+    // The one that the samples go over, in front of their job.
+    connection: redis,
   });
-  const queueEvents = new QueueEvents(keys.queueName, { ...bull, connection: listening });
-  // Both repeat what their connections report; without a listener that would end the process.
+  // It repeats what its connection reports; without a listener that would end the process.
   queue.on('error', () => undefined);
-  queueEvents.on('error', () => undefined);
 
   const access = new Access(config.allowedClients, config.apiToken, config.allowedOrigins);
   const readiness = new ReadinessStore(redis, keys);
   const slot = new Slot(redis, keys);
   const uploads = new UploadStore(redis, keys);
-  const feed = new ResultFeed(blocking, keys, log);
+  const feed = new ResultFeed(blocking, log);
   return {
     access,
     readiness,
-    transcriber: new Transcriber({ slot, uploads, queue: new UploadQueue(queue, queueEvents), replica, log }),
+    transcriber: new Transcriber({ slot, uploads, queue: new UploadQueue(queue), feed, keys, replica, log }),
     streams: new StreamOpener({
       access,
       readiness,
@@ -89,12 +86,11 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
     queue,
     redis,
     closing: [
-      { name: 'queue events', run: () => closedWithin(queueEvents.close(), CLOSE_TIMEOUT_MS) },
       { name: 'queue', run: () => closedWithin(queue.close(), CLOSE_TIMEOUT_MS) },
       {
         name: 'redis',
         run: async () => {
-          for (const client of [redis, producing, blocking, listening]) client.disconnect();
+          for (const client of [redis, blocking]) client.disconnect();
         },
       },
     ],

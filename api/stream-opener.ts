@@ -3,7 +3,7 @@ import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import type { ReadinessStore } from '../common/readiness/readiness.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
-import type { ResultEntry } from '../common/sessions/entries.ts';
+import { parseResultEntry, type ResultEntry } from '../common/sessions/entries.ts';
 import { SessionProducer, type SessionProducerScripts } from '../common/sessions/session-producer.ts';
 import { type Slot, slotHolder } from '../common/slot/slot.ts';
 import type { Access } from './access.ts';
@@ -83,7 +83,9 @@ export class StreamOpener {
       const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
       graceTimer ??= setTimeout(() => events.onFailure(lost), LAST_RESULT_GRACE_MS);
     });
-    const unsubscribe = feed.subscribe(sessionId, events.onResult);
+    const unsubscribe = feed.subscribe(keys.results(sessionId), (raw) =>
+      events.onResult(parseResultEntry(raw).entry),
+    );
     const stop = (): void => {
       stopKeeping();
       clearTimeout(graceTimer);

@@ -114,7 +114,8 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
         );
         return;
       }
-      const wav = Buffer.concat(file);
+      const [first = Buffer.alloc(0), ...others] = file;
+      const wav = others.length === 0 ? first : Buffer.concat(file);
       if (!complete) reject(malformed('the part "file" is not complete'));
       else if (wav.length > MAX_WAV_BYTES)
         reject(tooLarge(`the file has ${wav.length} bytes`, MAX_WAV_BYTES));

@@ -38,9 +38,9 @@ export class RedisKeys {
   upload(id: string): string {
     return `${this.prefix}:upload:${id}`;
   }
-  /** String: the result of one upload, read and deleted by the replica that waits for it. */
-  uploadResult(id: string): string {
-    return `${this.prefix}:upload:${id}:result`;
+  /** Stream: one entry, how the upload ended; read and deleted by the replica that waits for it. */
+  uploadEnd(id: string): string {
+    return `${this.prefix}:upload:${id}:end`;
   }
   /** String, TTL 3 s: state of one inference process as JSON. */
   inference(id: string): string {

@@ -71,7 +71,7 @@ export function createInference(parts: InferenceParts): Inference {
   const consumer = new SessionConsumer(redis, keys);
   const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });
   const uploads = new UploadStore(redis, keys);
-  const jobs = new JobWorker({ connection, keys, slot, uploads, fences, model, log });
+  const jobs = new JobWorker({ connection, keys, uploads, fences, model, log });
   const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: parts.modelFolder, log });
   const stopping = new AbortController();
 

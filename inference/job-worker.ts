@@ -4,10 +4,11 @@ import { StoreUnavailable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
-import type { Slot, SlotHolder } from '../common/slot/slot.ts';
+import type { SlotHolder } from '../common/slot/slot.ts';
 import {
   INFERENCE_FAILED,
   UPLOAD_WORKER_OPTIONS,
+  type UploadEnd,
   type UploadJob,
   type UploadStore,
 } from '../common/uploads/upload-jobs.ts';
@@ -22,24 +23,25 @@ export interface JobWorkerParts {
   /** A connection for BullMQ alone. */
   readonly connection: RedisClient;
   readonly keys: RedisKeys;
-  readonly slot: Slot;
   readonly uploads: UploadStore;
   readonly fences: FenceGuard;
   readonly model: ModelCalls;
   readonly log: Logger;
 }
 
-/** How a job ended without failing. Only `done` leaves a result: nobody waits for the others any more. */
+/** How a job ended without failing. Nobody waits any more for one that is too late or has no slot. */
 type UploadOutcome = 'done' | 'too late' | 'slot lost' | 'superseded' | 'samples gone';
 
 /**
  * Serves the uploads' queue, one job at a time:
  *
- *   taken ─┬─ deadline over, slot lost, fence too small or samples gone ──→ ended without a result
- *          └─ model call ─┬─ text ──→ result left and slot freed in one step ──→ completed
- *                         └─ failed ─→ samples deleted, slot freed ────────────→ failed, INFERENCE_FAILED
+ *   taken ─┬─ deadline over, slot lost ────────────────────────────────────→ completed, nothing said
+ *          ├─ fence too small, samples gone ──→ told, and slot freed ─────────→ completed
+ *          └─ model call ─┬─ text ──→ told, and slot freed in the same step ──→ completed
+ *                         └─ failed ─→ told, and slot freed in the same step ──→ failed, INFERENCE_FAILED
  *
- * A process that dies leaves its job to BullMQ, which gives it to another one (or to the same, restarted) once.
+ * A process that dies leaves its job to BullMQ, which gives it to another one (or to the same, restarted) once; the next one
+ * fails it, and tells.
  */
 export class JobWorker {
   readonly #parts: JobWorkerParts;
@@ -70,6 +72,10 @@ export class JobWorker {
     });
     this.#worker.on('failed', (job, error) => {
       log.error({ uploadId: job?.id, outcome: 'failed', reason: error.message }, 'upload');
+      // A model call that failed has been told of by now. A job that ended two processes has not.
+      const { uploads } = this.#parts;
+      const end = { kind: 'failed', reason: error.message } as const;
+      if (job !== undefined) uploads.finish(job.data.id, job.data.holder, end).catch(() => undefined);
     });
   }
 
@@ -92,27 +98,36 @@ export class JobWorker {
     this.#parts.log.info({ uploadId: job.data.id, outcome, durationMs }, 'upload');
   }
 
-  async #transcribe({ id, holder, fence, deadlineMs }: UploadJob): Promise<UploadOutcome> {
-    const { slot, uploads, fences } = this.#parts;
+  async #transcribe(job: UploadJob): Promise<UploadOutcome> {
+    const { uploads, fences } = this.#parts;
+    const { id, holder, fence, deadlineMs } = job;
     if (Date.now() >= deadlineMs) return 'too late';
-    if (!(await untilAnswered(deadlineMs, () => slot.holds(holder)))) return 'slot lost';
-    if (!fences.admit(fence)) return 'superseded';
-    const pcm = await untilAnswered(deadlineMs, () => uploads.samples(id));
-    if (pcm === undefined) return 'samples gone';
+    const [current, pcm] = await untilAnswered(deadlineMs, () => uploads.slotAndSamples(id));
+    if (current !== holder) return 'slot lost';
+    if (!fences.admit(fence)) return await this.#refuse(job, 'superseded');
+    if (pcm === undefined) return await this.#refuse(job, 'samples gone');
 
     let text: string;
     const startedAt = performance.now();
     try {
       text = await this.#recognize(holder, pcm);
     } catch (error) {
-      // Best effort: slot and samples have a TTL, and the one who waits for the job frees them too.
-      await Promise.allSettled([slot.release(holder), uploads.forget(id)]);
-      const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-      throw new Error(`${INFERENCE_FAILED}${reason}`, { cause: error });
+      const reason = `${INFERENCE_FAILED}${error instanceof Error ? `${error.name}: ${error.message}` : error}`;
+      await this.#finish(job, { kind: 'failed', reason }).catch(() => undefined);
+      throw new Error(reason, { cause: error });
     }
     const inferenceMs = performance.now() - startedAt;
-    const left = await untilAnswered(deadlineMs, () => uploads.finish(id, holder, { text, inferenceMs }));
-    return left ? 'done' : 'slot lost';
+    return (await this.#finish(job, { kind: 'done', text, inferenceMs })) ? 'done' : 'slot lost';
+  }
+
+  async #refuse(job: UploadJob, outcome: UploadOutcome): Promise<UploadOutcome> {
+    await this.#finish(job, { kind: 'failed', reason: outcome });
+    return outcome;
+  }
+
+  /** @returns false when the slot was lost. @throws StoreUnavailable; then the replica that waits answers by itself */
+  async #finish({ id, holder, deadlineMs }: UploadJob, end: UploadEnd): Promise<boolean> {
+    return await untilAnswered(deadlineMs, () => this.#parts.uploads.finish(id, holder, end));
   }
 
   async #recognize(holder: SlotHolder, pcm: Buffer): Promise<string> {

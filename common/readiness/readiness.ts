@@ -30,6 +30,8 @@ export class ReadinessStore {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
   readonly #beat = new LuaScript('readiness/beat.lua', 2);
+  /** Only what to ask for together with the question which there are; every answer is looked up. */
+  #lastIds: readonly string[] = [];
 
   constructor(redis: RedisClient, keys: RedisKeys) {
     this.#redis = redis;
@@ -51,19 +53,30 @@ export class ReadinessStore {
     );
   }
 
-  /** @throws StoreUnavailable */
+  /** In one round trip, while the processes are those of the last time. @throws StoreUnavailable */
   async read(): Promise<Readiness> {
-    const [slots, ids] = await fromStore(
-      Promise.all([this.#redis.exists(this.#keys.slot), this.#redis.zrange(this.#keys.inferences, 0, '-1')]),
+    const asked = this.#lastIds;
+    const [ids, slotAndStates] = await fromStore(
+      Promise.all([this.#redis.zrange(this.#keys.inferences, 0, '-1'), this.#slotAndStates(asked)]),
     );
-    const states =
-      ids.length === 0 ? [] : await fromStore(this.#redis.mget(...ids.map((id) => this.#keys.inference(id))));
-    const processes = states.filter((state) => state !== null).map((state): Heartbeat => JSON.parse(state));
-    return {
-      ready: processes.some((process) => process.state === 'ready'),
-      busy: slots === 1,
-      error: processes.find((process) => process.error !== undefined)?.error,
-      processes,
-    };
+    if (ids.join() === asked.join()) return readinessOf(slotAndStates);
+    this.#lastIds = ids;
+    return readinessOf(await fromStore(this.#slotAndStates(ids)));
   }
+
+  #slotAndStates(ids: readonly string[]): Promise<(string | null)[]> {
+    return this.#redis.mget(this.#keys.slot, ...ids.map((id) => this.#keys.inference(id)));
+  }
+}
+
+function readinessOf([holder, ...states]: readonly (string | null)[]): Readiness {
+  const processes = states
+    .filter((state) => typeof state === 'string')
+    .map((state): Heartbeat => JSON.parse(state));
+  return {
+    ready: processes.some((process) => process.state === 'ready'),
+    busy: typeof holder === 'string',
+    error: processes.find((process) => process.error !== undefined)?.error,
+    processes,
+  };
 }

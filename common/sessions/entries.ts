@@ -1,3 +1,5 @@
+import { fieldsOf, type StreamEntry } from '../result-streams.ts';
+
 /**
  * What stands in a session's two streams, and its reading. Writing is in `session-producer.ts` (API: audio) and `session-consumer.ts`
  * (inference: results).
@@ -33,28 +35,19 @@ export class MalformedEntry extends Error {
   override readonly name = 'MalformedEntry';
 }
 
-type RawEntry<Text> = [id: Text, fields: Text[]];
-
-function fieldsOf(fields: readonly string[]): Map<string, string> {
-  const map = new Map<string, string>();
-  for (let index = 0; index + 1 < fields.length; index += 2)
-    map.set(fields[index] ?? '', fields[index + 1] ?? '');
-  return map;
-}
-
 function wholeNumber(fields: ReadonlyMap<string, string>, name: string): number {
   const number = Number(fields.get(name) ?? 'x');
   if (!Number.isSafeInteger(number)) throw new MalformedEntry(`stream entry: ${name} is no whole number`);
   return number;
 }
 
-export function parseAudioEntry([id, fields]: RawEntry<Buffer>): Numbered<AudioEntry> {
+export function parseAudioEntry([id, fields]: StreamEntry<Buffer>): Numbered<AudioEntry> {
   const entryId = id.toString('latin1');
   const [name, value] = fields;
   if (name?.toString('latin1') === 'pcm' && value !== undefined) {
     return { id: entryId, entry: { kind: 'frame', number: Number.parseInt(entryId, 10), pcm: value } };
   }
-  const map = fieldsOf(fields.map((field) => field.toString('latin1')));
+  const map = fieldsOf([entryId, fields.map((field) => field.toString('latin1'))]);
   const kind = map.get('kind');
   switch (kind) {
     case 'open':
@@ -67,8 +60,9 @@ export function parseAudioEntry([id, fields]: RawEntry<Buffer>): Numbered<AudioE
   }
 }
 
-export function parseResultEntry([id, fields]: RawEntry<string>): Numbered<ResultEntry> {
-  const map = fieldsOf(fields);
+export function parseResultEntry(raw: StreamEntry): Numbered<ResultEntry> {
+  const [id] = raw;
+  const map = fieldsOf(raw);
   const kind = map.get('kind');
   switch (kind) {
     case 'claimed':

@@ -3,9 +3,9 @@ import { LuaScript, type RedisClient } from '../lua.ts';
 import { fromStore } from '../redis.ts';
 import type { RedisKeys } from '../redis-keys.ts';
 import type { SlotHolder } from '../slot/slot.ts';
-import { type Numbered, parseResultEntry, type ResultEntry, SESSION_KEYS_TTL_MS } from './entries.ts';
+import { SESSION_KEYS_TTL_MS } from './entries.ts';
 
-/** The API's side of a stream session: audio in, results out. One instance a session. */
+/** The API's side of a stream session: its audio. One instance a session. */
 export class SessionProducer {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
@@ -83,29 +83,4 @@ export class SessionProducer {
 export class SessionProducerScripts {
   readonly open = new LuaScript('sessions/open.lua', 3);
   readonly abort = new LuaScript('sessions/abort.lua', 4);
-}
-
-/** Reads the results of several sessions at once. @param blocking a connection of its own @param after session id → id of the last entry seen */
-export async function readResults(
-  blocking: RedisClient,
-  keys: RedisKeys,
-  after: ReadonlyMap<string, string>,
-  blockMs: number,
-): Promise<Map<string, Numbered<ResultEntry>[]>> {
-  const sessionOf = new Map([...after.keys()].map((sessionId) => [keys.results(sessionId), sessionId]));
-  const reply = await blocking.xread(
-    'COUNT',
-    100,
-    'BLOCK',
-    blockMs,
-    'STREAMS',
-    ...sessionOf.keys(),
-    ...after.values(),
-  );
-  const results = new Map<string, Numbered<ResultEntry>[]>();
-  for (const [key, entries] of reply ?? []) {
-    const sessionId = sessionOf.get(key);
-    if (sessionId !== undefined) results.set(sessionId, entries.map(parseResultEntry));
-  }
-  return results;
 }

@@ -2,27 +2,27 @@ import type { QueueOptions, WorkerOptions } from 'bullmq';
 import { LuaScript, type RedisClient } from '../lua.ts';
 import { fromStore } from '../redis.ts';
 import type { RedisKeys } from '../redis-keys.ts';
+import { fieldsOf, type StreamEntry } from '../result-streams.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 
 /**
- * One upload's way through the store: the samples under their own binary key, a small BullMQ job that names them, the result under its own key. Neither
- * samples nor text are ever in the job or in BullMQ's event stream, which keep what they are given.
+ * One upload's way through the store: the samples under their own binary key, a small BullMQ job that names them, and its end in a stream of its own,
+ * where the replica that waits hears of it at once. Neither samples nor text are ever in the job or in BullMQ's event stream, which keep what they are given.
  */
 export interface UploadJob {
   readonly id: string;
   readonly holder: SlotHolder;
   readonly fence: number;
-  /** Unix ms after which nobody waits for the result. */
+  /** Unix ms after which nobody waits for the end. */
   readonly deadlineMs: number;
 }
 
-export interface UploadResult {
-  readonly text: string;
-  /** Duration of the inference call in milliseconds. */
-  readonly inferenceMs: number;
-}
+/** The one entry of an upload's stream. */
+export type UploadEnd =
+  /** `inferenceMs`: duration of the inference call in milliseconds */
+  { kind: 'done'; text: string; inferenceMs: number } | { kind: 'failed'; reason: string };
 
-/** From the job's start to its result: 15 s of audio on a slow CPU, and a restart of the inference process in between. */
+/** From the job's start to its end: 15 s of audio on a slow CPU, and a restart of the inference process in between. */
 export const UPLOAD_DEADLINE_MS = 60_000;
 const KEYS_TTL_MS = UPLOAD_DEADLINE_MS + 10_000;
 export const UPLOAD_JOB_NAME = 'transcribe';
@@ -40,16 +40,13 @@ export const UPLOAD_WORKER_OPTIONS = {
   maxStalledCount: 1,
 } as const satisfies Partial<WorkerOptions>;
 
-/**
- * Settings of the queue itself. Ended jobs are removed by whoever waited for them; the ages are for those whose waiter died. (Removing them at
- * once would take a result from under the waiter.)
- */
+/** Settings of the queue itself. Nobody looks at a job that was served: its end is elsewhere. One that failed can be looked at for a minute. */
 export const UPLOAD_QUEUE_OPTIONS = {
-  defaultJobOptions: { removeOnComplete: { age: 10 }, removeOnFail: { age: 60 } },
+  defaultJobOptions: { removeOnComplete: true, removeOnFail: { age: 60 } },
   streams: { events: { maxLen: 100 } },
 } as const satisfies Partial<QueueOptions>;
 
-/** The samples and the result of uploads; the job between them is BullMQ's. */
+/** The samples and the ends of uploads; the job between them is BullMQ's. */
 export class UploadStore {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
@@ -65,38 +62,39 @@ export class UploadStore {
     await fromStore(this.#redis.set(this.#keys.upload(id), pcm, 'PX', KEYS_TTL_MS));
   }
 
-  /** @returns undefined when they are gone: nobody waits any more. @throws StoreUnavailable */
-  async samples(id: string): Promise<Buffer | undefined> {
-    return (await fromStore(this.#redis.getBuffer(this.#keys.upload(id)))) ?? undefined;
+  /** @returns what the slot holds, and the samples, undefined when they are gone; both from one moment. @throws StoreUnavailable */
+  async slotAndSamples(id: string): Promise<[holder: SlotHolder | undefined, pcm: Buffer | undefined]> {
+    const keys = [this.#keys.slot, this.#keys.upload(id)];
+    const [holder, pcm] = await fromStore(this.#redis.mgetBuffer(...keys));
+    return [holder?.toString('utf8'), pcm ?? undefined];
   }
 
-  /** Leaves the result and frees the slot. @returns false when the slot was lost. @throws StoreUnavailable */
-  async finish(id: string, holder: SlotHolder, result: UploadResult): Promise<boolean> {
-    const keys = [this.#keys.slot, this.#keys.upload(id), this.#keys.uploadResult(id)];
-    return (
-      (await fromStore(
-        this.#finish.run(this.#redis, keys, [holder, JSON.stringify(result), KEYS_TTL_MS]),
-      )) === 1
-    );
+  /** Says how an upload ended, and frees its slot. @returns false when the slot was lost: then nobody waits. @throws StoreUnavailable */
+  async finish(id: string, holder: SlotHolder, end: UploadEnd): Promise<boolean> {
+    const keys = [this.#keys.slot, this.#keys.upload(id), this.#keys.uploadEnd(id)];
+    const fields = Object.entries(end).flatMap(([name, value]) => [name, String(value)]);
+    return (await fromStore(this.#finish.run(this.#redis, keys, [holder, KEYS_TTL_MS, ...fields]))) === 1;
   }
 
-  /** @throws StoreUnavailable */
-  async hasResult(id: string): Promise<boolean> {
-    return (await fromStore(this.#redis.exists(this.#keys.uploadResult(id)))) === 1;
+  /** @returns undefined while there is none; without the slot, none will come. @throws StoreUnavailable */
+  async end(id: string): Promise<UploadEnd | undefined> {
+    const [entry] = await fromStore(this.#redis.xrange(this.#keys.uploadEnd(id), '-', '+'));
+    return entry && parseUploadEnd(entry);
   }
 
-  /** Takes the result out of the store. @returns undefined when there is none. @throws StoreUnavailable */
-  async takeResult(id: string): Promise<UploadResult | undefined> {
-    const json = await fromStore(this.#redis.getdel(this.#keys.uploadResult(id)));
-    if (json === null) return undefined;
-    const { text, inferenceMs }: { text?: unknown; inferenceMs?: unknown } = JSON.parse(json);
-    if (typeof text !== 'string' || typeof inferenceMs !== 'number')
-      throw new TypeError(`upload ${id}: the stored result has another form`);
-    return { text, inferenceMs };
-  }
-
-  /** Removes what an upload that failed left behind. @throws StoreUnavailable */
+  /** Removes what an upload leaves behind. @throws StoreUnavailable */
   async forget(id: string): Promise<void> {
-    await fromStore(this.#redis.del(this.#keys.upload(id), this.#keys.uploadResult(id)));
+    await fromStore(this.#redis.del(this.#keys.upload(id), this.#keys.uploadEnd(id)));
   }
+}
+
+/** An entry of another version of this program is an end too, and no success. */
+export function parseUploadEnd(entry: StreamEntry): UploadEnd {
+  const fields = fieldsOf(entry);
+  const kind = fields.get('kind');
+  const text = fields.get('text');
+  const inferenceMs = Number(fields.get('inferenceMs') ?? 'x');
+  if (kind === 'done' && text !== undefined && Number.isFinite(inferenceMs))
+    return { kind, text, inferenceMs };
+  return { kind: 'failed', reason: fields.get('reason') ?? `an end of unknown form (kind "${kind}")` };
 }

@@ -2,12 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { MAX_FRAME_BYTES } from '../../common/audio/limits.ts';
 import { RedisKeys } from '../../common/redis-keys.ts';
-import type { ResultEntry } from '../../common/sessions/entries.ts';
-import {
-  readResults,
-  SessionProducer,
-  SessionProducerScripts,
-} from '../../common/sessions/session-producer.ts';
+import { readStreams } from '../../common/result-streams.ts';
+import { parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
+import { SessionProducer, SessionProducerScripts } from '../../common/sessions/session-producer.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';
 import type { TestRedis } from './redis.ts';
 
@@ -68,10 +65,12 @@ export class TestSession {
     for (;;) {
       const found = this.results.find(matches);
       if (found) return found;
-      const read = await readResults(this.#redis, this.#keys, new Map([[this.sessionId, this.#after]]), 500);
-      for (const { id, entry } of read.get(this.sessionId) ?? []) {
-        this.#after = id;
-        this.results.push(entry);
+      const after = new Map([[this.#keys.results(this.sessionId), this.#after]]);
+      for (const [, entries] of await readStreams(this.#redis, after, 500)) {
+        for (const { id, entry } of entries.map(parseResultEntry)) {
+          this.#after = id;
+          this.results.push(entry);
+        }
       }
     }
   }

@@ -4,17 +4,17 @@ import { Redis } from 'ioredis';
 import { RedisKeys } from '../../common/redis-keys.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';
 import {
+  type UploadEnd as StoredEnd,
   UPLOAD_JOB_NAME,
   UPLOAD_QUEUE_OPTIONS,
   type UploadJob,
-  type UploadResult,
   UploadStore,
 } from '../../common/uploads/upload-jobs.ts';
 import type { TestRedis } from './redis.ts';
 
 export type UploadEnd =
-  | { kind: 'completed'; result: UploadResult | undefined }
-  | { kind: 'failed'; reason: string };
+  /** `end`: what was said about it */
+  { kind: 'completed'; end: StoredEnd | undefined } | { kind: 'failed'; reason: string };
 
 /** The API's side of uploads, for tests of the other side. */
 export class TestUploads {
@@ -35,13 +35,10 @@ export class TestUploads {
     this.#queue = new Queue(keys.queueName, { ...options, ...UPLOAD_QUEUE_OPTIONS });
     this.#events = new QueueEvents(keys.queueName, options);
     this.#events.on('completed', ({ jobId }) => {
-      const result = this.#store
-        .takeResult(jobId)
-        .then((taken): UploadEnd => ({ kind: 'completed', result: taken }));
-      this.#ended.get(jobId)?.(result);
+      this.#ended.get(jobId)?.(this.#take(jobId).then((end) => ({ kind: 'completed', end })));
     });
     this.#events.on('failed', ({ jobId, failedReason }) => {
-      this.#ended.get(jobId)?.(Promise.resolve({ kind: 'failed', reason: failedReason }));
+      this.#ended.get(jobId)?.(this.#take(jobId).then(() => ({ kind: 'failed', reason: failedReason })));
     });
   }
 
@@ -67,6 +64,12 @@ export class TestUploads {
     await this.#store.putSamples(id, pcm);
     await this.#queue.add(UPLOAD_JOB_NAME, job, { jobId: id });
     return { job, ended };
+  }
+
+  async #take(id: string): Promise<StoredEnd | undefined> {
+    const end = await this.#store.end(id);
+    await this.#store.forget(id);
+    return end;
   }
 
   async close(): Promise<void> {

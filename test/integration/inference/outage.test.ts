@@ -35,7 +35,7 @@ async function expectServed(): Promise<void> {
   await session.close();
   const uploads = await TestUploads.connect(redis);
   const { ended } = await uploads.submit(pcm);
-  expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+  expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
   await uploads.close();
 }
 
@@ -96,7 +96,7 @@ it('a job that is done while Redis is away has its result when Redis answers aga
   gate.release();
   await eventually(() => expect(inference.recognizer.openStreams).toBe(0));
   redis.resume();
-  expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+  expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
   await uploads.close();
 });
 

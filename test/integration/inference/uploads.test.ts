@@ -40,7 +40,7 @@ describe('an upload', () => {
     const end = await ended;
     expect(end).toEqual({
       kind: 'completed',
-      result: { text: scriptedText(pcm), inferenceMs: expect.any(Number) },
+      end: { kind: 'done', text: scriptedText(pcm), inferenceMs: expect.any(Number) },
     });
     await expectNothingLeft();
   });
@@ -58,9 +58,10 @@ describe('an upload', () => {
     await ended;
     const stored = await redis.client.hgetall(`{asr}:uploads:${job.id}`);
     const events = await redis.client.xrange('{asr}:uploads:events', '-', '+');
-    expect(Object.keys(stored)).toContain('finishedOn');
-    expect(JSON.stringify([stored, events])).not.toContain(scriptedText(pcm).slice(0, 2));
-    expect(JSON.stringify([stored, events]).length).toBeLessThan(10_000);
+    expect(stored).toEqual({});
+    expect(JSON.stringify(events)).toContain(job.id);
+    expect(JSON.stringify(events)).not.toContain(scriptedText(pcm).slice(0, 2));
+    expect(JSON.stringify(events).length).toBeLessThan(10_000);
   });
 
   it('whose model call fails is a failed job with a marked reason, without samples, and the slot free', async () => {
@@ -77,13 +78,14 @@ describe('an upload', () => {
   });
 
   it.each([
-    ['past its deadline', 'too late', async () => ({ deadlineMs: Date.now() - 1 })],
-    ['with a smaller fence than one before', 'superseded', async () => ({ fence: 1 })],
-    ['whose slot is another holder’s', 'slot lost', async () => ({ holder: 'somebody else' })],
-  ])('%s never reaches the model', async (_, outcome, changes) => {
+    ['past its deadline', 'too late', undefined, async () => ({ deadlineMs: Date.now() - 1 })],
+    ['with a smaller fence than one before', 'superseded', 'superseded', async () => ({ fence: 1 })],
+    ['whose slot is another holder’s', 'slot lost', undefined, async () => ({ holder: 'somebody else' })],
+  ])('%s never reaches the model', async (_, outcome, told, changes) => {
     const callsBefore = inference.recognizer.calls.length;
     const { ended, job } = await uploads.submit(scriptedPcm(0.5), await changes());
-    expect(await ended).toEqual({ kind: 'completed', result: undefined });
+    const end = told === undefined ? undefined : { kind: 'failed', reason: told };
+    expect(await ended).toEqual({ kind: 'completed', end });
     expect(inference.recognizer.calls).toHaveLength(callsBefore);
     expect(inference.log.filter((line) => line['uploadId'] === job.id)).toMatchObject([{ outcome }]);
     await redis.client.del('{asr}:slot', `{asr}:upload:${job.id}`);
@@ -95,7 +97,7 @@ describe('an upload', () => {
     await gate.entered;
     await redis.client.set('{asr}:slot', 'another', 'PX', 10_000);
     gate.release();
-    expect(await ended).toEqual({ kind: 'completed', result: undefined });
+    expect(await ended).toEqual({ kind: 'completed', end: undefined });
     expect(await redis.client.get('{asr}:slot')).toBe('another');
     await redis.client.del('{asr}:slot');
     expect(await redis.keys(`{asr}:upload:${job.id}*`)).toEqual([]);
@@ -108,7 +110,7 @@ describe('an upload', () => {
     await redis.client.pexpire('{asr}:slot', 1_500);
     await eventually(async () => expect(await redis.client.pttl('{asr}:slot')).toBeGreaterThan(1_600));
     gate.release();
-    expect(await ended).toMatchObject({ kind: 'completed', result: { text: expect.any(String) } });
+    expect(await ended).toMatchObject({ kind: 'completed', end: { text: expect.any(String) } });
   });
 });
 
@@ -134,7 +136,7 @@ describe('an upload whose process is killed', () => {
     // What the waiting replica does.
     const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);
     await start();
-    expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+    expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
     clearInterval(renewals);
     await expectNothingLeft();
   });
@@ -151,7 +153,7 @@ describe('an upload whose process is killed', () => {
     await Promise.all(held);
     const standby = both.find((process) => process !== active);
     standby?.release();
-    expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+    expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
     clearInterval(renewals);
     await expectNothingLeft();
   });
@@ -189,7 +191,7 @@ describe('an upload whose process is killed', () => {
       await eventually(async () => expect(await redis.keys('{asr}:inference:*')).toHaveLength(1));
     }
     process.release();
-    expect(await ended).toMatchObject({ kind: 'completed', result: { text: scriptedText(pcm) } });
+    expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
     expect(await process.exited).toEqual({ code: 0, signal: null });
   });
 });

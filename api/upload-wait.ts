@@ -1,0 +1,54 @@
+import type { RedisKeys } from '../common/redis-keys.ts';
+import { SLOT_TTL_MS } from '../common/slot/slot.ts';
+import {
+  parseUploadEnd,
+  type UploadEnd,
+  type UploadJob,
+  type UploadStore,
+} from '../common/uploads/upload-jobs.ts';
+import type { ResultFeed } from './result-feed.ts';
+import type { SlotLoss } from './slot-keeper.ts';
+
+/** `late`: nothing was heard until the deadline. `vanished`: Redis lost the upload, or was away for longer than the slot lasts. */
+export type UploadOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' };
+
+/** One upload's wait for its end. Its stream is read from the start, so an end that is there already is not missed. */
+export class UploadWait {
+  readonly outcome: Promise<UploadOutcome>;
+  readonly #store: UploadStore;
+  readonly #id: string;
+  readonly #unsubscribe: () => void;
+  readonly #deadline: NodeJS.Timeout;
+  #settle: (outcome: UploadOutcome) => void = () => undefined;
+  #awaySinceMs: number | undefined;
+
+  constructor(feed: ResultFeed, store: UploadStore, keys: RedisKeys, job: UploadJob) {
+    this.#store = store;
+    this.#id = job.id;
+    this.outcome = new Promise((resolve) => {
+      this.#settle = (outcome) => {
+        clearTimeout(this.#deadline);
+        this.#unsubscribe();
+        resolve(outcome);
+      };
+    });
+    this.#unsubscribe = feed.subscribe(keys.uploadEnd(job.id), (entry) =>
+      this.#settle(parseUploadEnd(entry)),
+    );
+    this.#deadline = setTimeout(() => this.#settle({ kind: 'late' }), job.deadlineMs - Date.now());
+  }
+
+  /** A renewal of the slot found it gone, or Redis away. */
+  slotLost(loss: SlotLoss): void {
+    if (loss === 'store-unavailable') {
+      this.#awaySinceMs ??= performance.now();
+      if (performance.now() - this.#awaySinceMs > SLOT_TTL_MS) this.#settle({ kind: 'vanished' });
+      return;
+    }
+    // The end frees the slot too, in the same step: it is there by now, or never.
+    this.#store.end(this.#id).then(
+      (end) => this.#settle(end ?? { kind: 'vanished' }),
+      () => undefined,
+    );
+  }
+}

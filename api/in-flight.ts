@@ -10,13 +10,21 @@ export class InFlight {
     app.addHook('onRequest', async (request, reply) => {
       if (request.ws) return;
       this.#count += 1;
+      const { socket } = request.raw;
+      let isEnded = false;
       // Fastify's onResponse does not run for a client that hung up before its answer.
-      reply.raw.once('close', () => {
+      const ended = (): void => {
+        if (isEnded) return;
+        isEnded = true;
+        socket.off('close', ended);
         if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
         onEnd(request, reply);
         this.#count -= 1;
         if (this.#count === 0) this.#emptied?.();
-      });
+      };
+      reply.raw.once('close', ended);
+      // A response that waits for others in front of it (pipelining) is not told when the connection goes.
+      socket.once('close', ended).setMaxListeners(0);
     });
     app.addHook('onResponse', async (request, reply) => {
       if (request.ws) onEnd(request, reply);

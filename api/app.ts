@@ -95,6 +95,10 @@ export async function buildApp({
     preClose: (done) => done(),
   });
 
+  app.websocketServer.on('wsClientError', replyToBrokenHandshake);
+  // HTTP lets a server ignore an expectation that it does not know; Node's own refusal has no body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+
   // These come behind the plugin's own hook, which marks a handshake so that its socket is closed when it is refused.
   const inFlight = new InFlight(app, (request, reply) => {
     const line = requestLine(request, reply);
@@ -105,6 +109,7 @@ export async function buildApp({
     request.log[level](line, 'request');
   });
   app.addHook('onRequest', services.access.checkPeer);
+  app.addHook('onRequest', requireHost);
   stopListeningOnClose(app);
 
   await app.register(healthRoutes(services));

@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiFailure, errorName, FormFailure, HTTP_STATUS, StoreUnavailable } from '../common/errors.ts';
 import { ClientGone } from './upload.ts';
+
+const LINGER_MS = 2_000;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -104,20 +107,46 @@ export function requestLine(request: FastifyRequest, reply: FastifyReply): Recor
   };
 }
 
+/**
+ * A path that cannot be decoded or has too long a part. Fastify answers it before any hook, so what the hooks would do is done here: the log line, and the end
+ * of a socket that asked to become a WebSocket, which nothing else would ever close.
+ */
+export function replyToBadTarget(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  if (request.headers.upgrade !== undefined) closeAfterwards(request, reply);
+  replyWithError(error, request, reply);
+  request.log.info(requestLine(request, reply), 'request');
+}
+
 /** Requests that never become a request: broken HTTP, or headers or a body that did not arrive in time. */
 export function replyToBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
+  if (error.code === 'ECONNRESET') socket.destroy();
+  // Each piece that follows the broken one is an error again.
+  if (!socket.writable) return;
   const [status, code, message] =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? ['408 Request Timeout', 'timeout', 'the request was not complete in time']
       : error.code === 'HPE_HEADER_OVERFLOW'
         ? ['431 Request Header Fields Too Large', 'bad_request', 'the request headers are over 16384 bytes']
         : ['400 Bad Request', 'bad_request', 'the request is not valid HTTP/1.1'];
-  const body = JSON.stringify({ error: code, message });
+  endWith(socket, status, { error: code, message });
+}
+
+/** A WebSocket handshake that breaks RFC 6455. */
+export function replyToBrokenHandshake(error: Error, socket: Duplex): void {
+  const body = { error: 'bad_request', message: error.message };
+  endWith(socket, '400 Bad Request', body, 'Sec-WebSocket-Version: 13\r\n');
+}
+
+/**
+ * An answer without a Response, the last thing on its connection. What still comes is dropped, since closing at once would reset the connection under a client
+ * that sends and has not read the answer; one that leaves its side open does not keep it for ever.
+ */
+function endWith(socket: Duplex, status: string, body: object, headers = ''): void {
+  const json = JSON.stringify(body);
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status}\r\n${headers}Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(json)}\r\nConnection: close\r\n\r\n${json}`,
   );
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
 }

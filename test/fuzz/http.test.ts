@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, test } from 'vitest';
 import { mustHold } from './fuzz.ts';
+import { rawHttp } from './raw-http.ts';
 import { FuzzService } from './service.ts';
 import { uploads } from './uploads.ts';
 
@@ -9,4 +10,4 @@ beforeAll(async () => {
 });
 afterAll(async () => service.stop());
 
-test.each([uploads])('$name', { timeout: 120_000 }, async (fuzz) => mustHold(fuzz, service));
+test.each([uploads, rawHttp])('$name', { timeout: 120_000 }, async (fuzz) => mustHold(fuzz, service));

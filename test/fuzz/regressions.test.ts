@@ -1,10 +1,83 @@
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseClientMessage } from '../../common/messages/stream.ts';
+import { TOKEN } from '../support/api.ts';
+import { assertDocumented } from './http-answers.ts';
+import type { RawConnection } from './raw-connection.ts';
+import { FuzzService } from './service.ts';
 
 /** What the fuzz tests have found, each as the smallest case. */
 describe('control messages', () => {
   test('an error that quotes a long value does not cut a character into halves', () => {
     const type = `a${'\u{1f3a4}'.repeat(40)}`;
     expect(() => parseClientMessage(JSON.stringify({ type }))).toThrow(/^[^\p{Surrogate}]+$/u);
+  });
+});
+
+describe('broken HTTP', () => {
+  let service: FuzzService;
+  beforeEach(async () => {
+    service = await FuzzService.start();
+  });
+  // Both fail for a connection or a request that is left behind.
+  afterEach(async () => {
+    await service.afterCase();
+    await service.stop();
+  });
+
+  const handshake = `Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n`;
+  async function sent(text: string): Promise<RawConnection> {
+    const connection = await service.connect();
+    connection.write(text);
+    return connection;
+  }
+
+  test.each([
+    ['a path that cannot be decoded', 'GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['a path with too long a part', `GET /page/${'a'.repeat(300)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414],
+    ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+    ['a handshake without a key', `GET /ws/asr HTTP/1.1\r\n${handshake}\r\n`, 400],
+    [
+      'a handshake with POST',
+      `POST /v1/audio/transcriptions HTTP/1.1\r\n${handshake}Authorization: Bearer ${TOKEN}\r\n\r\n`,
+      400,
+    ],
+  ])('%s has the form of the interface', async (_name, text, status) => {
+    const [answer] = await (await sent(text)).answersUntil(1);
+    expect(answer?.status).toBe(status);
+    if (answer) assertDocumented(answer);
+  });
+
+  test('an expectation that nobody knows is no reason to refuse', async () => {
+    const connection = await sent('GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: nonsense\r\n\r\n');
+    expect(await connection.answersUntil(1)).toMatchObject([{ status: 200 }]);
+  });
+
+  test('a WebSocket handshake for a path that cannot be decoded leaves no socket behind', async () => {
+    const connection = await sent(`GET /%zz HTTP/1.1\r\n${handshake}\r\n`);
+    await connection.untilClosed();
+    expect(connection.answers()).toMatchObject([{ status: 400 }]);
+  });
+
+  test('a connection with broken HTTP ends also when the client leaves its side open', async () => {
+    const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined);
+    socket.resume();
+    const ended = once(socket, 'end');
+    socket.write('NONSENSE\r\n\r\n');
+    await ended;
+    // The server's side is really closed when its system refuses what still comes.
+    const more = setInterval(() => socket.write('x'), 20);
+    await new Promise((resolve) => socket.once('close', resolve));
+    clearInterval(more);
+  });
+
+  test('a request pipelined behind others does not hold a shutdown when its connection goes', async () => {
+    const request = `GET /readyz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
+    const connection = await sent(`${request}${request}GET / HTTP/3.0\r\n\r\n`);
+    await connection.untilClosed();
+    await service.stop();
+    service = await FuzzService.start();
   });
 });

@@ -33,6 +33,8 @@ export class FuzzService {
   readonly #afterwards: (() => unknown)[] = [];
   #failing = false;
   #witness: RawConnection | undefined;
+  /** Open sockets of this process, which has both ends of each, when no case runs. */
+  #socketsAtRest = Number.POSITIVE_INFINITY;
 
   private constructor(
     parts: { redis: TestRedis; inference: TestInference; api: TestApi },
@@ -57,7 +59,11 @@ export class FuzzService {
     const redis = await startRedis();
     const inference = await startInference(redis.url);
     const api = await startApi(redis.url);
-    return new FuzzService({ redis, inference, api }, folder, before);
+    const service = new FuzzService({ redis, inference, api }, folder, before);
+    await service.roundTrip();
+    await service.afterCase();
+    service.#socketsAtRest = openSockets();
+    return service;
   }
 
   readonly #onFault = (error: unknown): void => {
@@ -129,10 +135,17 @@ export class FuzzService {
       const left = (await this.#redis.keys()).filter(
         (key) => key === '{asr}:slot' || key.includes(':session:') || key.includes(':upload:'),
       );
-      if (left.length === 0) return;
+      const sockets = openSockets() - this.#socketsAtRest;
+      if (left.length === 0 && sockets <= 0) return;
       if (performance.now() > deadline) {
-        this.#faults.push(`keys in Redis: ${left.join(' ')}`);
-        await this.#redis.client.del(...left);
+        if (left.length > 0) {
+          this.#faults.push(`keys in Redis: ${left.join(' ')}`);
+          await this.#redis.client.del(...left);
+        }
+        if (sockets > 0) {
+          this.#faults.push(`${sockets} open sockets`);
+          this.#socketsAtRest += sockets;
+        }
         return;
       }
       await delay(1);
@@ -168,4 +181,8 @@ export class FuzzService {
     if (files.length > 0) throw new Error(`files were written: ${files.join(' ')}`);
     if (this.#faults.length > 0) throw new Error(this.#faults.join('\n'));
   }
+}
+
+function openSockets(): number {
+  return process.getActiveResourcesInfo().filter((resource) => resource === 'TCPSocketWrap').length;
 }

@@ -7,7 +7,7 @@ import { FileFields } from './file-fields.ts';
 import { ModelMetadata } from './model-metadata.ts';
 
 /** Field numbers of onnx.proto. */
-const MODEL = { graph: 7, opsetImport: 8, metadataProps: 14 } as const;
+const MODEL = { graph: 7, metadataProps: 14 } as const;
 const GRAPH = { input: 11, output: 12 } as const;
 
 /** Bytes from `start` up to `end`. */
@@ -22,21 +22,13 @@ export interface GraphValue {
   readonly type: 'float32' | 'int64' | 'other';
   /** Symbolic dimensions are names; '?' when the file does not say. */
   readonly shape: readonly (number | string)[];
-  /** Where its field stands in the file, tag included. */
-  readonly span: ByteSpan;
 }
 
 /** What an ONNX file says about itself, without its nodes and weights. */
 export interface OnnxOutline {
   readonly path: string;
   readonly fileName: string;
-  readonly sizeBytes: number;
   readonly metadata: ModelMetadata;
-  /** Version of the standard operators. */
-  readonly opset: number;
-  /** The graph's field, tag included, and the part of it behind tag and length. */
-  readonly graphField: ByteSpan;
-  readonly graphBody: ByteSpan;
   readonly inputs: readonly GraphValue[];
   readonly outputs: readonly GraphValue[];
 }
@@ -61,19 +53,14 @@ export async function readOnnxOutline(path: string): Promise<OnnxOutline> {
 
 async function walkModel(fields: FileFields, path: string, fileName: string): Promise<OnnxOutline> {
   const entries = new Map<string, string>();
-  let opset = 0;
-  let graph: Pick<OnnxOutline, 'graphField' | 'graphBody' | 'inputs' | 'outputs'> | undefined;
+  let graph: Pick<OnnxOutline, 'inputs' | 'outputs'> | undefined;
   for await (const field of fields.within({ start: 0, end: fields.sizeBytes })) {
     switch (field.number) {
       case MODEL.graph:
-        graph = { graphField: field.span, graphBody: field.body, ...(await walkGraph(fields, field.body)) };
-        break;
-      case MODEL.opsetImport:
-        opset = Math.max(opset, readOpset(await fields.read(field.body, 'opset')));
+        graph = await walkGraph(fields, field.body, fileName);
         break;
       case MODEL.metadataProps: {
-        const [key, value] = readStringEntry(await fields.read(field.body, 'metadata entry'), fileName);
-        entries.set(key, value);
+        readStringEntry(await fields.read(field.body, 'metadata entry'), fileName, entries);
         break;
       }
     }
@@ -83,13 +70,13 @@ async function walkModel(fields: FileFields, path: string, fileName: string): Pr
       `${fileName}: found ${fields.sizeBytes} bytes without a graph, expected an ONNX model`,
     );
   }
-  const metadata = new ModelMetadata(fileName, entries);
-  return { path, fileName, sizeBytes: fields.sizeBytes, metadata, opset, ...graph };
+  return { path, fileName, metadata: new ModelMetadata(fileName, entries), ...graph };
 }
 
 async function walkGraph(
   fields: FileFields,
   body: ByteSpan,
+  fileName: string,
 ): Promise<Pick<OnnxOutline, 'inputs' | 'outputs'>> {
   const inputs: GraphValue[] = [];
   const outputs: GraphValue[] = [];
@@ -97,43 +84,27 @@ async function walkGraph(
     const values =
       field.number === GRAPH.input ? inputs : field.number === GRAPH.output ? outputs : undefined;
     if (values === undefined) continue;
-    values.push({ ...readValueInfo(await fields.read(field.body, 'input or output')), span: field.span });
+    values.push(readValueInfo(await fields.read(field.body, 'input or output'), fileName));
   }
   return { inputs, outputs };
 }
 
-/** OperatorSetIdProto: domain 1, version 2. Other domains than the standard one count as 0. */
-function readOpset(bytes: Uint8Array): number {
-  let domain = '';
-  let version = 0;
-  visit(bytes, (number, reader, wireType) => {
-    if (number === 1) domain = reader.string();
-    else if (number === 2) version = Number(reader.int64());
-    else reader.skip(wireType);
-  });
-  return domain === '' || domain === 'ai.onnx' ? version : 0;
-}
-
 /** StringStringEntryProto: key 1, value 2. */
-function readStringEntry(bytes: Uint8Array, fileName: string): [key: string, value: string] {
+function readStringEntry(bytes: Uint8Array, fileName: string, entries: Map<string, string>): void {
   let key = '';
   let value = '';
-  try {
+  orDamaged(fileName, 'metadata entry', () => {
     visit(bytes, (number, reader, wireType) => {
       if (number === 1) key = reader.string();
       else if (number === 2) value = reader.string();
       else reader.skip(wireType);
     });
-  } catch (cause) {
-    throw new ModelLoadError(
-      `${fileName}: found a damaged metadata entry (${errorText(cause)}), expected key and value`,
-    );
-  }
-  return [key, value];
+  });
+  entries.set(key, value);
 }
 
 /** ValueInfoProto: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 { dim_value 1 | dim_param 2 } } } }. */
-function readValueInfo(bytes: Uint8Array): Omit<GraphValue, 'span'> {
+function readValueInfo(bytes: Uint8Array, fileName: string): GraphValue {
   let name = '';
   let type: GraphValue['type'] = 'other';
   const shape: (number | string)[] = [];
@@ -146,20 +117,31 @@ function readValueInfo(bytes: Uint8Array): Omit<GraphValue, 'span'> {
     });
     shape.push(size);
   };
-  visit(bytes, (number, reader, wireType) => {
-    if (number === 1) name = reader.string();
-    else if (number !== 2) reader.skip(wireType);
-    else {
-      visitChild(reader.bytes(), 1, (tensor) => {
-        visit(tensor, (field, inner, innerType) => {
-          if (field === 1) type = elementType(inner.int32());
-          else if (field === 2) visitChild(inner.bytes(), 1, readDimension);
-          else inner.skip(innerType);
-        });
-      });
-    }
+  const readTensorType = (tensor: Uint8Array): void => {
+    visit(tensor, (number, reader, wireType) => {
+      if (number === 1) type = elementType(reader.int32());
+      else if (number === 2) visitChildren(reader.bytes(), 1, readDimension);
+      else reader.skip(wireType);
+    });
+  };
+  orDamaged(fileName, 'input or output', () => {
+    visit(bytes, (number, reader, wireType) => {
+      if (number === 1) name = reader.string();
+      else if (number === 2) visitChildren(reader.bytes(), 1, readTensorType);
+      else reader.skip(wireType);
+    });
   });
   return { name, type, shape };
+}
+
+function orDamaged(fileName: string, what: string, read: () => void): void {
+  try {
+    read();
+  } catch (cause) {
+    throw new ModelLoadError(
+      `${fileName}: found a damaged ${what} (${errorText(cause)}), expected an ONNX model`,
+    );
+  }
 }
 
 /** TensorProto.DataType */
@@ -179,7 +161,7 @@ function visit(
 }
 
 /** Hands every message with this field number over. */
-function visitChild(bytes: Uint8Array, wanted: number, onMessage: (bytes: Uint8Array) => void): void {
+function visitChildren(bytes: Uint8Array, wanted: number, onMessage: (bytes: Uint8Array) => void): void {
   visit(bytes, (number, reader, wireType) => {
     if (number === wanted && wireType === WireType.LengthDelimited) onMessage(reader.bytes());
     else reader.skip(wireType);

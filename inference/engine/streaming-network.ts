@@ -1,8 +1,6 @@
 import type { OnnxOutline } from './onnx-outline.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from './onnx-session.ts';
-import { canPackStates, packStates } from './packed-states.ts';
-import type { NetworkSignature } from './stateful-network.ts';
-import { StatefulNetwork } from './stateful-network.ts';
+import { type NetworkSignature, StatefulNetwork } from './stateful-network.ts';
 
 /** What a family makes of a file: the sizes of its steps, and what goes in and out. */
 export interface StreamingLayout {
@@ -20,30 +18,24 @@ export interface StreamingLayout {
 export class StreamingNetwork {
   readonly layout: StreamingLayout;
   readonly onnx: OnnxModel;
-  readonly #signature: NetworkSignature;
 
-  private constructor(layout: StreamingLayout, onnx: OnnxModel, signature: NetworkSignature) {
+  private constructor(layout: StreamingLayout, onnx: OnnxModel) {
     this.layout = layout;
     this.onnx = onnx;
-    this.#signature = signature;
   }
 
-  /** @throws ModelLoadError when the runtime refuses the file. */
+  /** @throws ModelLoadError when the runtime refuses the file; ExecutionProviderError. */
   static async load(
     outline: OnnxOutline,
     layout: StreamingLayout,
     options: SessionOptions,
   ): Promise<StreamingNetwork> {
-    if (!canPackStates(outline, layout.signature)) {
-      return new StreamingNetwork(layout, await loadOnnxModel(outline.path, options), layout.signature);
-    }
-    const { bytes, signature } = await packStates(outline, layout.signature);
-    return new StreamingNetwork(layout, await loadOnnxModel(outline.path, options, bytes), signature);
+    return new StreamingNetwork(layout, await loadOnnxModel(outline.path, options));
   }
 
   /** Zero state. @returns runs the next step on its frames, (windowFrames, 80), and gives output 0. */
   open(): (frames: Float32Array) => Promise<Float32Array> {
-    const network = new StatefulNetwork(this.onnx, this.#signature);
+    const network = new StatefulNetwork(this.onnx, this.layout.signature);
     return (frames) => {
       this.layout.fillInput(frames, network.input);
       return network.run();

@@ -49,6 +49,7 @@ def batches(folder: Path, known: dict[str, int], rng: random.Random):
         groups.append(group)
         rng.shuffle(groups)
         yield from groups
+        del pool, groups, group  # before the next shards are loaded
 
 
 def pad(group: list[Utterance]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -17,13 +17,14 @@ if [ ${#missing[@]} -gt 0 ]; then
   exit 1
 fi
 
-# The training allocates the same blocks in every step: kept instead of returned, a step takes half the time.
+# The training allocates and frees large blocks in every step, which the C library gives back to the system each time. jemalloc keeps
+# them for five seconds; kept for ever (a decay of -1), they grew to tens of gigabytes.
 jemalloc=$(ldconfig -p | awk '/libjemalloc\.so\.2/ { path = $NF } END { print path }')
 threads=$(nproc)
 
 "$python" synthesize.py eval
 "$python" synthesize.py train --hours "$HOURS"
-LD_PRELOAD=$jemalloc MALLOC_CONF=thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1 \
+LD_PRELOAD=$jemalloc MALLOC_CONF=dirty_decay_ms:5000,muzzy_decay_ms:5000 \
   OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive "$python" train.py --minutes "$MINUTES"
 "$python" export.py
 echo "judge it against the one in use:  npm run eval -- --no-pairs bundled $WORK/exported"

@@ -10,6 +10,7 @@ import copy
 import math
 import os
 import random
+import resource
 import time
 from pathlib import Path
 
@@ -34,6 +35,7 @@ ALIGNED_SHARE = 1 / 8
 ALIGNED_FRAMES = 350
 SYLLABLE_WEIGHT = 0.3
 SAVE_EVERY_S = 300
+MOST_MEMORY_BYTES = 12 << 30
 
 
 @torch.no_grad()
@@ -87,6 +89,8 @@ def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, me
 
 def train(minutes: float, start_from: Path | None):
     torch.manual_seed(0)
+    if DEVICE == "cpu":  # What eats memory shall end this program and not the machine; net.pt is minutes old at most.
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
     torch.set_flush_denormal(True)  # On a CPU a step takes several times longer without.
     rng = random.Random(time.time_ns() if start_from else 0)
     targets = Targets(DATA, WORK)

@@ -59,7 +59,8 @@ function cellsOf(row: Row): string[] {
 }
 
 function text({ what, unit, spread: { median, lowerQuartile, upperQuartile } }: Measure): string {
-  const number = (value: number): string => value.toFixed(unit === '1/s' ? 0 : unit === 'ms' ? 1 : 3);
+  const digits = { ms: 1, '1/s': 0, MB: 0, '': 4 }[unit];
+  const number = (value: number): string => value.toFixed(digits);
   const suffix = unit === '' ? '' : ` ${unit}`;
   return `${what}: ${number(median)} [${number(lowerQuartile)}–${number(upperQuartile)}]${suffix}`;
 }

@@ -14,7 +14,7 @@ export interface Row {
 
 export interface Measure {
   readonly what: string;
-  readonly unit: 'ms' | '1/s' | '';
+  readonly unit: 'ms' | '1/s' | 'MB' | '';
   readonly spread: Spread;
 }
 

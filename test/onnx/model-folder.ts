@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { buildNemoCtc } from './nemo-ctc.ts';
 import type { ReferenceModel } from './reference-engine.ts';
 import { buildDecoder, buildJoiner } from './transducer.ts';
-import { buildZipformer2, type Zipformer2Sizes } from './zipformer2.ts';
+import { buildZipformer2, type Zipformer2Options, type Zipformer2Sizes } from './zipformer2.ts';
 
 /** A model small enough to be made and run in every test run. */
 export interface SmallModel {
@@ -27,15 +27,23 @@ export const SMALL_SIZES: Zipformer2Sizes = {
   left: [8, 6, 4],
 };
 
-const JOINER_DIM = 32;
+const SMALL_JOINER_DIM = 32;
 
 /** Writes the files of a small model. @returns what the reference engine needs to know of them. */
 export function writeSmallModel(folder: string, options: SmallModel): ReferenceModel {
   const { family, features, int8, chunkFrames, symbols, seed } = options;
-  mkdirSync(folder, { recursive: true });
-  writeTokens(folder, symbols);
+  if (family === 'nemo-ctc') {
+    const sizes = {
+      windowFrames: chunkFrames + 8,
+      shiftFrames: chunkFrames,
+      vocabularySize: symbols.length,
+      seed,
+    };
+    writeTokens(folder, symbols);
+    return { family, model: write(folder, 'model.onnx', buildNemoCtc(sizes)) };
+  }
   const reads = int8 ? 'loud or not' : 'levels';
-  const zipformer = {
+  const encoder = {
     sizes: SMALL_SIZES,
     chunkFrames,
     features,
@@ -44,35 +52,41 @@ export function writeSmallModel(folder: string, options: SmallModel): ReferenceM
     reads,
     frontEnd: 'mixing',
   } as const;
+  return writeZipformer2(folder, family, encoder, symbols, SMALL_JOINER_DIM);
+}
+
+/** Writes the files of a Zipformer2 with these outputs. @returns what the reference engine needs to know of them. */
+export function writeZipformer2(
+  folder: string,
+  family: 'zipformer2-ctc' | 'zipformer2-transducer',
+  encoder: Omit<Zipformer2Options, 'output'>,
+  symbols: readonly string[],
+  joinerDim: number,
+): ReferenceModel {
+  writeTokens(folder, symbols);
+  const suffix = encoder.int8 ? '.int8.onnx' : '.onnx';
   switch (family) {
-    case 'nemo-ctc': {
-      const sizes = {
-        windowFrames: chunkFrames + 8,
-        shiftFrames: chunkFrames,
-        vocabularySize: symbols.length,
-        seed,
-      };
-      return { family, model: write(folder, 'model.onnx', buildNemoCtc(sizes)) };
-    }
     case 'zipformer2-ctc': {
       const output = { kind: 'ctc', size: symbols.length } as const;
-      const name = int8 ? 'model.int8.onnx' : 'model.onnx';
-      return { family, model: write(folder, name, buildZipformer2({ ...zipformer, output }).model) };
+      return {
+        family,
+        model: write(folder, `model${suffix}`, buildZipformer2({ ...encoder, output }).model),
+      };
     }
     case 'zipformer2-transducer': {
-      const output = { kind: 'encoder', size: JOINER_DIM } as const;
+      const output = { kind: 'encoder', size: joinerDim } as const;
+      const { int8, seed } = encoder;
       const head = {
         vocabularySize: symbols.length,
         contextSize: 2,
-        dim: JOINER_DIM,
+        dim: joinerDim,
         int8,
         seed,
         blankBias: 3,
       };
-      const suffix = int8 ? '.int8.onnx' : '.onnx';
       return {
         family,
-        encoder: write(folder, `encoder${suffix}`, buildZipformer2({ ...zipformer, output }).model),
+        encoder: write(folder, `encoder${suffix}`, buildZipformer2({ ...encoder, output }).model),
         decoder: write(folder, 'decoder.onnx', buildDecoder(head)),
         joiner: write(folder, `joiner${suffix}`, buildJoiner(head)),
       };
@@ -83,6 +97,7 @@ export function writeSmallModel(folder: string, options: SmallModel): ReferenceM
 }
 
 export function writeTokens(folder: string, symbols: readonly string[]): void {
+  mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'tokens.txt'), symbols.map((symbol, id) => `${symbol} ${id}\n`).join(''));
 }
 

@@ -64,7 +64,8 @@ export class LinearLayers {
     const data = this.#weights.normals(rows * columns, deviation);
     if (!this.#int8) return graph.op('MatMul', [x, graph.floats(data, [rows, columns])]);
     const scale = (3 * deviation) / 127;
-    const quantized = Int8Array.from(data, (value) => Math.round(value / scale));
+    const quantized = new Int8Array(data.length);
+    for (let i = 0; i < data.length; i++) quantized[i] = Math.round((data[i] ?? 0) / scale);
     const [xInt8 = '', xScale = '', xZero = ''] = graph.ops('DynamicQuantizeLinear', [x], 3);
     const product = graph.op('MatMulInteger', [xInt8, graph.bytes(quantized, [rows, columns]), xZero]);
     const factor = graph.op('Mul', [xScale, graph.float(scale)]);

@@ -1,0 +1,78 @@
+/**
+ * One engine with one model in a process of its own, so that its peak memory is its own. Told by its parent to recognize the clip once
+ * more, it answers with the time that took.
+ */
+import { OnnxRecognizer } from '../../inference/engine/engine.ts';
+import { findModelFiles } from '../../inference/engine/model-files.ts';
+import { isNemoCtc, nemoCtcLayout } from '../../inference/engine/nemo-ctc.ts';
+import { readOnnxOutline } from '../../inference/engine/onnx-outline.ts';
+import { trailingSilenceSamples } from '../../inference/engine/trailing-silence.ts';
+import { zipformer2Layout } from '../../inference/engine/zipformer2.ts';
+import { ReferenceEngine, type ReferenceModel } from '../onnx/reference-engine.ts';
+import { Speech } from './clips.ts';
+
+export interface EngineChildOptions {
+  readonly engine: 'ours' | 'sherpa-onnx';
+  readonly modelDir: string;
+  readonly model: ReferenceModel;
+  readonly threads: number;
+  readonly clipMs: number;
+}
+
+export type EngineChildReply =
+  | { readonly type: 'ready' }
+  | {
+      readonly type: 'recognized';
+      readonly wallMs: number;
+      readonly cpuMs: number;
+      readonly peakMegabytes: number;
+    };
+
+type Recognize = () => Promise<void>;
+
+async function ours({ modelDir, threads }: EngineChildOptions, pcm: Buffer): Promise<Recognize> {
+  const recognizer = new OnnxRecognizer({ modelDir, modelId: 'bench', providers: ['cpu'], threads });
+  await recognizer.load();
+  return async () => {
+    const stream = await recognizer.open();
+    await stream.accept(pcm);
+    await stream.finish();
+    await stream.close();
+  };
+}
+
+async function sherpa({ modelDir, model, threads }: EngineChildOptions, pcm: Buffer): Promise<Recognize> {
+  const files = await findModelFiles(modelDir);
+  const outline = await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder);
+  const layout = isNemoCtc(outline) ? nemoCtcLayout(outline) : zipformer2Layout(outline);
+  const engine = new ReferenceEngine(modelDir, model, threads);
+  const count = pcm.length / 2;
+  return async () => {
+    // From the bytes on, as ours.
+    const samples = new Float32Array(count + trailingSilenceSamples(count, layout));
+    for (let i = 0; i < count; i++) samples[i] = pcm.readInt16LE(2 * i) / 32_768;
+    engine.recognize(samples);
+  };
+}
+
+async function main(options: EngineChildOptions): Promise<void> {
+  const pcm = (await Speech.read()).pcm(options.clipMs);
+  const recognize = await (options.engine === 'ours' ? ours(options, pcm) : sherpa(options, pcm));
+  await recognize();
+  process.on('message', async () => {
+    const cpuBefore = process.cpuUsage();
+    const startedAt = performance.now();
+    await recognize();
+    const wallMs = performance.now() - startedAt;
+    const { user, system } = process.cpuUsage(cpuBefore);
+    const peakMegabytes = process.resourceUsage().maxRSS / 1024;
+    reply({ type: 'recognized', wallMs, cpuMs: (user + system) / 1000, peakMegabytes });
+  });
+  reply({ type: 'ready' });
+}
+
+function reply(message: EngineChildReply): void {
+  process.send?.(message);
+}
+
+await main(JSON.parse(process.argv[2] ?? '{}') as EngineChildOptions);

@@ -1,6 +1,6 @@
 import type { ModelFamily } from '../recognizer.ts';
-import type { StreamingLayout } from './streaming-network.ts';
-import type { TokenTable } from './tokens.ts';
+import type { StreamingLayout } from './network/streaming-network.ts';
+import type { TokenTable } from './text/tokens.ts';
 
 /** A loaded model: its sizes, and a decoder for each recording. */
 export interface AcousticModel {

@@ -1,17 +1,17 @@
 import { ModelLoadError } from '../recognizer.ts';
 import type { AcousticModel } from './acoustic-model.ts';
-import { CtcModel } from './ctc-model.ts';
 import { errorText } from './error-text.ts';
-import { createFilterBank } from './feature-extractor.ts';
-import { FRAME_LENGTH_SAMPLES, MEL_BINS } from './frames.ts';
-import { findModelFiles, type ModelFiles } from './model-files.ts';
-import { isNemoCtc, nemoCtcLayout } from './nemo-ctc.ts';
-import { readOnnxOutline } from './onnx-outline.ts';
-import { loadOnnxModel, type OnnxModel, type SessionOptions } from './onnx-session.ts';
-import { StreamingNetwork } from './streaming-network.ts';
-import { readTokenTable, type TokenTable } from './tokens.ts';
-import { TransducerModel, type TransducerPart } from './transducer-model.ts';
-import { isZipformer2, zipformer2Layout } from './zipformer2.ts';
+import { CtcModel } from './families/ctc-model.ts';
+import { isNemoCtc, nemoCtcLayout } from './families/nemo-ctc.ts';
+import { TransducerModel, type TransducerPart } from './families/transducer-model.ts';
+import { isZipformer2, zipformer2Layout } from './families/zipformer2.ts';
+import { createFilterBank } from './features/feature-extractor.ts';
+import { FRAME_LENGTH_SAMPLES, MEL_BINS } from './features/frames.ts';
+import { findModelFiles, type ModelFiles } from './files/model-files.ts';
+import { readOnnxOutline } from './files/onnx-outline.ts';
+import { loadOnnxModel, type OnnxModel, type SessionOptions } from './network/onnx-session.ts';
+import { StreamingNetwork } from './network/streaming-network.ts';
+import { readTokenTable, type TokenTable } from './text/tokens.ts';
 
 /**
  * Loads a model folder and runs one step of silence on it, so that a recording never pays for the first run.

@@ -1,8 +1,8 @@
 import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
-import type { FeatureExtractor } from './feature-extractor.ts';
-import { FrameWindow } from './frame-window.ts';
+import type { FeatureExtractor } from './features/feature-extractor.ts';
+import { FrameWindow } from './features/frame-window.ts';
+import type { TranscriptWriter } from './text/transcript.ts';
 import { trailingSilenceSamples } from './trailing-silence.ts';
-import type { TranscriptWriter } from './transcript.ts';
 
 /** Samples converted at a time; the size changes nothing but memory. */
 const BLOCK_SAMPLES = 3200;

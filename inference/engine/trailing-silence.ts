@@ -1,4 +1,4 @@
-import { FRAME_LENGTH_SAMPLES, FRAME_SHIFT_SAMPLES, LEFT_EDGE_SAMPLES } from './frames.ts';
+import { FRAME_LENGTH_SAMPLES, FRAME_SHIFT_SAMPLES, LEFT_EDGE_SAMPLES } from './features/frames.ts';
 
 /**
  * Streaming models say a word some time after it was spoken: this many frames (0.6 s) are allowed for that, beyond

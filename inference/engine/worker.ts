@@ -6,12 +6,12 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ExecutionProviderError, ModelLoadError } from '../recognizer.ts';
 import type { AcousticModel } from './acoustic-model.ts';
 import { errorText } from './error-text.ts';
-import { createFilterBank, FeatureExtractor } from './feature-extractor.ts';
-import type { FilterBank } from './frames.ts';
+import { createFilterBank, FeatureExtractor } from './features/feature-extractor.ts';
+import type { FilterBank } from './features/frames.ts';
 import { loadAcousticModel } from './load-model.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 import { Recording } from './recording.ts';
-import { TranscriptWriter } from './transcript.ts';
+import { TranscriptWriter } from './text/transcript.ts';
 
 class EngineThread {
   readonly #port: MessagePort;

@@ -3,11 +3,11 @@
  * more, it answers with the time that took.
  */
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
-import { findModelFiles } from '../../inference/engine/model-files.ts';
-import { isNemoCtc, nemoCtcLayout } from '../../inference/engine/nemo-ctc.ts';
-import { readOnnxOutline } from '../../inference/engine/onnx-outline.ts';
+import { isNemoCtc, nemoCtcLayout } from '../../inference/engine/families/nemo-ctc.ts';
+import { zipformer2Layout } from '../../inference/engine/families/zipformer2.ts';
+import { findModelFiles } from '../../inference/engine/files/model-files.ts';
+import { readOnnxOutline } from '../../inference/engine/files/onnx-outline.ts';
 import { trailingSilenceSamples } from '../../inference/engine/trailing-silence.ts';
-import { zipformer2Layout } from '../../inference/engine/zipformer2.ts';
 import { ReferenceEngine, type ReferenceModel } from '../onnx/reference-engine.ts';
 import { Speech } from './clips.ts';
 

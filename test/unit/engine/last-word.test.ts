@@ -9,6 +9,9 @@ import { BUNDLED_MODEL_DIR, fixtures, pcmBytes } from './recordings.ts';
 
 const SAMPLES_PER_MS = 16;
 const CUTS_MS = [0, 10, 50, 100, 200, 300, 400, 500];
+/** A second where nothing else runs; a shared machine may take many times that. */
+const LONG = { timeout: 60_000 };
+
 const workDir = mkdtempSync(join(tmpdir(), 'asr-last-word-'));
 afterAll(() => rmSync(workDir, { recursive: true }));
 
@@ -24,6 +27,7 @@ function bursts(silenceMs: number): Int16Array {
 describe.each(['nemo-ctc', 'zipformer2-ctc', 'zipformer2-transducer'] as const)('%s', (family) => {
   test.each([16, 32, 48, 96, 192])(
     `with steps of %i frames says what it heard last, ${10 * ECHO_DELAY_FRAMES} ms later`,
+    LONG,
     async (chunkFrames) => {
       const folder = join(workDir, `${family}-${chunkFrames}`);
       writeEchoModel(folder, family, chunkFrames);
@@ -49,6 +53,7 @@ describe('the bundled model', () => {
 
   test.each(fixtures())(
     'hears all of $name, cut 0 to 500 ms after its last syllable',
+    LONG,
     async ({ samples, text }) => {
       const end = speechEnd(samples);
       for (const silenceMs of [0, 50, 200, 500]) {

@@ -1,8 +1,8 @@
 import type { AcousticModel } from '../../../inference/engine/acoustic-model.ts';
-import { createFilterBank, FeatureExtractor } from '../../../inference/engine/feature-extractor.ts';
+import { createFilterBank, FeatureExtractor } from '../../../inference/engine/features/feature-extractor.ts';
 import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
 import { Recording } from '../../../inference/engine/recording.ts';
-import { TranscriptWriter } from '../../../inference/engine/transcript.ts';
+import { TranscriptWriter } from '../../../inference/engine/text/transcript.ts';
 
 /** What the engine's thread does, on this thread: for tests that look at tokens. */
 export class LocalEngine {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseTokens, TokenTable } from '../../../inference/engine/tokens.ts';
-import { TranscriptWriter } from '../../../inference/engine/transcript.ts';
+import { parseTokens, TokenTable } from '../../../inference/engine/text/tokens.ts';
+import { TranscriptWriter } from '../../../inference/engine/text/transcript.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
 
 function table(...symbols: string[]): TokenTable {

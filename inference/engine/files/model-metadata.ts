@@ -1,4 +1,4 @@
-import { ModelLoadError } from '../recognizer.ts';
+import { ModelLoadError } from '../../recognizer.ts';
 
 /** What metadata may ask for: 30 s of window, and states whose sizes are no mistake. */
 export const MAX_WINDOW_FRAMES = 3000;

@@ -1,10 +1,10 @@
 import { Tensor } from 'onnxruntime-node';
-import { MEL_BINS } from './frames.ts';
-import { MAX_DIMENSION, MAX_WINDOW_FRAMES } from './model-metadata.ts';
-import type { OnnxOutline } from './onnx-outline.ts';
-import { checkSignature, type NetworkSignature } from './stateful-network.ts';
-import type { StreamingLayout } from './streaming-network.ts';
-import type { TensorSpec } from './tensors.ts';
+import { MEL_BINS } from '../features/frames.ts';
+import { MAX_DIMENSION, MAX_WINDOW_FRAMES } from '../files/model-metadata.ts';
+import type { OnnxOutline } from '../files/onnx-outline.ts';
+import { checkSignature, type NetworkSignature } from '../network/stateful-network.ts';
+import type { StreamingLayout } from '../network/streaming-network.ts';
+import type { TensorSpec } from '../network/tensors.ts';
 
 /** Inputs in the order in which NeMo exports them: features, their length, three states. */
 const NEMO_INPUTS = [

@@ -1,7 +1,7 @@
-import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
+import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
+import type { StreamingNetwork } from '../network/streaming-network.ts';
+import type { TokenTable } from '../text/tokens.ts';
 import { CtcGreedySearch } from './ctc-search.ts';
-import type { StreamingNetwork } from './streaming-network.ts';
-import type { TokenTable } from './tokens.ts';
 
 /** A network whose output frames are scores of tokens. */
 export class CtcModel implements AcousticModel {

@@ -1,4 +1,4 @@
-import type { OnnxOutline } from './onnx-outline.ts';
+import type { OnnxOutline } from '../files/onnx-outline.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from './onnx-session.ts';
 import { type NetworkSignature, StatefulNetwork } from './stateful-network.ts';
 

@@ -1,11 +1,11 @@
 import { Tensor } from 'onnxruntime-node';
-import { ModelLoadError } from '../recognizer.ts';
-import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
-import type { OnnxOutline } from './onnx-outline.ts';
-import type { OnnxModel } from './onnx-session.ts';
-import type { StreamingNetwork } from './streaming-network.ts';
-import { checkInputs, outputAt } from './tensors.ts';
-import type { TokenTable } from './tokens.ts';
+import { ModelLoadError } from '../../recognizer.ts';
+import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
+import type { OnnxOutline } from '../files/onnx-outline.ts';
+import type { OnnxModel } from '../network/onnx-session.ts';
+import type { StreamingNetwork } from '../network/streaming-network.ts';
+import { checkInputs, outputAt } from '../network/tensors.ts';
+import type { TokenTable } from '../text/tokens.ts';
 import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';
 
 const MAX_CONTEXT = 16;

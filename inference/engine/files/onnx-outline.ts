@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { ModelLoadError } from '../recognizer.ts';
-import { errorText } from './error-text.ts';
+import { ModelLoadError } from '../../recognizer.ts';
+import { errorText } from '../error-text.ts';
 import { FileFields } from './file-fields.ts';
 import { ModelMetadata } from './model-metadata.ts';
 

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
-import { ExecutionProviderError, InferenceError, ModelLoadError } from '../recognizer.ts';
-import { errorText } from './error-text.ts';
+import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
+import { errorText } from '../error-text.ts';
 
 /** What onnxruntime-node can be asked for here. Its own check is weak: an unknown name silently runs on the CPU. */
 const PROVIDERS = ['cpu', 'cuda', 'webgpu'] as const;

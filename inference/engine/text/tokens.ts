@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { ModelLoadError } from '../recognizer.ts';
-import { errorText } from './error-text.ts';
+import { ModelLoadError } from '../../recognizer.ts';
+import { errorText } from '../error-text.ts';
 
 const BLANK_SYMBOLS = ['<blk>', '<eps>', '<blank>'] as const;
 const UNKNOWN_SYMBOL = '<unk>';

@@ -1,6 +1,6 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
-import { InferenceError, ModelLoadError } from '../recognizer.ts';
-import type { OnnxOutline } from './onnx-outline.ts';
+import { InferenceError, ModelLoadError } from '../../recognizer.ts';
+import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from './onnx-session.ts';
 
 /** A tensor that a graph is expected to take, with batch size 1. */

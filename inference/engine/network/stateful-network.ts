@@ -1,6 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
-import { ModelLoadError } from '../recognizer.ts';
-import type { OnnxOutline } from './onnx-outline.ts';
+import { ModelLoadError } from '../../recognizer.ts';
+import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from './onnx-session.ts';
 import { checkInputs, elementCount, outputAt, type TensorSpec, zeroTensor } from './tensors.ts';
 

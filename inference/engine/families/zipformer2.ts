@@ -1,11 +1,11 @@
-import { ModelLoadError } from '../recognizer.ts';
-import { MEL_BINS } from './frames.ts';
-import { MAX_DIMENSION, MAX_WINDOW_FRAMES, type ModelMetadata } from './model-metadata.ts';
-import type { OnnxOutline } from './onnx-outline.ts';
-import { checkSignature, type NetworkSignature } from './stateful-network.ts';
-import type { StreamingLayout } from './streaming-network.ts';
-import type { TensorSpec } from './tensors.ts';
-import { normalizeWhisperWindow } from './whisper-fbank.ts';
+import { ModelLoadError } from '../../recognizer.ts';
+import { MEL_BINS } from '../features/frames.ts';
+import { normalizeWhisperWindow } from '../features/whisper-fbank.ts';
+import { MAX_DIMENSION, MAX_WINDOW_FRAMES, type ModelMetadata } from '../files/model-metadata.ts';
+import type { OnnxOutline } from '../files/onnx-outline.ts';
+import { checkSignature, type NetworkSignature } from '../network/stateful-network.ts';
+import type { StreamingLayout } from '../network/streaming-network.ts';
+import type { TensorSpec } from '../network/tensors.ts';
 
 /** `model_type` in the metadata of icefall's streaming exports. */
 const MODEL_TYPE = 'zipformer2';

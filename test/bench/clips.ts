@@ -33,13 +33,17 @@ export class Speech {
     return clip;
   }
 
+  wav(durationMs: number): Buffer {
+    return wavFile(this.pcm(durationMs));
+  }
+
   /** @returns the body of an upload of such a clip as `file`. */
   form(durationMs: number): Buffer {
     return Buffer.concat([
       Buffer.from(
         `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="clip.wav"\r\nContent-Type: audio/wav\r\n\r\n`,
       ),
-      wavFile(this.pcm(durationMs)),
+      this.wav(durationMs),
       Buffer.from(`\r\n--${BOUNDARY}--\r\n`),
     ]);
   }

@@ -1,14 +1,22 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Speech } from './clips.ts';
 import type { HttpClient, TimedAnswer } from './http-client.ts';
 import type { Row } from './rows.ts';
 import type { BenchService } from './service.ts';
-import { spread } from './statistics.ts';
+import { type Spread, spread } from './statistics.ts';
 
 const CLIPS_MS = [1_000, 5_000, 15_000] as const;
+/** Before each clip's own measurement; all code has been compiled by then, see `warmUp`. */
 const WARM_UPS = 10;
+/** What an upload leaves to be done behind its answer must not slow down what is measured next. */
+const SETTLE_MS = 20;
+const COMPILING_UPLOADS = 400;
 const GOAL = { relation: '≤', limit: 2 } as const;
 
-/** An upload from end to end without its inference, over the floor: both in turns, and each first in every other turn. */
+/**
+ * An upload from end to end without its inference, over the floor; in turns, so that what else the machine does meets all of them alike. The floor with
+ * empty round trips is there for comparison.
+ */
 export async function measureHttp(
   { api, floor }: BenchService,
   speech: Speech,
@@ -17,45 +25,68 @@ export async function measureHttp(
   const rows: Row[] = [];
   for (const clipMs of CLIPS_MS) {
     const form = speech.form(clipMs);
-    const overheadMs: number[] = [];
-    const floorMs: number[] = [];
-    const samplesFloorMs: number[] = [];
-    for (let turn = -WARM_UPS; turn < repetitions; turn += 1) {
-      const measured = turn >= 0;
-      const arms = [
-        async () => {
-          const duration = await floorDuration(floor, '/floor', form);
-          if (measured) floorMs.push(duration);
-        },
-        async () => {
-          const duration = await floorDuration(floor, '/floor-samples', form);
-          if (measured) samplesFloorMs.push(duration);
-        },
-        async () => {
-          const { durationMs, inferenceMs } = await transcribe(api, form);
-          if (measured) overheadMs.push(durationMs - inferenceMs);
-        },
-      ];
-      if (turn % 2 === 0) arms.reverse();
-      for (const arm of arms) await arm();
-    }
-    const value = { what: 'end to end − inference_ms', unit: 'ms', spread: spread(overheadMs) } as const;
+    const fileBytes = speech.wav(clipMs).length;
+    const arms = {
+      overhead: async () => {
+        const { durationMs, inferenceMs } = await transcribe(api, form);
+        return durationMs - inferenceMs;
+      },
+      floor: () => floorDuration(floor, '/floor', form, fileBytes),
+      emptyFloor: () => floorDuration(floor, '/empty-floor', form, fileBytes),
+    };
+    const { overhead, floor: full, emptyFloor } = await inTurns(arms, repetitions);
+    const value = { what: 'end to end − inference_ms', unit: 'ms', spread: overhead } as const;
     const name = `HTTP, ${clipMs / 1000} s clip`;
-    for (const [what, values] of [
-      ['floor', floorMs],
-      ['floor with the samples', samplesFloorMs],
-    ] as const) {
-      const base = { what, unit: 'ms', spread: spread(values) } as const;
-      rows.push({ name, value, base, ratio: value.spread.median / base.spread.median, goal: GOAL });
-    }
+    const over = (what: string, base: Spread) =>
+      ({ base: { what, unit: 'ms', spread: base }, ratio: overhead.median / base.median }) as const;
+    rows.push({ name, value, ...over('floor', full), goal: GOAL });
+    rows.push({ name, value, ...over('floor with empty round trips', emptyFloor) });
   }
   return rows;
 }
 
-async function floorDuration(floor: HttpClient, path: string, form: Buffer): Promise<number> {
+/** Each arm comes first in its share of the turns. */
+async function inTurns<Name extends string>(
+  arms: Readonly<Record<Name, () => Promise<number>>>,
+  repetitions: number,
+): Promise<Record<Name, Spread>> {
+  const names = Object.keys(arms) as Name[];
+  const values = new Map(names.map((name): [Name, number[]] => [name, []]));
+  for (let turn = -WARM_UPS; turn < repetitions; turn += 1) {
+    for (let step = 0; step < names.length; step += 1) {
+      const name = names[(turn + WARM_UPS + step) % names.length];
+      if (name === undefined) continue;
+      await delay(SETTLE_MS);
+      const duration = await arms[name]();
+      if (turn >= 0) values.get(name)?.push(duration);
+    }
+  }
+  return Object.fromEntries(names.map((name) => [name, spread(values.get(name) ?? [])])) as Record<
+    Name,
+    Spread
+  >;
+}
+
+async function floorDuration(
+  floor: HttpClient,
+  path: string,
+  form: Buffer,
+  fileBytes: number,
+): Promise<number> {
   const answer = await floor.upload(path, form);
-  if (answer.body['bytes'] !== form.length) throw unexpected(answer);
+  if (answer.body['bytes'] !== fileBytes) throw unexpected(answer);
   return answer.durationMs;
+}
+
+/** Until the processes have compiled what they run often: uploads of a fresh one take half as long again. */
+export async function warmUp({ api, floor }: BenchService, speech: Speech): Promise<void> {
+  const form = speech.form(CLIPS_MS[0]);
+  const fileBytes = speech.wav(CLIPS_MS[0]).length;
+  for (let count = 0; count < COMPILING_UPLOADS; count += 1) {
+    await transcribe(api, form);
+    await floorDuration(floor, '/floor', form, fileBytes);
+    await floorDuration(floor, '/empty-floor', form, fileBytes);
+  }
 }
 
 /** @throws Error when the answer is not a result. */

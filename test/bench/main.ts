@@ -1,7 +1,7 @@
 /** `npm run bench`: what the service costs beyond its model. See USAGE. */
 import { parseArgs } from 'node:util';
 import { Speech } from './clips.ts';
-import { measureHttp } from './http.ts';
+import { measureHttp, warmUp } from './http.ts';
 import { beginCircumstances, table, writeResults } from './report.ts';
 import type { Row } from './rows.ts';
 import { type BenchService, startService } from './service.ts';
@@ -46,6 +46,8 @@ async function main(): Promise<void> {
   const service = await startService();
   const rows: Row[] = [];
   try {
+    console.error('warming up ...');
+    await warmUp(service, speech);
     for (const [name, measure] of Object.entries(PARTS)) {
       if (positionals.length > 0 && !positionals.includes(name)) continue;
       console.error(`measuring ${name} ...`);
@@ -60,10 +62,8 @@ async function main(): Promise<void> {
 }
 
 if (process.argv[2] === 'engine') {
-  const engine: { runEngineBench: (args: readonly string[]) => Promise<void> } = await import(
-    new URL('./engine.js', import.meta.url).href
-  );
-  await engine.runEngineBench(process.argv.slice(3));
+  const { runEngineBench } = await import('./engine.ts');
+  await runEngineBench(process.argv.slice(3));
 } else {
   await main();
 }

@@ -68,8 +68,8 @@ export class StreamOpener {
         `${found}; send an Authorization header or api_token in "start"`,
       );
     }
-    const { ready } = await readiness.read();
-    if (!ready) throw new StreamFailure('not_ready', 'the model is not ready yet; try again shortly');
+    if (!(await readiness.isReady()))
+      throw new StreamFailure('not_ready', 'the model is not ready yet; try again shortly');
 
     const holder = slotHolder({ id: sessionId, via: 'ws', replica, since: new Date().toISOString() });
     const producer = new SessionProducer(redis, keys, scripts, sessionId, holder);
@@ -108,7 +108,8 @@ export class StreamOpener {
       end: async () => void (await producer.end()),
       done: () => {
         stop();
-        this.#inBackground(sessionId, producer.forget());
+        // Behind the messages that end the connection.
+        setImmediate(() => this.#inBackground(sessionId, producer.forget()));
       },
       abort,
     };

@@ -49,7 +49,7 @@ export type SessionEnd =
  *
  *   in listening and with each publication: the slot is another's → slot-lost; the lease is another's → lease-lost; Redis is away → interrupted
  *
- * Before a call its bytes are published as taken, which is also the proof that lease and slot are still the session's. After a takeover everything
+ * Before a call (for the last one: at the same time) its bytes are published as taken, which is also the proof that lease and slot are still the session's. After a takeover everything
  * that was taken before goes into the model in one piece, and nothing is said about it except a text that is new.
  * Every end waits for a running model call and then, except after lease-lost and interrupted, frees slot and keys in one step.
  */
@@ -64,7 +64,7 @@ export class SessionRun {
   #text = '';
   #slotSeenAtMs = performance.now();
   #modelMs = 0;
-  #tailModelMs: number | undefined;
+  #tailModelMs = 0;
 
   constructor(parts: SessionRunParts, holder: SlotHolder, lease: SessionLease) {
     this.#parts = parts;
@@ -82,16 +82,16 @@ export class SessionRun {
     return this.#modelMs;
   }
 
-  /** Duration of the call after `end`, with what was left of the recording and the silence behind it. */
-  get tailModelMs(): number | undefined {
+  /** Duration of those that began when the recording had ended: with what was left of it, and the silence behind it. */
+  get tailModelMs(): number {
     return this.#tailModelMs;
   }
 
   /** @returns how it ended; all of it is said in the store by then. @throws StoreUnavailable when the end could not be said. */
   async run(): Promise<SessionEnd> {
     const end = await this.#untilEnd();
-    await this.#stream?.close();
-    return await this.#finish(end);
+    const [said] = await Promise.all([this.#finish(end), this.#stream?.close()]);
+    return said;
   }
 
   async #untilEnd(): Promise<SessionEnd> {
@@ -149,22 +149,28 @@ export class SessionRun {
     const revision = this.#revision + 1;
     if (total === 0) return { kind: 'final', takenBytes: 0, revision, text: '' };
     const pcm = this.#audio.take(total - this.#takenBytes);
-    const loss = await this.#publishTaken(total, resume);
-    if (loss) return { kind: loss };
-    const before = this.#modelMs;
-    const text = await this.#call(async () => {
-      const stream = await this.#opened();
-      if (pcm.length > 0) await stream.accept(pcm);
-      return stream.finish();
-    });
-    this.#tailModelMs = this.#modelMs - before;
-    return { kind: 'final', takenBytes: total, revision, text };
+    // Somebody waits for this call, so it does not wait for the publication; both have ended before anything is freed.
+    const [published, called] = await Promise.allSettled([
+      this.#publishTaken(total, resume),
+      this.#call(async () => {
+        const stream = await this.#opened();
+        if (pcm.length > 0) await stream.accept(pcm);
+        return stream.finish();
+      }),
+    ]);
+    if (published.status === 'rejected') throw published.reason;
+    if (published.value) return { kind: published.value };
+    if (called.status === 'rejected') throw called.reason;
+    return { kind: 'final', takenBytes: total, revision, text: called.value };
   }
 
   async #call(call: () => Promise<string>): Promise<string> {
+    const { ended } = this.#audio;
     const startedAt = performance.now();
     const text = await this.#parts.model.run(this.#holder, call);
-    this.#modelMs += performance.now() - startedAt;
+    const durationMs = performance.now() - startedAt;
+    this.#modelMs += durationMs;
+    if (ended) this.#tailModelMs += durationMs;
     return text;
   }
 

@@ -86,7 +86,7 @@ export class SessionWorker {
       outcome: end.kind,
       audioMs: audioMs(run.takenBytes),
       modelMs: tenths(run.modelMs),
-      tailModelMs: run.tailModelMs === undefined ? undefined : tenths(run.tailModelMs),
+      tailModelMs: tenths(run.tailModelMs),
       durationMs: Math.round(performance.now() - startedAt),
     };
     if (end.kind === 'failed') log.error({ ...line, reason: end.message }, 'session');

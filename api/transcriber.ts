@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { audioMs } from '../common/audio/limits.ts';
 import { ApiFailure, StoreUnavailable, unreachable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
@@ -47,7 +47,7 @@ export class Transcriber {
    */
   async transcribe(pcm: Buffer): Promise<TranscriptionResult> {
     const { slot, uploads, queue, replica } = this.#parts;
-    const id = randomBytes(16).toString('hex');
+    const id = randomUUID().replaceAll('-', '');
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
     const fence = await slot.acquire(holder);
     if (fence === undefined)

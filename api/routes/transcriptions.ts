@@ -27,10 +27,6 @@ export function transcriptionRoutes(
         onRequest: [
           access.checkToken,
           async (request) => checkDeclaredLength(request.headers['content-length']),
-          async () => {
-            const { ready } = await readiness.read();
-            if (!ready) throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
-          },
         ],
         // The schema documents the form; the form itself is checked by readUploadForm.
         validatorCompiler: () => () => true,
@@ -69,9 +65,14 @@ export function transcriptionRoutes(
       },
       async (request) => {
         const deadline = AbortSignal.timeout(uploadTimeoutMs);
-        const body = await readBody(request.raw, deadline);
-        const wav = await readUploadForm(body, request.headers['content-type']);
-        const result = await transcriber.transcribe(readWav(wav));
+        // The body comes in while the question before it is being answered; what is wrong with it is said after that.
+        const pcm = readBody(request.raw, deadline)
+          .then((body) => readUploadForm(body, request.headers['content-type']))
+          .then(readWav);
+        pcm.catch(() => undefined);
+        if (!(await readiness.isReady()))
+          throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
+        const result = await transcriber.transcribe(await pcm);
         request.recognized = { audioMs: result.audio_ms, inferenceMs: result.inference_ms };
         return result;
       },

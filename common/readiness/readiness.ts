@@ -30,8 +30,8 @@ export class ReadinessStore {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
   readonly #beat = new LuaScript('readiness/beat.lua', 2);
-  /** Only what to ask for together with the question which there are; every answer is looked up. */
-  #lastIds: readonly string[] = [];
+  /** Whom to look at first; whether they still are is looked up each time. */
+  #readyIds: readonly string[] = [];
 
   constructor(redis: RedisClient, keys: RedisKeys) {
     this.#redis = redis;
@@ -53,30 +53,31 @@ export class ReadinessStore {
     );
   }
 
-  /** In one round trip, while the processes are those of the last time. @throws StoreUnavailable */
+  /**
+   * Whether a process can recognize: one look at those that could the last time, and at all of them only when none of these can any more.
+   * @throws StoreUnavailable
+   */
+  async isReady(): Promise<boolean> {
+    const isReady = ({ state }: Heartbeat): boolean => state === 'ready';
+    if (this.#readyIds.length > 0 && (await this.#look(this.#readyIds)).processes.some(isReady)) return true;
+    this.#readyIds = (await this.read()).processes.filter(isReady).map(({ id }) => id);
+    return this.#readyIds.length > 0;
+  }
+
+  /** @throws StoreUnavailable */
   async read(): Promise<Readiness> {
-    const asked = this.#lastIds;
-    const [ids, slotAndStates] = await fromStore(
-      Promise.all([this.#redis.zrange(this.#keys.inferences, 0, '-1'), this.#slotAndStates(asked)]),
-    );
-    if (ids.join() === asked.join()) return readinessOf(slotAndStates);
-    this.#lastIds = ids;
-    return readinessOf(await fromStore(this.#slotAndStates(ids)));
+    return this.#look(await fromStore(this.#redis.zrange(this.#keys.inferences, 0, '-1')));
   }
 
-  #slotAndStates(ids: readonly string[]): Promise<(string | null)[]> {
-    return this.#redis.mget(this.#keys.slot, ...ids.map((id) => this.#keys.inference(id)));
+  async #look(ids: readonly string[]): Promise<Readiness> {
+    const processKeys = ids.map((id) => this.#keys.inference(id));
+    const [holder, ...states] = await fromStore(this.#redis.mget(this.#keys.slot, ...processKeys));
+    const processes = states.filter((state) => state !== null).map((state): Heartbeat => JSON.parse(state));
+    return {
+      ready: processes.some((process) => process.state === 'ready'),
+      busy: typeof holder === 'string',
+      error: processes.find((process) => process.error !== undefined)?.error,
+      processes,
+    };
   }
-}
-
-function readinessOf([holder, ...states]: readonly (string | null)[]): Readiness {
-  const processes = states
-    .filter((state) => typeof state === 'string')
-    .map((state): Heartbeat => JSON.parse(state));
-  return {
-    ready: processes.some((process) => process.state === 'ready'),
-    busy: typeof holder === 'string',
-    error: processes.find((process) => process.error !== undefined)?.error,
-    processes,
-  };
 }

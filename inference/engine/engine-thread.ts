@@ -35,7 +35,6 @@ export class EngineThread {
   readonly #log: (line: string) => void;
   #settleLoad: { readonly resolve: (info: LoadedInfo) => void; readonly reject: (cause: unknown) => void };
   #calls = 0;
-  #busySince: number | undefined;
   #failure: Error | undefined;
 
   constructor(options: EngineOptions, log: (line: string) => void) {
@@ -70,7 +69,6 @@ export class EngineThread {
         reject(new InferenceError(`the engine has ended: ${this.#failure.message}`));
         return;
       }
-      this.#busySince ??= performance.now();
       this.#pending.set(call, { resolve, reject });
       const message: EngineRequest = { ...request, call };
       this.#worker.postMessage(message, message.type === 'accept' ? [message.pcm.buffer] : []);
@@ -88,11 +86,6 @@ export class EngineThread {
     this.#settleLoad.reject(new ModelLoadError('the engine was closed while its model was loading'));
     this.#post({ type: 'shutdown' });
     await this.exited;
-  }
-
-  /** Milliseconds that the oldest unanswered call has taken. */
-  get busyMs(): number | undefined {
-    return this.#busySince === undefined ? undefined : performance.now() - this.#busySince;
   }
 
   #post(request: EngineRequest): void {
@@ -128,7 +121,6 @@ export class EngineThread {
   #take(call: number): PendingCall | undefined {
     const pending = this.#pending.get(call);
     this.#pending.delete(call);
-    this.#busySince = this.#pending.size === 0 ? undefined : performance.now();
     return pending;
   }
 
@@ -141,7 +133,6 @@ export class EngineThread {
       reject(new InferenceError(`the engine has ended: ${this.#failure.message}`));
     }
     this.#pending.clear();
-    this.#busySince = undefined;
   }
 }
 
@@ -159,8 +150,9 @@ export class ThreadStream implements RecognizerStream {
 
   async accept(pcm: Uint8Array): Promise<string> {
     this.#checkOpen();
-    if (pcm.byteLength % 2 !== 0)
+    if (pcm.byteLength % 2 !== 0) {
       throw new RangeError(`accept() got ${pcm.byteLength} bytes: expected whole samples`);
+    }
     // A copy of exactly these bytes is handed over: the caller's buffer may be a view into a shared pool.
     return this.#thread.call({ type: 'accept', pcm: new Uint8Array(pcm) });
   }

@@ -56,6 +56,7 @@ export class OnnxRecognizer implements Recognizer {
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
       const info = await thread.loaded;
+      signal?.throwIfAborted();
       if (this.#state.name === 'loading') this.#state = { name: 'ready', thread };
       return { ...info, loadMs: Math.round(performance.now() - startedAt) };
     } catch (cause) {
@@ -88,11 +89,6 @@ export class OnnxRecognizer implements Recognizer {
     this.#state = { name: 'closed' };
     for (const { reject } of this.#turns.splice(1)) reject(notReady(this.#state));
     if (state.name === 'loading' || state.name === 'ready') await state.thread.shutdown();
-  }
-
-  /** Milliseconds that the call under way has taken, for a watchdog; undefined when nothing runs. */
-  get busyMs(): number | undefined {
-    return this.#state.name === 'ready' ? this.#state.thread.busyMs : undefined;
   }
 
   #endTurn(): void {

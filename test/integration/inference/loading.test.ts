@@ -41,17 +41,16 @@ async function whenSaid(expected: Partial<Readiness>): Promise<Readiness> {
 describe('the heartbeat', () => {
   it('says ready, with model and provider, once the model is loaded, and nothing after the end', async () => {
     inference = await startInference(redis.url);
-    const { processes } = await readiness.read();
-    expect(processes).toEqual([
-      {
-        id: inference.inference.id,
-        host: expect.any(String),
-        pid: process.pid,
-        state: 'ready',
-        model: 'scripted',
-        provider: 'cpu',
-      },
-    ]);
+    const ready = {
+      id: inference.inference.id,
+      host: expect.any(String),
+      pid: process.pid,
+      state: 'ready',
+      model: 'scripted',
+      provider: 'cpu',
+    };
+    // A beat that a busy machine did not get through is followed by the next one.
+    await eventually(async () => expect((await readiness.read()).processes).toEqual([ready]));
     await inference.stop();
     inference = undefined;
     expect((await readiness.read()).processes).toEqual([]);

@@ -2,6 +2,7 @@
  * One engine with one model in a process of its own, so that its peak memory is its own. Told by its parent to recognize the clip once
  * more, it answers with the time that took.
  */
+import { readFileSync } from 'node:fs';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import { isNemoCtc, nemoCtcLayout } from '../../inference/engine/families/nemo-ctc.ts';
 import { zipformer2Layout } from '../../inference/engine/families/zipformer2.ts';
@@ -65,10 +66,16 @@ async function main(options: EngineChildOptions): Promise<void> {
     await recognize();
     const wallMs = performance.now() - startedAt;
     const { user, system } = process.cpuUsage(cpuBefore);
-    const peakMegabytes = process.resourceUsage().maxRSS / 1024;
-    reply({ type: 'recognized', wallMs, cpuMs: (user + system) / 1000, peakMegabytes });
+    reply({ type: 'recognized', wallMs, cpuMs: (user + system) / 1000, peakMegabytes: peakMegabytes() });
   });
   reply({ type: 'ready' });
+}
+
+/** Linux hands the parent's peak on to the child's `maxRSS`; `VmHWM` starts anew with the program. */
+function peakMegabytes(): number {
+  const status = process.platform === 'linux' ? readFileSync('/proc/self/status', 'latin1') : '';
+  const kilobytes = /^VmHWM:\s*(\d+) kB$/m.exec(status)?.[1] ?? process.resourceUsage().maxRSS;
+  return Number(kilobytes) / 1024;
 }
 
 function reply(message: EngineChildReply): void {

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OnnxGraph, type Value } from './graph.ts';
 import type { ReferenceModel } from './reference-engine.ts';
-import { windowFrames } from './zipformer2.ts';
+import { windowFrames } from './zipformer2-options.ts';
 
 /** Frames after which the echo is said. */
 export const ECHO_DELAY_FRAMES = 56;

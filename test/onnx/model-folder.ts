@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { buildNemoCtc } from './nemo-ctc.ts';
 import type { ReferenceModel } from './reference-engine.ts';
 import { buildDecoder, buildJoiner } from './transducer.ts';
-import { buildZipformer2, type Zipformer2Options, type Zipformer2Sizes } from './zipformer2.ts';
+import { buildZipformer2 } from './zipformer2.ts';
+import type { Zipformer2Options, Zipformer2Sizes } from './zipformer2-options.ts';
 
 /** A model small enough to be made and run in every test run. */
 export interface SmallModel {

@@ -1,4 +1,4 @@
-import type { Zipformer2Sizes } from './zipformer2.ts';
+import type { Zipformer2Sizes } from './zipformer2-options.ts';
 
 /** The sizes of icefall's published streaming Zipformers, by their millions of parameters. */
 export const REAL_SIZES = {

@@ -27,6 +27,7 @@ import { streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-clocks.ts';
+import { webSocketHandshakes } from './upgrades.ts';
 
 /** Frames up to this size get the interface's own `invalid_frame`; a larger one is cut off by the WebSocket layer (1009). */
 const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
@@ -87,7 +88,7 @@ export async function buildApp({
   app.setNotFoundHandler(replyNotFound);
   await registerOpenApi(app, config.publicBaseUrl);
   await app.register(websocket, {
-    options: WS_OPTIONS,
+    options: { ...WS_OPTIONS, server: webSocketHandshakes(app.server) },
     // ws has closed the connection already, with the code that says why.
     errorHandler: (error, _socket, request) =>
       request.log.debug({ err: error }, 'a WebSocket connection broke'),

@@ -36,6 +36,11 @@ describe('broken HTTP', () => {
   test.each([
     ['a path that cannot be decoded', 'GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n', 400],
     ['a path with too long a part', `GET /page/${'a'.repeat(300)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414],
+    [
+      'a path that the static files refuse',
+      `GET /api-docs/static/${'a'.repeat(300)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      404,
+    ],
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['a handshake without a key', `GET /ws/asr HTTP/1.1\r\n${handshake}\r\n`, 400],
     [
@@ -58,6 +63,28 @@ describe('broken HTTP', () => {
     const connection = await sent(`GET /%zz HTTP/1.1\r\n${handshake}\r\n`);
     await connection.untilClosed();
     expect(connection.answers()).toMatchObject([{ status: 400 }]);
+  });
+
+  test('a WebSocket handshake pipelined behind a request that is not answered yet leaves no socket behind', async () => {
+    const connection = await sent(
+      `GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /ws/asr HTTP/1.1\r\n${handshake}\r\n`,
+    );
+    await connection.untilClosed();
+    expect(connection.answers()).toMatchObject([{ status: 200 }]);
+  });
+
+  test('a request that offers HTTP/2 is served as what it is, with its body', async () => {
+    const offer =
+      'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n';
+    const body = '--B\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n\r\n--B--';
+    const upload = `Content-Type: multipart/form-data; boundary=B\r\nContent-Length: ${body.length}\r\n`;
+    const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n${offer}`;
+    const connection = await sent(`GET /readyz ${head}\r\n`);
+    await connection.answersUntil(1);
+    connection.write(`POST /v1/audio/transcriptions ${head}${upload}\r\n${body}`);
+    const [ready, refused] = await connection.answersUntil(2);
+    expect(ready?.status).toBe(200);
+    expect(refused && assertDocumented(refused)).toBe('empty_audio');
   });
 
   test('a connection with broken HTTP ends also when the client leaves its side open', async () => {

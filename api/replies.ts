@@ -59,6 +59,8 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     return { status: 422, code: 'validation', body: { detail } };
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
+  // The documentation's static files refuse odd paths so; in the interface 403 is an address that is not allowed.
+  if (status === 403) return answer(404, 'not_found', noSuchPath(request));
   if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);
   request.log.error({ err: error }, 'a request failed by a fault of the server');
   return answer(
@@ -72,9 +74,11 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
 export function replyNotFound(request: FastifyRequest, reply: FastifyReply): void {
   request.failureCode = 'not_found';
   letBodyDrain(request, reply);
-  reply
-    .code(404)
-    .send({ error: 'not_found', message: `there is no ${request.method} ${request.url.split('?')[0]}` });
+  reply.code(404).send({ error: 'not_found', message: noSuchPath(request) });
+}
+
+function noSuchPath({ method, url }: FastifyRequest): string {
+  return `there is no ${method} ${url.split('?')[0]}`;
 }
 
 /**

@@ -10,8 +10,6 @@ export interface FuzzRun {
 export interface FuzzParameters {
   readonly seed: number;
   readonly cases: number;
-  /** Ends a run early; what was done by then counts. */
-  readonly limitMs?: number;
 }
 
 /** A property that must hold for every generated case. */
@@ -26,6 +24,8 @@ export interface Fuzz {
 
 /** A case that takes longer hangs. */
 const CASE_LIMIT_MS = 10_000;
+/** How long a smaller case that fails too is looked for: where each one hangs that would take for ever. */
+const SHRINK_LIMIT_MS = 60_000;
 
 /** A property of a function. */
 export function pureFuzz<T>(
@@ -38,11 +38,7 @@ export function pureFuzz<T>(
     name,
     cases,
     served: false,
-    run: (parameters) =>
-      check(
-        fc.asyncProperty(arbitrary, async (value) => holds(value)),
-        parameters,
-      ),
+    run: (parameters) => check(arbitrary, async (value) => holds(value), parameters),
   };
 }
 
@@ -59,32 +55,38 @@ export function servedFuzz<T>(
     served: true,
     async run(parameters, service) {
       if (service === undefined) throw new Error(`${name} needs a service`);
-      const property = fc.asyncProperty(arbitrary, async (value) => {
+      const clean = async (value: T): Promise<void> => {
         try {
           await withinLimit(holds(value, service));
         } finally {
           await service.afterCase();
         }
-      });
-      return await check(property, parameters);
+      };
+      return await check(arbitrary, clean, parameters);
     },
   };
 }
 
 async function check<T>(
-  property: fc.IAsyncProperty<T>,
-  { seed, cases, limitMs }: FuzzParameters,
+  arbitrary: fc.Arbitrary<T>,
+  holds: (value: T) => Promise<void>,
+  { seed, cases }: FuzzParameters,
 ): Promise<FuzzRun> {
-  const details = await fc.check(property, {
-    seed,
-    numRuns: cases,
-    includeErrorInReport: true,
-    ...(limitMs === undefined ? {} : { interruptAfterTimeLimit: limitMs }),
+  let shrinkUntil = Number.POSITIVE_INFINITY;
+  const property = fc.asyncProperty(arbitrary, async (value) => {
+    if (performance.now() > shrinkUntil) return;
+    try {
+      await holds(value);
+    } catch (error) {
+      shrinkUntil = Math.min(shrinkUntil, performance.now() + SHRINK_LIMIT_MS);
+      throw error;
+    }
   });
-  if (!details.failed) return { cases: details.numRuns, report: undefined };
-  // Interrupted before its first case had ended: that says nothing.
-  if (details.interrupted && details.counterexample === null) return { cases: 0, report: undefined };
-  return { cases: details.numRuns, report: await fc.asyncDefaultReportMessage(details) };
+  const details = await fc.check(property, { seed, numRuns: cases, includeErrorInReport: true });
+  return {
+    cases: details.numRuns,
+    report: details.failed ? await fc.asyncDefaultReportMessage(details) : undefined,
+  };
 }
 
 async function withinLimit(running: Promise<void>): Promise<void> {

@@ -91,7 +91,7 @@ const READY: Step = { do: 'await ready' };
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(START, END, READY, { do: 'pong' as const }) },
   { weight: 3, arbitrary: goodAudio },
-  { weight: 2, arbitrary: badAudio },
+  { weight: 4, arbitrary: badAudio },
   { weight: 2, arbitrary: text },
   { weight: 1, arbitrary: ping },
   { weight: 1, arbitrary: violate },

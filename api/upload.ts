@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../common/audio/limits.ts';
 import { ApiFailure, FormFailure } from '../common/errors.ts';
+import { boundaryOf, type FormPart, formParts, MalformedForm } from './multipart-form.ts';
 
 /** The client hung up before its request was complete: there is nobody to answer. */
 export class ClientGone extends Error {
@@ -20,16 +20,16 @@ export function checkDeclaredLength(contentLength: string | undefined): void {
 
 /**
  * Reads a request body whole, counting its raw bytes.
- * @param deadline aborts when the time for the upload is over
+ * @param timeoutMs how long that may take
  * @throws ApiFailure `upload_too_large` or `timeout`; ClientGone
  */
-export function readBody(request: IncomingMessage, deadline: AbortSignal): Promise<Buffer> {
+export function readBody(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const stop = (settle: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
-      deadline.removeEventListener('abort', onDeadline);
+      clearTimeout(timer);
       settle();
     };
     const onData = (chunk: Buffer): void => {
@@ -41,86 +41,49 @@ export function readBody(request: IncomingMessage, deadline: AbortSignal): Promi
     const onEnd = (): void => stop(() => resolve(Buffer.concat(chunks, bytes)));
     const onGone = (): void =>
       stop(() => reject(new ClientGone(`the client hung up after ${bytes} bytes of the body`)));
-    const onDeadline = (): void =>
+    const onTimeout = (): void =>
       stop(() =>
         reject(new ApiFailure('timeout', `the upload was not complete in time; ${bytes} bytes arrived`)),
       );
+    const timer = setTimeout(onTimeout, timeoutMs);
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
-    deadline.addEventListener('abort', onDeadline);
-    // Both may have happened during the checks before, and then send no event any more.
+    // It may have gone during the checks before, and then sends no event any more.
     if (request.destroyed) onGone();
-    else if (deadline.aborted) onDeadline();
   });
 }
 
 const missingFile = (msg: string): FormFailure =>
   new FormFailure([{ loc: ['body', 'file'], msg, type: 'missing' }]);
-const malformed = (msg: string): FormFailure =>
-  new FormFailure([{ loc: ['body'], msg, type: 'multipart_invalid' }]);
 
 /**
  * Takes the file part named `file` (the first one) out of a multipart/form-data body; all other parts are ignored.
- * @throws FormFailure (422) when the body is no such form or has no such part; ApiFailure `upload_too_large` for a file over 484,096 bytes
+ * @returns a view of the body. @throws FormFailure (422) when the body is no such form or has no such part; ApiFailure `upload_too_large` for a file over 484,096 bytes
  */
-export function readUploadForm(body: Buffer, contentType: string | undefined): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (contentType === undefined || !/^multipart\/form-data *(;|$)/i.test(contentType)) {
-      const msg = `the request is ${contentType ?? 'without a Content-Type'}; send multipart/form-data with a part named "file"`;
-      reject(new FormFailure([{ loc: ['header', 'content-type'], msg, type: 'content_type' }]));
-      return;
-    }
-    let parser: BusboyInstance;
-    try {
-      parser = new Busboy({ headers: { 'content-type': contentType } });
-    } catch (error) {
-      reject(
-        malformed(
-          `the Content-Type cannot be used (${error instanceof Error ? error.message : String(error)})`,
-        ),
-      );
-      return;
-    }
-    let file: Buffer[] | undefined;
-    let complete = false;
-    let plainField = false;
-    parser.on('file', (name, stream) => {
-      const wanted: Buffer[] | undefined = name === 'file' && file === undefined ? [] : undefined;
-      if (wanted) file = wanted;
-      stream.on('data', (chunk: Buffer) => wanted?.push(chunk));
-      stream.on('end', () => {
-        if (wanted) complete = true;
-      });
-      // A truncated body ends the part with an error of its own; the parser's says it for both.
-      stream.on('error', () => undefined);
-    });
-    parser.on('field', (name) => {
-      plainField ||= name === 'file';
-    });
-    parser.on('error', (error) =>
-      reject(
-        malformed(
-          `the multipart body is malformed (${error instanceof Error ? error.message : String(error)})`,
-        ),
-      ),
+export function readUploadForm(body: Buffer, contentType: string | undefined): Buffer {
+  if (contentType === undefined || !/^multipart\/form-data *(;|$)/i.test(contentType)) {
+    const msg = `the request is ${contentType ?? 'without a Content-Type'}; send multipart/form-data with a part named "file"`;
+    throw new FormFailure([{ loc: ['header', 'content-type'], msg, type: 'content_type' }]);
+  }
+  const named = partsOf(body, contentType).filter(({ name }) => name === 'file');
+  const file = named.find(({ isFile }) => isFile)?.content;
+  if (file === undefined) {
+    throw missingFile(
+      named.length > 0
+        ? 'the part "file" is a text field; it must be a file (with a filename)'
+        : 'the form has no part "file"',
     );
-    parser.on('finish', () => {
-      if (file === undefined) {
-        reject(
-          missingFile(
-            plainField
-              ? 'the part "file" is a text field; it must be a file (with a filename)'
-              : 'the form has no part "file"',
-          ),
-        );
-        return;
-      }
-      const [first = Buffer.alloc(0), ...others] = file;
-      const wav = others.length === 0 ? first : Buffer.concat(file);
-      if (!complete) reject(malformed('the part "file" is not complete'));
-      else if (wav.length > MAX_WAV_BYTES)
-        reject(tooLarge(`the file has ${wav.length} bytes`, MAX_WAV_BYTES));
-      else resolve(wav);
-    });
-    parser.end(body);
-  });
+  }
+  if (file.length > MAX_WAV_BYTES) throw tooLarge(`the file has ${file.length} bytes`, MAX_WAV_BYTES);
+  return file;
+}
+
+function partsOf(body: Buffer, contentType: string): FormPart[] {
+  try {
+    return formParts(body, boundaryOf(contentType));
+  } catch (error) {
+    if (!(error instanceof MalformedForm)) throw error;
+    throw new FormFailure([
+      { loc: ['body'], msg: `the multipart form is malformed: ${error.message}`, type: 'multipart_invalid' },
+    ]);
+  }
 }

@@ -64,9 +64,8 @@ export function transcriptionRoutes(
         },
       },
       async (request) => {
-        const deadline = AbortSignal.timeout(uploadTimeoutMs);
         // The body comes in while the question before it is being answered; what is wrong with it is said after that.
-        const pcm = readBody(request.raw, deadline)
+        const pcm = readBody(request.raw, uploadTimeoutMs)
           .then((body) => readUploadForm(body, request.headers['content-type']))
           .then(readWav);
         pcm.catch(() => undefined);

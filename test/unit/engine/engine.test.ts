@@ -60,7 +60,7 @@ describe('loading', () => {
       id: 'test',
       family: 'nemo-ctc',
       features: 'kaldi',
-      vocabularySize: 2904,
+      vocabularySize: 3211,
       stepMs: 480,
       provider: 'cpu',
       threads: 1,

@@ -113,8 +113,13 @@ async function createModel(path: string, providers: ProviderList, threads: numbe
       interOpNumThreads: 1,
       executionMode: 'sequential',
       logSeverityLevel: 4,
-      // Makes Reshape, Gemm, Reshape of MatMul, Add: for the few rows of a step that is slower by up to 8 %.
-      extra: { optimization: { disable_specified_optimizers: 'MatMulAddFusion' } },
+      extra: {
+        // Makes Reshape, Gemm, Reshape of MatMul, Add: for the few rows of a step that is slower by up to 8 %.
+        optimization: { disable_specified_optimizers: 'MatMulAddFusion' },
+        // Threads that spin while they wait gain some 10 % on an idle machine, and make a step take twice as long where others
+        // (API, Redis) want the cores too.
+        session: { intra_op: { allow_spinning: '0' } },
+      },
     });
     return new OnnxModel(fileName, providers[0], session);
   } catch (cause) {

@@ -149,6 +149,17 @@ describe('form', () => {
     expect(answer.body).toEqual({ detail });
   });
 
+  test('1,000 lines that may be delimiters are read, one more is refused before they cost the process its time', async () => {
+    const note = { headers: 'Content-Disposition: form-data; name="note"', content: Buffer.from('x') };
+    const manyParts = (count: number) =>
+      form([filePart(Buffer.alloc(0)), ...Array.from({ length: count - 1 }, () => note)]);
+    // One delimiter in front of every part but the first, and the closing one, stand behind a line end.
+    const most = manyParts(1_000);
+    expect(await post(most.body, most.type)).toMatchObject({ status: 400, body: { error: 'empty_audio' } });
+    const over = manyParts(1_001);
+    expect(await post(over.body, over.type)).toMatchObject({ status: 422, body: { detail } });
+  });
+
   test('the boundary may be quoted, other parts are ignored, wherever they stand', async () => {
     const note = { headers: 'Content-Disposition: form-data; name="model"', content: Buffer.from('large') };
     const { body } = form([

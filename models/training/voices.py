@@ -39,7 +39,8 @@ def synthetic(text: str, voice: str, words_per_minute: int, pitch: int) -> np.nd
 
 def _decode(item: tuple[str, bytes]) -> tuple[str, np.ndarray] | None:
     word, mp3 = item
-    command = ["sox", "-t", "mp3", "-", "-t", "raw", "-r", "16000", "-e", "signed", "-b", "16", "-c", "1", "-"]
+    # -R: the same dither in every run.
+    command = ["sox", "-R", "-t", "mp3", "-", "-t", "raw", "-r", "16000", "-e", "signed", "-b", "16", "-c", "1", "-"]
     raw = subprocess.run(command, input=mp3, capture_output=True).stdout
     samples = np.frombuffer(raw, dtype="<i2")
     if len(samples) < 1600:
@@ -101,7 +102,7 @@ def recorded(parts: list[str], words: dict[str, np.ndarray], rng: random.Random)
     speed, pitch_cents, tempo = rng.uniform(0.85, 1.15), rng.uniform(-250, 150), rng.uniform(1.2, 2.3)
     pcm = ["-t", "raw", "-r", "16000", "-e", "signed", "-b", "16", "-c", "1", "-"]
     effects = ["speed", f"{speed:.3f}", "pitch", f"{pitch_cents:.0f}", "tempo", "-s", f"{tempo / speed:.3f}"]
-    command = ["sox", *pcm, "-t", "raw", "-", *effects, "rate", "16000"]
+    command = ["sox", "-R", *pcm, "-t", "raw", "-", *effects, "rate", "16000"]
     data = (np.clip(joined, -1, 1) * 32767).astype("<i2").tobytes()
     spoken = subprocess.run(command, input=data, capture_output=True, check=True).stdout
     return np.frombuffer(spoken, dtype="<i2").astype(np.float32) / 32768

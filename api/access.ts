@@ -21,7 +21,9 @@ export class Access {
     this.#origins = new Set(allowedOrigins);
   }
 
-  allowsPeer(peer: string): boolean {
+  /** @param peer undefined when the connection has gone already */
+  allowsPeer(peer: string | undefined): boolean {
+    if (peer === undefined) return false;
     const address = plainAddress(peer);
     const family = isIP(address);
     return family !== 0 && this.#peers.check(address, family === 4 ? 'ipv4' : 'ipv6');

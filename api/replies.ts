@@ -59,8 +59,8 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     return { status: 422, code: 'validation', body: { detail } };
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
-  // The documentation's static files refuse odd paths so; in the interface 403 is an address that is not allowed.
-  if (status === 403) return answer(404, 'not_found', noSuchPath(request));
+  // Of a method that only RTSP has (404), and how the documentation's static files refuse odd paths (403): our own 403 is an ApiFailure.
+  if (status === 404 || status === 403) return answer(404, 'not_found', noSuchPath(request));
   if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);
   request.log.error({ err: error }, 'a request failed by a fault of the server');
   return answer(

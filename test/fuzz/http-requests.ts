@@ -63,7 +63,7 @@ const method = fc.oneof(
     weight: 2,
     arbitrary: fc.constantFrom('PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND', 'QUERY', 'CONNECT'),
   },
-  { weight: 1, arbitrary: fc.constantFrom('get', 'NONSENSE', '', 'GET GET', '\0', 'PRI') },
+  { weight: 1, arbitrary: fc.constantFrom('get', 'NONSENSE', '', 'GET GET', '\0', 'PRI', 'FLUSH') },
 );
 
 const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
@@ -165,7 +165,7 @@ const request = fc
     target,
     version: fc.oneof(
       { weight: 9, arbitrary: fc.constant(' HTTP/1.1') },
-      fc.constantFrom(' HTTP/1.0', ' HTTP/2.0', ' HTTP/0.9', ' HTTP/1.10', '', ' ICY/1.1', ' '),
+      fc.constantFrom(' HTTP/1.0', ' HTTP/2.0', ' HTTP/0.9', ' HTTP/1.10', ' RTSP/1.0', '', ' ICY/1.1', ' '),
     ),
     headers,
     body,

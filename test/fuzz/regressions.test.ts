@@ -41,6 +41,7 @@ describe('broken HTTP', () => {
       `GET /api-docs/static/${'a'.repeat(300)} HTTP/1.1\r\nHost: x\r\n\r\n`,
       404,
     ],
+    ['a method of another protocol', 'FLUSH / RTSP/1.0\r\nHost: x\r\n\r\n', 404],
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['a handshake without a key', `GET /ws/asr HTTP/1.1\r\n${handshake}\r\n`, 400],
     [
@@ -85,6 +86,15 @@ describe('broken HTTP', () => {
     const [ready, refused] = await connection.answersUntil(2);
     expect(ready?.status).toBe(200);
     expect(refused && assertDocumented(refused)).toBe('empty_audio');
+  });
+
+  test('a request whose connection has gone before it is looked at is no fault of the server', async () => {
+    // For CONNECT the server has no answer but to cut the connection.
+    const connection = await sent(
+      'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nCONNECT / HTTP/1.1\r\nHost: x\r\n\r\n',
+    );
+    await connection.untilClosed();
+    await service.afterCase();
   });
 
   test('a connection with broken HTTP ends also when the client leaves its side open', async () => {

@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
+import { countErrors } from '../eval/error-rate.ts';
 import { upload } from '../support/api.ts';
 import { StreamClient } from '../support/stream-client.ts';
 import { wavFile } from '../support/wav.ts';
@@ -56,6 +57,16 @@ async function readyPage(locale?: string) {
   return opened;
 }
 
+/**
+ * The result, which is the text of the WAV that was spoken. Chromium's fake microphone changes its level and drops samples on a busy machine, so two
+ * characters may be others; that nothing is lost on the way from the microphone is told by the saved samples, to the character.
+ */
+async function heardText(page: Page): Promise<string> {
+  const text = (await resultText(page)) ?? '';
+  expect(countErrors(SPOKEN_TEXT, text).wrong, text).toBeLessThanOrEqual(2);
+  return text;
+}
+
 describe('the page', { timeout: 60_000 }, () => {
   it('turns what is spoken into text as it is spoken, by the keyboard alone', async () => {
     const { page, complaints, addresses } = await openPage(browser, service.origin);
@@ -75,11 +86,11 @@ describe('the page', { timeout: 60_000 }, () => {
     await secondsLeft(page, SPOKEN_SECONDS_LEFT);
     await page.keyboard.press('Space');
 
-    expect(await resultText(page)).toBe(SPOKEN_TEXT);
+    const text = await heardText(page);
     expect(await figure(page, 'audio_ms')).toBeGreaterThan(4_900);
     expect(await figure(page, 'finalize_ms')).toBeGreaterThan(0);
     expect(await page.locator('.changing').count()).toBe(0);
-    expect(await page.locator('#announcement').textContent()).toContain(SPOKEN_TEXT);
+    expect(await page.locator('#announcement').textContent()).toContain(text);
     await page.getByRole('button', { name: '复制' }).first().click();
     await page.getByRole('button', { name: '已复制' }).waitFor();
     await shoot(page, 'final');
@@ -89,7 +100,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.getByRole('link', { name: '保存 WAV' }).click();
     const saved = readFileSync(await (await saving).path());
     const answer = await upload(service.directOrigin, saved, { authorization: `Bearer ${TOKEN}` });
-    expect(answer.body['text']).toBe(SPOKEN_TEXT);
+    expect(answer.body['text']).toBe(text);
     expect(answer.body['audio_ms']).toBe(await figure(page, 'audio_ms'));
 
     const player = page.locator('#recordings .play');
@@ -147,7 +158,7 @@ describe('the page', { timeout: 60_000 }, () => {
     const closed = other.closed();
     other.terminate();
     await closed;
-    expect(await resultText(page)).toBe(SPOKEN_TEXT);
+    await heardText(page);
     expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
   });
 
@@ -168,7 +179,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await shoot(page, 'lost-given-up');
     service.wire.mend();
     await page.getByRole('button', { name: '重试' }).click();
-    expect(await resultText(page)).toBe(SPOKEN_TEXT);
+    await heardText(page);
     expect(await page.locator('#recordings li').count()).toBe(1);
   });
 });

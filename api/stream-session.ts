@@ -75,8 +75,6 @@ export class StreamSession {
   readonly #startedAt = performance.now();
   #state: State = 'connected';
   #active: ActiveStream | undefined;
-  /** Settles when `opening` is over, one way or the other; it never rejects. */
-  #opening: Promise<void> | undefined;
   #revision = 0;
   #partials = 0;
   #claims = 0;
@@ -148,13 +146,8 @@ export class StreamSession {
         ? error
         : new StreamFailure('not_ready', 'the service is not ready; try again shortly');
     this.#close('error', failure.code);
-    const answer = (): void => {
-      this.#parts.peer.send({ type: 'error', code: failure.code, message: failure.message });
-      this.#parts.peer.close(CLOSE_CODE[failure.code], failure.code);
-    };
-    // A slot that is just being taken is given back first, so that a client that has its error can start again.
-    if (this.#opening) void this.#opening.then(answer);
-    else answer();
+    this.#parts.peer.send({ type: 'error', code: failure.code, message: failure.message });
+    this.#parts.peer.close(CLOSE_CODE[failure.code], failure.code);
   }
 
   #input(handle: () => void): void {
@@ -179,19 +172,13 @@ export class StreamSession {
       onResult: (entry: ResultEntry) => this.#result(entry),
       onFailure: (failure: unknown) => this.fail(failure),
     };
-    this.#opening = this.#parts.opener.open(this.id, credential, events).then(
+    this.#parts.opener.open(this.id, credential, events).then(
       (active) => this.#opened(active),
-      (error) => this.#notOpened(error),
+      (error) => this.fail(error),
     );
   }
 
-  #notOpened(error: unknown): void {
-    this.#opening = undefined;
-    this.fail(error);
-  }
-
   #opened(active: ActiveStream): void {
-    this.#opening = undefined;
     if (this.#state === 'closed') {
       active.abort();
       return;

@@ -13,7 +13,8 @@ export function webSocketHandshakes(server: Server): Server {
   server.on('request', (request, response) => lastResponse.set(request.socket, response));
   server.on('upgrade', (request, socket, head) => {
     const before = lastResponse.get(socket);
-    if (before !== undefined && !before.writableFinished) {
+    // A response that is written keeps the socket until the next tick.
+    if (before !== undefined && (before.socket !== null || !before.writableFinished)) {
       socket.on('error', () => socket.destroy());
       before.once('close', () => socket.destroy());
     } else if (request.headers.upgrade?.toLowerCase() === 'websocket') {

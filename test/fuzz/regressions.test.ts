@@ -66,13 +66,18 @@ describe('broken HTTP', () => {
     expect(connection.answers()).toMatchObject([{ status: 400 }]);
   });
 
-  test('a WebSocket handshake pipelined behind a request that is not answered yet leaves no socket behind', async () => {
-    const connection = await sent(
-      `GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /ws/asr HTTP/1.1\r\n${handshake}\r\n`,
-    );
-    await connection.untilClosed();
-    expect(connection.answers()).toMatchObject([{ status: 200 }]);
-  });
+  test.each([
+    ['/healthz', 200],
+    ['/%zz', 400],
+  ])(
+    'a WebSocket handshake pipelined behind a request for %s that is not answered yet leaves no socket behind',
+    async (path, status) => {
+      const first = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+      const connection = await sent(`${first}GET /ws/asr HTTP/1.1\r\n${handshake}\r\n`);
+      await connection.untilClosed();
+      expect(connection.answers()).toMatchObject([{ status }]);
+    },
+  );
 
   test('a request that offers HTTP/2 is served as what it is, with its body', async () => {
     const offer =

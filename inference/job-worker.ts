@@ -116,7 +116,7 @@ export class JobWorker {
       await this.#finish(job, { kind: 'failed', reason }).catch(() => undefined);
       throw new Error(reason, { cause: error });
     }
-    const inferenceMs = performance.now() - startedAt;
+    const inferenceMs = Math.round((performance.now() - startedAt) * 100) / 100;
     return (await this.#finish(job, { kind: 'done', text, inferenceMs })) ? 'done' : 'slot lost';
   }
 

@@ -3,7 +3,8 @@ import type { Duplex } from 'node:stream';
 
 /**
  * Node hands every request that asks for another protocol over as an `upgrade`, without its body. Only WebSocket handshakes may go on as such:
- * - another protocol, above all `h2c`, which several HTTP clients offer with each request, is ignored as HTTP allows: the request is served as what it is;
+ * - another protocol, above all `h2c`, which several HTTP clients offer with each request, is ignored as HTTP allows: the request is served as what it is; so is a
+ *   handshake with another method than GET, which is none;
  * - a handshake sent behind a request that is not answered yet cannot have the socket: it is closed behind that answer.
  * @returns what emits the other handshakes as `upgrade`, for the WebSocket plugin to listen to
  */
@@ -17,7 +18,7 @@ export function webSocketHandshakes(server: Server): Server {
     if (before !== undefined && (before.socket !== null || !before.writableFinished)) {
       socket.on('error', () => socket.destroy());
       before.once('close', () => socket.destroy());
-    } else if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+    } else if (request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket') {
       handshakes.emit('upgrade', request, socket, head);
     } else {
       socket.unshift(Buffer.concat([withoutUpgrade(request), head]));

@@ -45,9 +45,9 @@ describe('broken HTTP', () => {
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['a handshake without a key', `GET /ws/asr HTTP/1.1\r\n${handshake}\r\n`, 400],
     [
-      'a handshake with POST',
+      'a handshake with POST, which is a plain request',
       `POST /v1/audio/transcriptions HTTP/1.1\r\n${handshake}Authorization: Bearer ${TOKEN}\r\n\r\n`,
-      400,
+      422,
     ],
   ])('%s has the form of the interface', async (_name, text, status) => {
     const [answer] = await (await sent(text)).answersUntil(1);
@@ -100,6 +100,13 @@ describe('broken HTTP', () => {
     );
     await connection.untilClosed();
     await service.afterCase();
+  });
+
+  test('a handshake with a method of another protocol leaves no socket behind', async () => {
+    const connection = await sent(`FLUSH / RTSP/1.0\r\n${handshake}\r\n`);
+    await connection.answersUntil(1);
+    connection.end();
+    await connection.untilClosed();
   });
 
   test('a connection with broken HTTP ends also when the client leaves its side open', async () => {

@@ -8,6 +8,24 @@ import {
   TranscriptionResult,
   ValidationError,
 } from '../common/messages/http.ts';
+import { addExamples } from './openapi-examples.ts';
+
+/** What the public address is without its setting, and of no use on another machine. */
+export const isLoopbackUrl = (url: string): boolean => new URL(url).hostname === '127.0.0.1';
+
+/**
+ * Where the HTTP interface is. First the address that the description was read from, since the pages may send requests nowhere else (their policy, and no CORS);
+ * then the public one, for who reads a copy.
+ */
+function servers(publicBaseUrl: string): { url: string; description: string }[] {
+  const own = { url: '/', description: 'where this description was read' };
+  return isLoopbackUrl(publicBaseUrl)
+    ? [own]
+    : [
+        own,
+        { url: publicBaseUrl, description: 'the public address; in a browser only for pages opened there' },
+      ];
+}
 
 /** Makes `app.swagger()` the OpenAPI 3.1 description of the routes that are registered after this, with the resources by their names. */
 export async function registerOpenApi(app: FastifyInstance, publicBaseUrl: string): Promise<void> {
@@ -29,14 +47,20 @@ export async function registerOpenApi(app: FastifyInstance, publicBaseUrl: strin
         version: '1.0.0',
         description:
           'Recognizes short Chinese speech: 16 kHz mono PCM16, at most 15 s, one recognition at a time. ' +
-          'The streaming protocol (WebSocket) is described in /api-reference.md.',
+          'To try it, press “Authorize” and enter the access token. ' +
+          'The streaming protocol (WebSocket) is described in the [reference](/api-reference.md).',
       },
-      servers: [{ url: publicBaseUrl }],
+      servers: servers(publicBaseUrl),
       components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
       tags: [
         { name: 'health', description: 'Process and model' },
         { name: 'transcription', description: 'Whole recordings' },
       ],
+    },
+    transformObject: (described) => {
+      const description = 'openapiObject' in described ? described.openapiObject : described.swaggerObject;
+      addExamples(description);
+      return description;
     },
     refResolver: {
       buildLocalReference: (json, _base, _fragment, index) => String(json['$id'] ?? `schema-${index}`),

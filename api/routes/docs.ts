@@ -1,11 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { packageRoot } from '../../common/package-root.ts';
+import { isLoopbackUrl } from '../openapi.ts';
+import { shortened } from './page-text.ts';
+import { revalidate } from './revalidation.ts';
 
 /** Nothing from another host, no inline script: the page is its own files and talks to this server only. */
-const PAGE_POLICY = [
+const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -15,12 +18,15 @@ const PAGE_POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
 ].join('; ');
 
-/** Swagger UI, served from here as well; it sets styles on its elements. */
-const DOCS_POLICY = PAGE_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'");
+const PAGE_POLICY = `${POLICY}; require-trusted-types-for 'script'; trusted-types 'none'`;
+
+/** Swagger UI, served from here as well: it sets styles on its elements, makes them from strings (so no trusted types), and holds its pictures itself. */
+const DOCS_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
+  "img-src 'self'",
+  "img-src 'self' data:",
+);
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
@@ -28,8 +34,11 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** A sixth of the page is indentation that no browser needs. */
-const withoutIndentation = (text: string): string => text.replace(/^ +/gm, '');
+/** The service's address for this reader: the public one, or else the one that has just worked. */
+function baseUrl(request: FastifyRequest, publicBaseUrl: string): string {
+  const isHost = /^[\w.:[\]-]+$/.test(request.host);
+  return isLoopbackUrl(publicBaseUrl) && isHost ? `${request.protocol}://${request.host}` : publicBaseUrl;
+}
 
 /** The routes for reading: /api-docs, /openapi.json, /api-reference.md and the recording page at /. */
 export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
@@ -39,27 +48,29 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
       'Content-Security-Policy': PAGE_POLICY,
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
-      'Cache-Control': 'no-cache',
     };
+    app.addHook('onSend', revalidate);
 
     await app.register(swaggerUi, {
       routePrefix: '/api-docs',
       staticCSP: DOCS_POLICY,
-      uiConfig: { tryItOutEnabled: true, validatorUrl: null },
+      theme: { title: 'Chinese speech recognition: API' },
+      // The other layout has a bar in which to open other descriptions, which the policy refuses.
+      uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null },
     });
 
     app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
 
-    app.get('/api-reference.md', { schema: { hide: true } }, async (_request, reply) => {
+    app.get('/api-reference.md', { schema: { hide: true } }, async (request, reply) => {
       const markdown = await readFile(join(root, 'api', 'reference', 'api-reference.md'), 'utf8');
       return reply
         .type('text/markdown; charset=utf-8')
-        .send(markdown.replaceAll('{base_url}', publicBaseUrl));
+        .send(markdown.replaceAll('{base_url}', baseUrl(request, publicBaseUrl)));
     });
 
     app.get('/', { schema: { hide: true } }, async (_request, reply) => {
       const html = await readFile(join(root, 'api', 'page', 'index.html'), 'utf8');
-      return reply.headers(pageHeaders).type('text/html; charset=utf-8').send(withoutIndentation(html));
+      return reply.headers(pageHeaders).type('text/html; charset=utf-8').send(shortened(html, 'html'));
     });
 
     app.get<{ Params: { file: string } }>(
@@ -73,7 +84,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
         const folder = extension === 'js' ? join(root, 'dist', 'api', 'page') : join(root, 'api', 'page');
         const content = await readFile(join(folder, file), 'utf8').catch(() => undefined);
         if (content === undefined) return reply.callNotFound();
-        return reply.headers(pageHeaders).type(type).send(withoutIndentation(content));
+        return reply.headers(pageHeaders).type(type).send(shortened(content, extension));
       },
     );
   };

@@ -1,3 +1,5 @@
+import { type IncomingMessage, request } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startApi, type TestApi } from '../../support/api.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -73,7 +75,8 @@ describe('/openapi.json', () => {
       required: ['file'],
       properties: { file: { format: 'binary' } },
     });
-    expect(document.servers).toEqual([{ url: 'https://asr.example.com' }]);
+    const servers: { url: string }[] = document.servers;
+    expect(servers.map(({ url }) => url)).toEqual(['/', 'https://asr.example.com']);
   });
 });
 
@@ -132,10 +135,74 @@ describe('pages', () => {
   });
 });
 
-test('HEAD works where GET does, without a body', async () => {
-  for (const path of ['/healthz', '/', '/openapi.json']) {
-    const response = await fetch(api.origin + path, { method: 'HEAD' });
-    expect([path, response.status]).toEqual([path, 200]);
-    expect(await response.text()).toBe('');
+test('without a public address the documents name the one that they are read at', async () => {
+  const own = await startApi(redis.url);
+  try {
+    for (const origin of [own.origin, own.origin.replace('127.0.0.1', 'localhost')]) {
+      const description: unknown = await (await fetch(`${origin}/openapi.json`)).json();
+      expect(description).toMatchObject({ servers: [{ url: '/' }] });
+      const reference = await (await fetch(`${origin}/api-reference.md`)).text();
+      expect(reference).toContain(`${origin}/v1/audio/transcriptions`);
+    }
+    const { hostname, port } = new URL(own.origin);
+    const headers = { host: '"><script>' };
+    const answer = await new Promise<IncomingMessage>((resolve) =>
+      request({ hostname, port, path: '/api-reference.md', headers }, resolve).end(),
+    );
+    expect(await textOf(answer)).not.toContain('<script>/');
+  } finally {
+    await own.stop();
   }
+});
+
+describe('what is read', () => {
+  const PATHS = [
+    '/',
+    '/page/main.js',
+    '/page/page.css',
+    '/page/icon.svg',
+    '/api-docs',
+    '/api-docs/json',
+    '/api-docs/static/swagger-ui.css',
+    '/openapi.json',
+    '/api-reference.md',
+  ];
+
+  test.each([...PATHS, '/healthz'])('%s answers HEAD as GET, without a body', async (path) => {
+    const get = await text(path);
+    const head = await fetch(api.origin + path, { method: 'HEAD' });
+    expect(head.status).toBe(200);
+    expect(await head.text()).toBe('');
+    expect(head.headers.get('content-length')).toBe(`${Buffer.byteLength(get.body)}`);
+    for (const name of ['content-type', 'etag', 'cache-control', 'content-security-policy'])
+      expect(head.headers.get(name), name).toBe(get.headers.get(name));
+  });
+
+  test.each(PATHS)('%s is sent again only when it has changed', async (path) => {
+    const { headers } = await text(path);
+    expect(headers.get('cache-control')).toMatch(/^(no-cache|public, max-age=0)$/);
+    const tag = headers.get('etag') ?? '';
+    expect(tag).toMatch(/^(W\/)?"[^"]+"$/);
+    for (const method of ['GET', 'HEAD']) {
+      // As browsers ask; without it `fetch` adds `no-cache`, which asks for the whole file.
+      const ask = (ifNoneMatch: string): Promise<Response> =>
+        fetch(api.origin + path, {
+          method,
+          headers: { 'if-none-match': ifNoneMatch, 'cache-control': 'max-age=0' },
+        });
+      for (const same of [tag, `"other", ${tag}`, `W/${tag.replace('W/', '')}`]) {
+        const answer = await ask(same);
+        expect([method, same, answer.status]).toEqual([method, same, 304]);
+        expect(await answer.text()).toBe('');
+        expect(answer.headers.get('etag')).toBe(tag);
+      }
+      expect((await ask('"other"')).status).toBe(200);
+    }
+  });
+
+  test('what is not there has no tag', async () => {
+    const response = await fetch(`${api.origin}/page/none.js`, { headers: { 'if-none-match': '*' } });
+    expect(response.status).toBe(404);
+    expect(response.headers.get('etag')).toBeNull();
+  });
 });

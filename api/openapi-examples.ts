@@ -1,0 +1,73 @@
+/** Real answers of the service, for readers of the description: path → method → status → name → body. A test holds them to their schemas and to what the service says. */
+type Examples = Readonly<Record<string, object>>;
+type ByStatus = Readonly<Record<string, Examples>>;
+
+const apiError = (error: string, message: string): Examples => ({ [error]: { error, message } });
+
+const REFUSED: ByStatus = {
+  401: apiError('unauthorized', 'there is no Authorization header; send "Authorization: Bearer <API_TOKEN>"'),
+  403: apiError('forbidden', "the address 203.0.113.7 is not on this server's list of allowed clients"),
+};
+
+export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, ByStatus>>>> = {
+  '/healthz': { get: { 200: { alive: { status: 'alive' } } } },
+  '/readyz': {
+    get: {
+      ...REFUSED,
+      200: { free: { status: 'ready', busy: false }, busy: { status: 'ready', busy: true } },
+      503: {
+        loading: { status: 'loading', busy: false },
+        failed: { status: 'loading', busy: false, error: 'ModelLoadError' },
+      },
+    },
+  },
+  '/v1/audio/transcriptions': {
+    post: {
+      ...REFUSED,
+      200: { text: { text: '昨天天气不是很好', audio_ms: 2405, inference_ms: 21.38 } },
+      400: {
+        ...apiError(
+          'invalid_format',
+          'the sample rate is 44100 Hz; send a WAV file with 16-bit PCM, 16000 Hz, mono',
+        ),
+        ...apiError('empty_audio', 'the WAV file has no audio sample'),
+        ...apiError('audio_too_long', 'the recording has 240001 samples (15.000 s); at most 240000 (15 s)'),
+      },
+      408: apiError('timeout', 'the upload was not complete in time; 1024 bytes arrived'),
+      409: apiError('busy', 'another recognition task is active; try again shortly'),
+      413: apiError('upload_too_large', 'the file has 484097 bytes; the limit is 484096 bytes'),
+      422: {
+        missing: { detail: [{ loc: ['body', 'file'], msg: 'the form has no part "file"', type: 'missing' }] },
+      },
+      500: apiError('inference_failed', 'the model failed on this recording'),
+      503: apiError('not_ready', 'the model is not ready yet; try again shortly'),
+    },
+  },
+};
+
+/** The object under these names. @throws Error naming the first that is not there: an example of something that does not exist. */
+function within(description: object, ...names: string[]): object {
+  return names.reduce((parent: object, name) => {
+    const value: unknown = Reflect.get(parent, name);
+    if (typeof value === 'object' && value !== null) return value;
+    throw new Error(`the OpenAPI description has no ${name} in ${names.join(' ')}`);
+  }, description);
+}
+
+/** Puts the examples into an OpenAPI description, and the header that each 401 has. */
+export function addExamples(description: object): void {
+  for (const [path, methods] of Object.entries(EXAMPLES)) {
+    for (const [method, statuses] of Object.entries(methods)) {
+      for (const [status, bodies] of Object.entries(statuses)) {
+        const response = within(description, 'paths', path, method, 'responses', status);
+        const examples = Object.entries(bodies).map(([name, value]) => [name, { value }]);
+        Object.assign(within(response, 'content', 'application/json'), {
+          examples: Object.fromEntries(examples),
+        });
+        if (status !== '401') continue;
+        const schema = { type: 'string', enum: ['Bearer'] };
+        Object.assign(response, { headers: { 'WWW-Authenticate': { required: true, schema } } });
+      }
+    }
+  }
+}

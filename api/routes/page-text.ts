@@ -1,0 +1,26 @@
+/**
+ * The page's files without what only their authors read: a tenth less to load. They are text of ours, formatted by biome and tsc, so patterns will do;
+ * /page/main.js and its neighbours stay readable in the browser's own formatter.
+ */
+const SHORTENERS: Readonly<Record<string, (text: string) => string>> = {
+  html: (text) => withoutIndentation(text.replace(/<!--.*?-->\n?/gs, '')),
+  // No string in page.css holds any of these characters.
+  css: (text) =>
+    text
+      .replace(/\/\*.*?\*\//gs, '')
+      .replace(/\s*([{},;])\s*/g, '$1')
+      .replaceAll(': ', ':')
+      .replaceAll(';}', '}')
+      .trim(),
+  // tsc has left the comments out and ends every statement with a semicolon, so a line break beside these marks says nothing; none is within a string.
+  js: (text) => withoutIndentation(text).replace(/(?<=[{};,([])\n|\n(?=[}\])])/g, ''),
+};
+
+function withoutIndentation(text: string): string {
+  return text.replace(/^ +/gm, '');
+}
+
+/** @param extension of the file, e.g. `css`; a kind without a rule stays as it is. */
+export function shortened(text: string, extension: string): string {
+  return SHORTENERS[extension]?.(text) ?? text;
+}

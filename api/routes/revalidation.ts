@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+const TAG_CHARACTERS = 22;
+
+/** Whether an If-None-Match header names this tag; a proxy that compressed the answer may have made it a weak one. */
+function names(header: string, tag: string): boolean {
+  return header.split(',').some((part) => {
+    const named = part.trim();
+    return named === '*' || named.replace(/^W\//, '') === tag;
+  });
+}
+
+/**
+ * An onSend hook for what is read: the reader keeps a copy and asks each time whether it is still the present one, so that a new version shows at once and
+ * the same one is not sent twice. Streams pass; the static files among them have tags of their own.
+ */
+export async function revalidate(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
+  if (typeof payload !== 'string' || reply.statusCode !== 200) return payload;
+  const tag = `"${createHash('sha256').update(payload).digest('base64url').slice(0, TAG_CHARACTERS)}"`;
+  reply.header('ETag', tag).header('Cache-Control', 'no-cache');
+  if (!names(request.headers['if-none-match'] ?? '', tag)) return payload;
+  reply.code(304).removeHeader('content-type');
+  // Of an answer to HEAD fastify drops the body itself, and asks it for its length.
+  return request.method === 'HEAD' ? payload : null;
+}

@@ -114,11 +114,9 @@ async function createModel(path: string, providers: ProviderList, threads: numbe
       executionMode: 'sequential',
       logSeverityLevel: 4,
       extra: {
-        // Makes Reshape, Gemm, Reshape of MatMul, Add: for the few rows of a step that is slower by up to 8 %.
-        optimization: { disable_specified_optimizers: 'MatMulAddFusion' },
-        // Threads that spin while they wait gain some 10 % on an idle machine, and make a step take twice as long where others
-        // (API, Redis) want the cores too.
-        session: { intra_op: { allow_spinning: '0' } },
+        // Threads that sleep at once when they have nothing to do cost more than a second thread gains; threads that spin for ever keep API
+        // and Redis from their cores.
+        session: { intra_op: { allow_spinning: '1', spin_duration_us: '200' }, force_spinning_stop: '1' },
       },
     });
     return new OnnxModel(fileName, providers[0], session);

@@ -1,6 +1,6 @@
 import { button, make } from './elements.ts';
 import { announce } from './notice.ts';
-import type { Texts } from './texts.ts';
+import { texts } from './words.ts';
 
 const CONFIRMED_MS = 1_500;
 
@@ -15,7 +15,7 @@ function copySelected(text: string): void {
 }
 
 /** A button that copies what `text` gives when it is pressed, and says so. */
-export function copyButton(text: () => string, texts: Texts): HTMLButtonElement {
+export function copyButton(text: () => string): HTMLButtonElement {
   const element = button(texts.copy, async () => {
     if (navigator.clipboard === undefined) copySelected(text());
     else await navigator.clipboard.writeText(text());

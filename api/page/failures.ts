@@ -39,14 +39,17 @@ export function asFailure(error: unknown): Failure {
   return error instanceof Failure ? error : new Failure('unexpected', String(error));
 }
 
+const PASSING: readonly FailureKind[] = ['busy', 'not_ready', 'connection_lost'];
+/** Of the same name as the interface's code. */
+const SAME: readonly FailureKind[] = [
+  ...PASSING,
+  'overloaded',
+  'timeout',
+  'unauthorized',
+  'forbidden',
+  'inference_failed',
+];
 const BY_CODE: Readonly<Record<string, FailureKind>> = {
-  busy: 'busy',
-  not_ready: 'not_ready',
-  overloaded: 'overloaded',
-  timeout: 'timeout',
-  unauthorized: 'unauthorized',
-  forbidden: 'forbidden',
-  inference_failed: 'inference_failed',
   invalid_format: 'file_unreadable',
   empty_audio: 'file_empty',
   audio_too_long: 'file_too_long',
@@ -55,10 +58,11 @@ const BY_CODE: Readonly<Record<string, FailureKind>> = {
 
 /** The failure behind an error code of the interface, HTTP or stream. */
 export function failureOfCode(code: string, message: string): Failure {
-  return new Failure(BY_CODE[code] ?? 'unexpected', `${code}: ${message}`);
+  const kind = SAME.find((same) => same === code) ?? BY_CODE[code] ?? 'unexpected';
+  return new Failure(kind, `${code}: ${message}`);
 }
 
 /** True when the same recording, sent again a little later, can succeed. */
 export function isPassing(kind: FailureKind): boolean {
-  return kind === 'busy' || kind === 'not_ready' || kind === 'connection_lost';
+  return PASSING.includes(kind);
 }

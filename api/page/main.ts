@@ -9,69 +9,54 @@ import { announce, Notice } from './notice.ts';
 import { RecordButton } from './record-button.ts';
 import { Recordings } from './recordings.ts';
 import { ServiceStatus } from './service-status.ts';
-import { type Label, type Texts, textsFor } from './texts.ts';
+import type { Label } from './texts.ts';
 import { TokenField } from './token.ts';
 import { Transcript } from './transcript.ts';
 import { Waveform } from './waveform.ts';
+import { texts } from './words.ts';
 
 const FRAMES_PER_RECORDING = 150;
 const WARN_AT_SECONDS_LEFT = 5;
 
 /** Everything on the page, tied together; index.html holds the elements. */
 class Page {
-  readonly #texts: Texts;
-  readonly #status: ServiceStatus;
-  readonly #token: TokenField;
-  readonly #notice: Notice;
-  readonly #transcript: Transcript;
-  readonly #button: RecordButton;
-  readonly #recordings: Recordings;
-  readonly #dictation: Dictation;
+  readonly #status = new ServiceStatus();
+  readonly #token = new TokenField((token) => this.#checkToken(token));
+  readonly #notice = new Notice(() => this.#dictation.cancel());
+  readonly #transcript = new Transcript();
+  readonly #recordings = new Recordings((recording) =>
+    this.#begin(() => this.#dictation.tryAgain(recording)),
+  );
   readonly #wave = new Waveform(find('wave', HTMLCanvasElement), FRAMES_PER_RECORDING);
   readonly #measures = find('measures', HTMLDListElement);
   readonly #left = find('left', HTMLSpanElement);
-  readonly #copy: HTMLButtonElement;
+  readonly #copy = copyButton(() => this.#transcript.text);
+  readonly #dictation = new Dictation(
+    {
+      state: (state) => this.#stateChanged(state),
+      progress: (levels, recordedMs) => this.#progress(levels, recordedMs),
+      partial: (text) => this.#transcript.partial(text),
+      liveTextLost: (failure) => {
+        this.#notice.keepSpeaking(failure);
+        this.#checkService(failure);
+      },
+      waiting: (wait) => {
+        this.#notice.waiting(wait);
+        if (wait.attempt === 1) this.#checkService(wait.failure);
+      },
+      failed: (failure) => this.#failed(failure),
+      recorded: (recording) => this.#recorded(recording),
+    },
+    () => this.#token.value,
+  );
+  readonly #button = new RecordButton({
+    state: () => this.#dictation.state,
+    start: () => this.#begin(() => this.#dictation.record()),
+    stop: () => this.#dictation.stop(),
+  });
 
-  constructor(texts: Texts) {
-    this.#texts = texts;
-    this.#status = new ServiceStatus(texts);
-    this.#transcript = new Transcript(texts);
-    this.#copy = copyButton(() => this.#transcript.text, texts);
-    this.#notice = new Notice(texts, () => this.#dictation.cancel());
-    this.#token = new TokenField((token) => this.#checkToken(token));
-    this.#recordings = new Recordings(texts, (recording) =>
-      this.#begin(() => this.#dictation.tryAgain(recording)),
-    );
-    this.#dictation = new Dictation(
-      {
-        state: (state) => this.#stateChanged(state),
-        progress: (levels, recordedMs) => this.#progress(levels, recordedMs),
-        partial: (text) => this.#transcript.partial(text),
-        liveTextLost: (failure) => {
-          this.#notice.keepSpeaking(failure);
-          this.#checkService(failure);
-        },
-        waiting: (wait) => {
-          this.#notice.waiting(wait);
-          if (wait.attempt === 1) this.#checkService(wait.failure);
-        },
-        failed: (failure) => this.#failed(failure),
-        recorded: (recording) => this.#recorded(recording),
-      },
-      () => this.#token.value,
-    );
-    const dictation = this.#dictation;
-    this.#button = new RecordButton(
-      {
-        get state() {
-          return dictation.state;
-        },
-        start: () => this.#begin(() => dictation.record()),
-        stop: () => dictation.stop(),
-      },
-      texts,
-    );
-    onFileChosen((file) => this.#begin(() => dictation.recognizeFile(file)));
+  constructor() {
+    onFileChosen((file) => this.#begin(() => this.#dictation.recognizeFile(file)));
     this.#copy.hidden = true;
     this.#measures.after(this.#copy);
     this.#stateChanged('idle');
@@ -97,7 +82,7 @@ class Page {
   #checkToken(token: string): void {
     this.#notice.hide();
     if (token === '') {
-      this.#status.show('no-token');
+      this.#status.show('no_token');
       this.#token.ask();
       return;
     }
@@ -113,7 +98,7 @@ class Page {
     if (failure.kind !== 'microphone_lost') this.#transcript.clear();
     this.#notice.failed(failure);
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
-      this.#status.show('no-token');
+      this.#status.show('no_token');
       this.#token.ask();
     }
     this.#checkService(failure);
@@ -140,17 +125,17 @@ class Page {
     this.#notice.hide();
     this.#status.show('ready');
     this.#transcript.final(outcome.text);
-    this.#measures.replaceChildren(...measures(outcome, this.#texts));
+    this.#measures.replaceChildren(...measures(outcome));
     this.#copy.hidden = outcome.text === '';
-    announce(outcome.text === '' ? this.#texts.nothingHeard : this.#texts.result(outcome.text));
+    announce(outcome.text === '' ? texts.nothingHeard : texts.result(outcome.text));
   }
 
   #stateChanged(state: DictationState): void {
     this.#button.show(state);
     document.body.dataset['state'] = state;
     if (state === 'recording') {
-      this.#transcript.wait(this.#texts.listening);
-      announce(this.#texts.listening);
+      this.#transcript.wait(texts.listening);
+      announce(texts.listening);
     } else {
       this.#button.loudness(0);
     }
@@ -168,12 +153,13 @@ class Page {
     const secondsLeft = Math.ceil((MAX_RECORDING_MS - recordedMs) / 1000);
     if (this.#left.textContent === String(secondsLeft)) return;
     this.#left.textContent = String(secondsLeft);
-    if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(this.#texts.left(secondsLeft));
-    if (secondsLeft === 0) announce(this.#texts.limitReached);
+    if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(texts.left(secondsLeft));
+    if (secondsLeft === 0) announce(texts.limitReached);
   }
 }
 
-function translate({ lang, labels, level }: Texts): void {
+function translate(): void {
+  const { lang, labels, level } = texts;
   document.documentElement.lang = lang;
   find('level', HTMLMeterElement).setAttribute('aria-label', level);
   if (labels === undefined) return;
@@ -184,6 +170,5 @@ function translate({ lang, labels, level }: Texts): void {
   }
 }
 
-const texts = await textsFor(navigator.languages);
-translate(texts);
-new Page(texts);
+translate();
+new Page();

@@ -1,16 +1,16 @@
 import { make } from './elements.ts';
-import type { UploadResult } from './service.ts';
-import type { FinalResult } from './stream-session.ts';
-import type { Texts } from './texts.ts';
+import { texts } from './words.ts';
+
+/** In the order in which they are shown. */
+const FIELDS = ['audio_ms', 'finalize_ms', 'inference_ms'] as const;
+export type Measure = (typeof FIELDS)[number];
 
 /** A result's figures as pairs of a `dl`; the title is the field's name in the interface. */
-export function measures(result: FinalResult | UploadResult, texts: Texts): HTMLElement[] {
-  const pair = (label: 'audioMs' | 'finalizeMs' | 'inferenceMs', field: string, ms: number): HTMLElement =>
-    make('div', { title: field }, make('dt', {}, texts[label]), make('dd', {}, texts.milliseconds(ms)));
-  return [
-    pair('audioMs', 'audio_ms', result.audio_ms),
-    'finalize_ms' in result
-      ? pair('finalizeMs', 'finalize_ms', result.finalize_ms)
-      : pair('inferenceMs', 'inference_ms', result.inference_ms),
-  ];
+export function measures(result: Readonly<Partial<Record<Measure, number>>>): HTMLElement[] {
+  return FIELDS.flatMap((field) => {
+    const ms = result[field];
+    if (ms === undefined) return [];
+    const [name, value] = [make('dt', {}, texts.measures[field]), make('dd', {}, texts.milliseconds(ms))];
+    return make('div', { title: field }, name, value);
+  });
 }

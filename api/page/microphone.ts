@@ -1,5 +1,5 @@
 import type { CaptureMessage } from './capture-worklet.ts';
-import { Failure } from './failures.ts';
+import { Failure, type FailureKind } from './failures.ts';
 import type { Pcm } from './pcm.ts';
 
 export interface CaptureEvents {
@@ -16,21 +16,18 @@ export interface Capture {
 const FIRST_FRAME_WITHIN_MS = 4_000;
 const TAIL_WITHIN_MS = 1_000;
 
+const BY_NAME: Readonly<Record<string, FailureKind>> = {
+  NotAllowedError: 'microphone_refused',
+  SecurityError: 'microphone_refused',
+  NotFoundError: 'microphone_missing',
+  OverconstrainedError: 'microphone_missing',
+  NotReadableError: 'microphone_in_use',
+  AbortError: 'microphone_in_use',
+};
+
 function microphoneFailure(error: unknown): Failure {
   const name = error instanceof DOMException ? error.name : '';
-  switch (name) {
-    case 'NotAllowedError':
-    case 'SecurityError':
-      return new Failure('microphone_refused', String(error));
-    case 'NotFoundError':
-    case 'OverconstrainedError':
-      return new Failure('microphone_missing', String(error));
-    case 'NotReadableError':
-    case 'AbortError':
-      return new Failure('microphone_in_use', String(error));
-    default:
-      return new Failure('unexpected', String(error));
-  }
+  return new Failure(BY_NAME[name] ?? 'unexpected', String(error));
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Waiting } from './backoff.ts';
 import { button, find, make } from './elements.ts';
 import type { Failure } from './failures.ts';
-import type { Texts } from './texts.ts';
+import { texts } from './words.ts';
 
 /** Speaks to a screen reader; `urgent` interrupts. */
 export function announce(words: string, urgent = false): void {
@@ -11,13 +11,11 @@ export function announce(words: string, urgent = false): void {
 /** The one place that says what went wrong and what to do. */
 export class Notice {
   readonly #element = find('notice', HTMLDivElement);
-  readonly #texts: Texts;
   readonly #cancel: () => void;
   #ticking: ReturnType<typeof setInterval> | undefined;
 
   /** @param cancel gives up waiting for a retry. */
-  constructor(texts: Texts, cancel: () => void) {
-    this.#texts = texts;
+  constructor(cancel: () => void) {
     this.#cancel = cancel;
   }
 
@@ -28,7 +26,7 @@ export class Notice {
   }
 
   failed(failure: Failure): void {
-    const { what, todo } = this.#texts.failures[failure.kind];
+    const [what, todo] = texts.failures[failure.kind];
     const technical = failure.kind === 'unexpected' ? [make('p', { class: 'detail' }, failure.detail)] : [];
     this.#show('problem', failure, what, make('p', {}, todo), ...technical);
     announce(`${what} ${todo}`, true);
@@ -36,20 +34,20 @@ export class Notice {
 
   /** The recording goes on, without live text. */
   keepSpeaking(failure: Failure): void {
-    const { what } = this.#texts.failures[failure.kind];
-    this.#show('wait', failure, what, make('p', {}, this.#texts.keepSpeaking));
-    announce(`${what} ${this.#texts.keepSpeaking}`);
+    const [what] = texts.failures[failure.kind];
+    this.#show('wait', failure, what, make('p', {}, texts.keepSpeaking));
+    announce(`${what} ${texts.keepSpeaking}`);
   }
 
   waiting({ failure, delayMs, attempt, attempts }: Waiting): void {
-    const { what } = this.#texts.failures[failure.kind];
+    const [what] = texts.failures[failure.kind];
     const until = performance.now() + delayMs;
     const countdown = make('p', {});
     const tick = (): void => {
       const seconds = Math.max(0, Math.ceil((until - performance.now()) / 1000));
-      countdown.textContent = this.#texts.retryIn(seconds, attempt, attempts);
+      countdown.textContent = texts.retryIn(seconds, attempt, attempts);
     };
-    this.#show('wait', failure, what, countdown, button(this.#texts.cancel, this.#cancel));
+    this.#show('wait', failure, what, countdown, button(texts.cancel, this.#cancel));
     tick();
     this.#ticking = setInterval(tick, 250);
     if (attempt === 1) announce(`${what} ${countdown.textContent}`);

@@ -61,24 +61,18 @@ export function durationMs(samples: number): number {
   return Math.round((samples / TARGET_RATE_HZ) * 1000);
 }
 
-/** A WAV file of these pieces. */
+const four = (letters: string): number =>
+  [...letters].reduceRight((word, letter) => word * 256 + letter.charCodeAt(0), 0);
+
+/** A WAV file of these pieces: its header is eleven words of 32 bits, little-endian as the samples. */
 export function wavFile(pieces: readonly Pcm[]): Blob {
-  const dataBytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
-  const header = new DataView(new ArrayBuffer(44));
-  const ascii = (offset: number, text: string): void => {
-    for (const [n, character] of [...text].entries()) header.setUint8(offset + n, character.charCodeAt(0));
-  };
-  ascii(0, 'RIFF');
-  header.setUint32(4, 36 + dataBytes, true);
-  ascii(8, 'WAVEfmt ');
-  header.setUint32(16, 16, true);
-  header.setUint16(20, 1, true);
-  header.setUint16(22, 1, true);
-  header.setUint32(24, TARGET_RATE_HZ, true);
-  header.setUint32(28, TARGET_RATE_HZ * BYTES_PER_SAMPLE, true);
-  header.setUint16(32, BYTES_PER_SAMPLE, true);
-  header.setUint16(34, 8 * BYTES_PER_SAMPLE, true);
-  ascii(36, 'data');
-  header.setUint32(40, dataBytes, true);
-  return new Blob([header.buffer, ...pieces], { type: 'audio/wav' });
+  const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
+  const pcmAndMono = 0x1_00_01;
+  const bitsAndBytes = 0x10_00_00 | BYTES_PER_SAMPLE;
+  const header = Uint32Array.of(
+    ...[four('RIFF'), 36 + bytes, four('WAVE')],
+    ...[four('fmt '), 16, pcmAndMono, TARGET_RATE_HZ, TARGET_RATE_HZ * BYTES_PER_SAMPLE, bitsAndBytes],
+    ...[four('data'), bytes],
+  );
+  return new Blob([header, ...pieces], { type: 'audio/wav' });
 }

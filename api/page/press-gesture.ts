@@ -2,7 +2,7 @@
 const HOLD_MS = 500;
 
 export interface Pressable {
-  readonly state: 'idle' | 'opening' | 'recording' | 'recognizing';
+  state(): 'idle' | 'opening' | 'recording' | 'recognizing';
   start(): void;
   stop(): void;
 }
@@ -18,7 +18,8 @@ export class PressGesture {
 
   down(atMs: number): void {
     this.#startedAtMs = undefined;
-    switch (this.#target.state) {
+    const state = this.#target.state();
+    switch (state) {
       case 'idle':
         this.#startedAtMs = atMs;
         this.#target.start();
@@ -30,7 +31,7 @@ export class PressGesture {
       case 'recognizing':
         return;
       default:
-        this.#target.state satisfies never;
+        state satisfies never;
     }
   }
 
@@ -38,7 +39,7 @@ export class PressGesture {
   up(atMs: number): void {
     const held = this.#startedAtMs !== undefined && atMs - this.#startedAtMs >= HOLD_MS;
     this.#startedAtMs = undefined;
-    if (held && this.#target.state === 'recording') this.#target.stop();
+    if (held && this.#target.state() === 'recording') this.#target.stop();
   }
 
   /** A press without a length: Enter, or a screen reader's activation. */

@@ -1,38 +1,29 @@
 import type { DictationState } from './dictation.ts';
 import { find } from './elements.ts';
 import { type Pressable, PressGesture } from './press-gesture.ts';
-import type { Texts } from './texts.ts';
+import { texts } from './words.ts';
 
 /** The big button, and the space bar anywhere on the page where it has no other meaning. */
 export class RecordButton {
   readonly #button = find('record', HTMLButtonElement);
   readonly #hint = find('hint', HTMLParagraphElement);
-  readonly #texts: Texts;
 
-  constructor(target: Pressable, texts: Texts) {
-    this.#texts = texts;
+  constructor(target: Pressable) {
     const gesture = new PressGesture(target);
     this.#onPointer(gesture);
     this.#onSpaceBar(gesture);
   }
 
   show(state: DictationState): void {
-    const { start, stop, opening, recognizing, startHint, spaceHint, stopHint } = this.#texts;
-    const labels: Record<DictationState, string> = { idle: start, opening, recording: stop, recognizing };
+    const [name, hint = name] = texts.button[state];
     // Space bars belong to where a pointer can hover.
-    const space = matchMedia('(any-hover: hover)').matches ? spaceHint : '';
-    const hints: Record<DictationState, string> = {
-      idle: startHint + space,
-      opening,
-      recording: stopHint,
-      recognizing,
-    };
+    const hasKeyboard = state === 'idle' && matchMedia('(any-hover: hover)').matches;
     const button = this.#button;
     button.dataset['state'] = state;
-    button.setAttribute('aria-label', labels[state]);
+    button.setAttribute('aria-label', name);
     button.setAttribute('aria-disabled', String(state === 'recognizing'));
     button.setAttribute('aria-busy', String(state === 'opening' || state === 'recognizing'));
-    this.#hint.textContent = hints[state];
+    this.#hint.textContent = hasKeyboard ? hint + texts.spaceHint : hint;
   }
 
   /** @param level 0 to 1 */

@@ -3,8 +3,8 @@ import type { Recording } from './dictation.ts';
 import { button, find, make } from './elements.ts';
 import { Failure } from './failures.ts';
 import { measures } from './measures.ts';
-import type { Texts } from './texts.ts';
 import { Waveform } from './waveform.ts';
+import { texts } from './words.ts';
 
 /** 20 recordings of 15 s are 10 MB. */
 const KEPT = 20;
@@ -20,11 +20,9 @@ export class Recordings {
   readonly #list = find('recordings', HTMLOListElement);
   readonly #items = new Map<Blob, Item>();
   readonly #audio = new Audio();
-  readonly #texts: Texts;
   readonly #tryAgain: (recording: Recording) => void;
 
-  constructor(texts: Texts, tryAgain: (recording: Recording) => void) {
-    this.#texts = texts;
+  constructor(tryAgain: (recording: Recording) => void) {
     this.#tryAgain = tryAgain;
   }
 
@@ -54,22 +52,22 @@ export class Recordings {
   #row(recording: Recording, address: string): HTMLLIElement {
     const { outcome } = recording;
     const failed = outcome instanceof Failure;
-    const words = failed ? this.#texts.failures[outcome.kind].what : outcome.text || this.#texts.nothingHeard;
+    const words = failed ? texts.failures[outcome.kind][0] : outcome.text || texts.nothingHeard;
     const text = make('p', { class: failed || outcome.text === '' ? 'said none' : 'said' }, words);
     if (!failed && outcome.text !== '') text.lang = 'zh-CN';
-    const name = recording.fileName ?? this.#texts.microphone;
+    const name = recording.fileName ?? texts.microphone;
     const save = make('a', {
       href: address,
       download: recording.fileName ?? 'recording.wav',
       class: 'quiet',
     });
-    save.append(this.#texts.save);
+    save.append(texts.save);
     const actions = make('div', { class: 'actions' }, make('span', { class: 'name' }, name));
-    if (failed) actions.append(button(this.#texts.tryAgain, () => this.#tryAgain(recording)));
+    if (failed) actions.append(button(texts.tryAgain, () => this.#tryAgain(recording)));
     else {
-      actions.append(make('dl', { class: 'measures' }, ...measures(outcome, this.#texts)));
+      actions.append(make('dl', { class: 'measures' }, ...measures(outcome)));
       if (outcome.text !== '') {
-        actions.append(copyButton(() => outcome.text, this.#texts));
+        actions.append(copyButton(() => outcome.text));
       }
     }
     actions.append(save);
@@ -80,7 +78,7 @@ export class Recordings {
     const canvas = make('canvas', { class: 'wave', 'aria-hidden': 'true' });
     const wave = new Waveform(canvas);
     wave.show(recording.levels);
-    const play = make('button', { type: 'button', class: 'play', 'aria-label': this.#texts.play });
+    const play = make('button', { type: 'button', class: 'play', 'aria-label': texts.play });
     play.addEventListener('click', () => {
       const playing = !this.#audio.paused;
       this.#audio.pause();
@@ -93,13 +91,13 @@ export class Recordings {
     const audio = this.#audio;
     audio.src = address;
     play.dataset['playing'] = '';
-    play.setAttribute('aria-label', this.#texts.pause);
+    play.setAttribute('aria-label', texts.pause);
     const ended = new AbortController();
     const done = (): void => {
       ended.abort();
       wave.show(levels);
       delete play.dataset['playing'];
-      play.setAttribute('aria-label', this.#texts.play);
+      play.setAttribute('aria-label', texts.play);
     };
     for (const type of ['pause', 'ended', 'error'])
       audio.addEventListener(type, done, { signal: ended.signal });

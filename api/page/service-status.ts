@@ -2,32 +2,20 @@ import { delay } from './backoff.ts';
 import { find } from './elements.ts';
 import { asFailure, type Failure } from './failures.ts';
 import { readiness } from './service.ts';
-import type { Texts } from './texts.ts';
+import { texts } from './words.ts';
 
-export type Status = 'no-token' | 'checking' | 'ready' | 'loading' | 'unreachable';
+export type Status = 'no_token' | 'checking' | 'ready' | 'loading' | 'unreachable';
 
 const LONGEST_WAIT_MS = 8_000;
 
 /** The service's state beside the title. While it is not ready it is asked again, ever more rarely. */
 export class ServiceStatus {
   readonly #element = find('status', HTMLParagraphElement);
-  readonly #texts: Texts;
   #abort = new AbortController();
 
-  constructor(texts: Texts) {
-    this.#texts = texts;
-  }
-
   show(status: Status): void {
-    const words: Record<Status, string> = {
-      'no-token': this.#texts.statusNoToken,
-      checking: this.#texts.statusChecking,
-      ready: this.#texts.statusReady,
-      loading: this.#texts.statusLoading,
-      unreachable: this.#texts.statusUnreachable,
-    };
     this.#element.dataset['status'] = status;
-    this.#element.textContent = words[status];
+    this.#element.textContent = texts.status[status];
   }
 
   /**
@@ -62,7 +50,7 @@ export class ServiceStatus {
         signal.throwIfAborted();
         const failure = asFailure(error);
         if (failure.kind === 'unauthorized' || failure.kind === 'forbidden') {
-          this.show('no-token');
+          this.show('no_token');
           refused(failure);
           return;
         }

@@ -1,4 +1,5 @@
 import { Failure, failureOfCode } from './failures.ts';
+import { type Fields, fieldsOf } from './fields.ts';
 
 export interface UploadResult {
   readonly text: string;
@@ -34,17 +35,15 @@ async function request(
   }
 }
 
-/** The JSON object of an answer, empty when it is none: a proxy in between may answer with a page of its own. */
-async function body(response: Response): Promise<Record<string, unknown>> {
-  try {
-    const value: unknown = await response.json();
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
+/** The answer's JSON; a proxy in between may have answered with a page of its own. @throws Failure when it breaks off. */
+async function body(response: Response): Promise<Fields> {
+  const text = await response.text().catch((error: unknown) => {
+    throw new Failure('connection_lost', String(error));
+  });
+  return fieldsOf(text);
 }
 
-function refusal(response: Response, answer: Record<string, unknown>): Failure {
+function refusal(response: Response, answer: Fields): Failure {
   const said = `HTTP ${response.status}`;
   if (typeof answer['error'] === 'string') {
     return failureOfCode(answer['error'], `${said} ${answer['message'] ?? ''}`);

@@ -1,4 +1,5 @@
 import { Failure, failureOfCode } from './failures.ts';
+import { type Fields, fieldsOf } from './fields.ts';
 import { FrameSender } from './frame-sender.ts';
 import type { Pcm } from './pcm.ts';
 import { TARGET_RATE_HZ } from './resampler.ts';
@@ -34,15 +35,6 @@ const READY_WITHIN_MS = 10_000;
 /** From `end` until `final`: a session lasts about 40 s at most, whatever happens. */
 const FINAL_WITHIN_MS = 40_000;
 
-function fields(data: unknown): Record<string, unknown> {
-  try {
-    const value: unknown = typeof data === 'string' ? JSON.parse(data) : undefined;
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
-}
-
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const milliseconds = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
@@ -73,7 +65,7 @@ export class StreamSession {
       const format = { sample_rate: TARGET_RATE_HZ, channels: 1, encoding: 'pcm_s16le' };
       socket.send(JSON.stringify({ type: 'start', ...format, api_token: token }));
     };
-    socket.onmessage = (event: { data: unknown }) => this.#received(fields(event.data));
+    socket.onmessage = (event: { data: unknown }) => this.#received(fieldsOf(event.data));
     socket.onclose = (event: { code: number }) => {
       this.#fail(new Failure('connection_lost', `close code ${event.code} before the result`));
     };
@@ -101,7 +93,7 @@ export class StreamSession {
     this.#close();
   }
 
-  #received(message: Record<string, unknown>): void {
+  #received(message: Fields): void {
     if (this.#state === 'closed') return;
     switch (message['type']) {
       case 'ready':

@@ -1,4 +1,7 @@
+import type { DictationState } from './dictation.ts';
 import type { FailureKind } from './failures.ts';
+import type { Measure } from './measures.ts';
+import type { Status } from './service-status.ts';
 
 /** The words that stand in index.html, in English: each element with `data-text="key"`. */
 export type Label =
@@ -18,10 +21,7 @@ export type Label =
   | 'notStored';
 
 /** What happened, and what the person can do about it. */
-export interface Advice {
-  readonly what: string;
-  readonly todo: string;
-}
+export type Advice = readonly [what: string, todo: string];
 
 export interface Texts {
   /** BCP 47 tag for the document. */
@@ -30,18 +30,14 @@ export interface Texts {
   readonly labels: Readonly<Record<Label, string>> | undefined;
   readonly failures: Readonly<Record<FailureKind, Advice>>;
   readonly placeholder: string;
-  readonly audioMs: string;
-  readonly finalizeMs: string;
-  readonly inferenceMs: string;
+  readonly status: Readonly<Record<Status, string>>;
+  /** The results' figures by their names in the interface. */
+  readonly measures: Readonly<Record<Measure, string>>;
+  /** The record button's name in each state, and the hint below where it says more. */
+  readonly button: Readonly<Record<DictationState, readonly [name: string, hint?: string]>>;
   readonly copy: string;
-  readonly startHint: string;
-  /** Follows `startHint` where there is a keyboard. */
+  /** Follows the hint how to start, where there is a keyboard. */
   readonly spaceHint: string;
-  readonly stopHint: string;
-  readonly start: string;
-  readonly opening: string;
-  readonly stop: string;
-  readonly recognizing: string;
   readonly level: string;
   readonly listening: string;
   readonly nothingHeard: string;
@@ -52,11 +48,6 @@ export interface Texts {
   readonly tryAgain: string;
   readonly cancel: string;
   readonly microphone: string;
-  readonly statusReady: string;
-  readonly statusLoading: string;
-  readonly statusChecking: string;
-  readonly statusUnreachable: string;
-  readonly statusNoToken: string;
   readonly keepSpeaking: string;
   readonly limitReached: string;
   /** For listeners: so many seconds are left. */

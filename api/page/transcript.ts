@@ -1,24 +1,14 @@
 import { find, make } from './elements.ts';
-import type { Texts } from './texts.ts';
-
-/** Splits a new snapshot of the text into what the one before said too and the end that is new or rewritten. */
-export function splitAtChange(before: string, now: string): [kept: string, changed: string] {
-  const old = [...before];
-  const characters = [...now];
-  let same = 0;
-  while (same < characters.length && characters[same] === old[same]) same += 1;
-  return [characters.slice(0, same).join(''), characters.slice(same).join('')];
-}
+import { splitAtChange } from './text-change.ts';
+import { texts } from './words.ts';
 
 /** The large text: the words as they come, then the result. */
 export class Transcript {
   readonly #element = find('transcript', HTMLParagraphElement);
-  readonly #texts: Texts;
   #text = '';
 
-  constructor(texts: Texts) {
-    this.#texts = texts;
-    this.#hint(texts.placeholder);
+  constructor() {
+    this.clear();
   }
 
   get text(): string {
@@ -26,7 +16,7 @@ export class Transcript {
   }
 
   clear(): void {
-    this.#hint(this.#texts.placeholder);
+    this.#hint(texts.placeholder);
   }
 
   /** What goes on while there is no word yet. */
@@ -40,7 +30,7 @@ export class Transcript {
   }
 
   final(text: string): void {
-    if (text === '') this.#hint(this.#texts.nothingHeard);
+    if (text === '') this.#hint(texts.nothingHeard);
     else this.#show(text, text);
   }
 
@@ -53,7 +43,7 @@ export class Transcript {
 
   #hint(words: string): void {
     this.#text = '';
-    this.#element.lang = this.#texts.lang;
+    this.#element.lang = texts.lang;
     this.#element.classList.add('empty');
     this.#element.replaceChildren(words);
   }

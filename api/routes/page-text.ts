@@ -12,8 +12,8 @@ const SHORTENERS: Readonly<Record<string, (text: string) => string>> = {
       .replaceAll(': ', ':')
       .replaceAll(';}', '}')
       .trim(),
-  // tsc has left the comments out and ends every statement with a semicolon, so a line break beside these marks says nothing; none is within a string.
-  js: (text) => withoutIndentation(text).replace(/(?<=[{};,([])\n|\n(?=[}\])])/g, ''),
+  // tsc has left the comments out and ends every statement with a mark, so a line break is but a blank, and beside a mark nothing; none is within a string.
+  js: (text) => withoutIndentation(text).replace(/(?<=\W)\n|\n(?=\W)/g, ''),
 };
 
 function withoutIndentation(text: string): string {

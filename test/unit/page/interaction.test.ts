@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Waiting, withRetries } from '../../../api/page/backoff.ts';
 import { Failure } from '../../../api/page/failures.ts';
 import { type Pressable, PressGesture } from '../../../api/page/press-gesture.ts';
-import { splitAtChange } from '../../../api/page/transcript.ts';
+import { splitAtChange } from '../../../api/page/text-change.ts';
 
 describe('the changing end of a text', () => {
   it.each([
@@ -19,20 +19,21 @@ describe('the changing end of a text', () => {
 });
 
 describe('the record button', () => {
-  function button(): { log: string[]; gesture: PressGesture; target: { state: Pressable['state'] } } {
+  function button() {
     const log: string[] = [];
-    const target: Pressable & { state: Pressable['state'] } = {
-      state: 'idle',
+    const shown: { state: ReturnType<Pressable['state']> } = { state: 'idle' };
+    const gesture = new PressGesture({
+      state: () => shown.state,
       start: () => {
         log.push('start');
-        target.state = 'recording';
+        shown.state = 'recording';
       },
       stop: () => {
         log.push('stop');
-        target.state = 'idle';
+        shown.state = 'idle';
       },
-    };
-    return { log, gesture: new PressGesture(target), target };
+    });
+    return { log, gesture, target: shown };
   }
 
   it('toggles with two short presses', () => {

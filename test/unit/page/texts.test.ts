@@ -16,17 +16,15 @@ it('every word of the page has its Chinese, and no Chinese word has lost its pla
 
 it('both languages say something different about every failure', () => {
   for (const texts of [english, chinese]) {
-    const whats = Object.values(texts.failures).map(({ what }) => what);
+    const whats = Object.values(texts.failures).map(([what]) => what);
     expect(new Set(whats).size).toBe(whats.length);
-    for (const { what, todo } of Object.values(texts.failures)) {
+    for (const [what, todo] of Object.values(texts.failures)) {
       expect(what).not.toBe('');
       expect(todo).not.toBe('');
     }
   }
-  for (const { what, todo } of Object.values(english.failures))
-    expect(what + todo).toMatch(/^[\x20-\x7e’]+$/);
-  for (const { what, todo } of Object.values(chinese.failures))
-    expect(what + todo).toMatch(/\p{Script=Han}/u);
+  for (const [what, todo] of Object.values(english.failures)) expect(what + todo).toMatch(/^[\x20-\x7e’]+$/);
+  for (const [what, todo] of Object.values(chinese.failures)) expect(what + todo).toMatch(/\p{Script=Han}/u);
 });
 
 it.each([

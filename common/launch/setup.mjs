@@ -1,12 +1,15 @@
 // Makes this checkout runnable, then becomes the program that was asked for: `node common/launch/setup.mjs start`.
 // It runs before anything is installed, so this folder's .mjs files use Node alone; this first one also parses on versions that are too old.
-const OLDEST_NODE = 20;
 
-if (Number(process.versions.node.split('.')[0]) >= OLDEST_NODE) {
+// Dependencies load ES modules with require(), which the 20 and 22 lines learnt on the way and 21 never did.
+const [major, minor] = process.versions.node.split('.').map(Number);
+const isNewEnough = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
+
+if (isNewEnough) {
   import('./commands.mjs').then((commands) => commands.main(process.argv.slice(2)));
 } else {
   console.error(
-    `Node.js ${OLDEST_NODE} or newer is needed, this is ${process.version} (${process.execPath}): install one from https://nodejs.org/`,
+    `Node.js 20.19, 22.12 or anything newer than 22 is needed, this is ${process.version} (${process.execPath}): install one from https://nodejs.org/`,
   );
   process.exitCode = 1;
 }

@@ -178,14 +178,16 @@ test('a command that does not exist', async () => {
   ]);
 });
 
-test('Node.js that is too old is told by name', async () => {
+test.each(['18.20.8', '20.18.3', '21.7.3', '22.11.0'])('Node.js %s is told that it is too old', async (version) => {
   const launched = run(
     process.execPath,
     '--import',
-    `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '18.20.8' } })`,
+    `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${version}' } })`,
     join(folder, 'common/launch/setup.mjs'),
     'start',
   );
   expect(await launched.ended).toBe(1);
-  expect(launched.lines).toEqual([expect.stringContaining('Node.js 20 or newer is needed')]);
+  expect(launched.lines).toEqual([
+    expect.stringContaining('Node.js 20.19, 22.12 or anything newer than 22 is needed'),
+  ]);
 });

@@ -2,7 +2,7 @@
 // It runs before anything is installed, so this folder's .mjs files use Node alone; this first one also parses on versions that are too old.
 
 // Dependencies load ES modules with require(), which the 20 and 22 lines learnt on the way and 21 never did.
-const [major, minor] = process.versions.node.split('.').map(Number);
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const isNewEnough = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
 
 if (isNewEnough) {

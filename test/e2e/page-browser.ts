@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { onTestFailed } from 'vitest';
@@ -70,7 +70,8 @@ export async function openPage(browser: Browser, origin: string, locale = 'zh-CN
   await page.goto(origin);
   await page.locator('body[data-state]').waitFor();
   onTestFailed(async () => {
-    console.error(await page.locator('body').ariaSnapshot(), complaints);
+    const shown = page.isClosed() ? 'the page is closed' : await page.locator('body').ariaSnapshot();
+    console.error(shown, complaints);
   });
   return { page, complaints, addresses };
 }
@@ -101,6 +102,13 @@ export async function resultText(page: Page): Promise<string | null> {
 export async function figure(page: Page, field: string): Promise<number> {
   const shown = await page.locator(`#measures [title="${field}"] dd`).textContent();
   return Number(shown?.replace(/[^\d]/g, ''));
+}
+
+/** The latest recording, as the page saves it. */
+export async function savedRecording(page: Page): Promise<Buffer> {
+  const saving = page.waitForEvent('download');
+  await page.locator('#recordings [download]').first().click();
+  return readFile(await (await saving).path());
 }
 
 /** Keeps the page's present state as pictures: phone and desktop, light and dark (`PAGE_SCREENSHOTS=.cache/page npx vitest …`). */

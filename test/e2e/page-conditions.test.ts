@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
+import { upload } from '../support/api.ts';
+import type { ProcessUnderTest } from '../support/inference-process.ts';
 import { wavFile } from '../support/wav.ts';
 import {
   figure,
@@ -12,6 +14,7 @@ import {
   notice,
   openPage,
   resultText,
+  savedRecording,
   shoot,
   signIn,
 } from './page-browser.ts';
@@ -24,6 +27,7 @@ const TEXT = readFileSync(join(FIXTURES, 'h02.txt'), 'utf8').trim();
 const folder = mkdtempSync(join(tmpdir(), 'asr-page-'));
 const microphone = join(folder, 'microphone.wav');
 let service: PageService;
+let inference: ProcessUnderTest;
 
 beforeAll(async () => {
   const speech = readFileSync(WAV).subarray(44);
@@ -58,7 +62,7 @@ describe('the page', { timeout: 60_000 }, () => {
       await page.locator('#file').setInputFiles(WAV);
       await notice(page, 'not_ready').waitFor();
       await shoot(page, 'not-ready');
-      service.startInference();
+      inference = service.startInference();
       expect(await resultText(page)).toBe(TEXT);
 
       await page.getByRole('button', { name: 'Start recording' }).press('Enter');
@@ -82,6 +86,56 @@ describe('the page', { timeout: 60_000 }, () => {
       await insecure.page.getByRole('button', { name: 'Change token' }).click();
       await insecure.page.keyboard.press('Control+V');
       expect(await insecure.page.locator('#token').inputValue()).toBe(TEXT);
+    }));
+
+  it('keeps a recording that the model cannot follow, and has it recognized as a whole', () =>
+    withBrowser([], async (browser) => {
+      const { page, complaints } = await openPage(browser, service.origin);
+      await signIn(page);
+      await page.locator('#record').click();
+      await page.locator('#transcript:has(.changing)').waitFor();
+      inference.kill('SIGSTOP');
+      const overloaded = notice(page, 'overloaded');
+      await overloaded.waitFor();
+      expect(await overloaded.textContent()).toBe('服务跟不上实时音频。请继续说：结束后会识别整段录音。');
+      expect(await page.locator('body').getAttribute('data-state')).toBe('recording');
+      expect(await page.locator('#announcement').textContent()).toContain('服务跟不上实时音频');
+      await shoot(page, 'overloaded');
+      await page.locator('#record').click();
+      await page.locator('body[data-state="recognizing"]').waitFor();
+      await shoot(page, 'overloaded-recognizing');
+      inference.kill('SIGCONT');
+      const text = await resultText(page);
+      expect(text).not.toBe('');
+      const saved = await savedRecording(page);
+      const answer = await upload(service.directOrigin, saved, { authorization: `Bearer ${TOKEN}` });
+      expect(answer.body).toMatchObject({ text, audio_ms: await figure(page, 'audio_ms') });
+      expect(complaints).toEqual([]);
+    }));
+
+  it('says when there is no token, no microphone, and nothing was said', () =>
+    withBrowser([], async (browser) => {
+      const { page, complaints } = await openPage(browser, service.origin, 'en-GB');
+      await page.locator('#record').click();
+      await notice(page, 'token_missing').waitFor();
+      await shoot(page, 'token-missing');
+      await signIn(page);
+      await page.locator('#record').dblclick();
+      await notice(page, 'too_short').waitFor();
+      await shoot(page, 'too-short');
+      // Chromium's fake microphone cannot be unplugged, so its answers without one are played here.
+      for (const [error, kind] of [
+        ['NotFoundError', 'microphone_missing'],
+        ['NotReadableError', 'microphone_in_use'],
+      ] as const) {
+        await page.evaluate(
+          `navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', '${error}'))`,
+        );
+        await page.locator('#record').click();
+        await notice(page, kind).waitFor();
+        await shoot(page, kind);
+      }
+      expect(complaints).toEqual([]);
     }));
 
   it('says how to allow a microphone that was refused', () =>

@@ -20,7 +20,7 @@ export interface PageService {
   /** Past the wire, for the test's own clients. */
   readonly directOrigin: string;
   readonly wire: Wire;
-  startInference(): void;
+  startInference(): ProcessUnderTest;
   stop(): Promise<void>;
 }
 
@@ -94,7 +94,9 @@ export async function startPageService(): Promise<PageService> {
     directOrigin: message.origin,
     wire,
     startInference() {
-      processes.push(new ProcessUnderTest('inference/main.js', env));
+      const inference = new ProcessUnderTest('inference/main.js', env);
+      processes.push(inference);
+      return inference;
     },
     stop,
   };

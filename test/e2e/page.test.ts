@@ -14,6 +14,7 @@ import {
   notice,
   openPage,
   resultText,
+  savedRecording,
   secondsLeft,
   shoot,
   signIn,
@@ -96,9 +97,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await shoot(page, 'final');
 
     // The same samples, sent as a file by somebody else, are the same text: nothing was lost or doubled on the stream.
-    const saving = page.waitForEvent('download');
-    await page.getByRole('link', { name: '保存 WAV' }).click();
-    const saved = readFileSync(await (await saving).path());
+    const saved = await savedRecording(page);
     const answer = await upload(service.directOrigin, saved, { authorization: `Bearer ${TOKEN}` });
     expect(answer.body['text']).toBe(text);
     expect(answer.body['audio_ms']).toBe(await figure(page, 'audio_ms'));

@@ -139,8 +139,11 @@ class Page {
     } else {
       this.#button.loudness(0);
     }
-    // The button says that it is being recognized.
-    if (state === 'recognizing') this.#transcript.wait('');
+    if (state === 'recognizing') {
+      // The button says that it is being recognized; nobody needs to keep speaking.
+      this.#transcript.wait('');
+      this.#notice.hide();
+    }
     if (state === 'idle') this.#left.textContent = String(MAX_RECORDING_MS / 1000);
     find('choose', HTMLButtonElement).disabled = state !== 'idle';
   }

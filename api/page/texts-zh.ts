@@ -9,7 +9,7 @@ export const chinese: Texts = {
     tokenUse: '使用',
     tokenShow: '显示',
     tokenChange: '更换令牌',
-    secondsLeft: '秒剩余',
+    secondsLeft: '剩余秒数',
     chooseFile: '选择文件',
     recordings: '本标签页的录音',
     recordingsHint: '只保存在本标签页，最多 20 条。',

@@ -103,6 +103,7 @@ describe('the page', { timeout: 60_000 }, () => {
       await shoot(page, 'overloaded');
       await page.locator('#record').click();
       await page.locator('body[data-state="recognizing"]').waitFor();
+      await overloaded.waitFor({ state: 'hidden' });
       await shoot(page, 'overloaded-recognizing');
       inference.kill('SIGCONT');
       const text = await resultText(page);

@@ -28,6 +28,15 @@ const DOCS_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe
   "img-src 'self' data:",
 );
 
+/** Swagger UI's dark colours, which its other layout would switch on. */
+const DARK_MODE = `const dark = matchMedia('(prefers-color-scheme: dark)');
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', follow);
+follow();`;
+/** It leaves these headings as dark as they were. */
+const DARK_HEADINGS = `.dark-mode .swagger-ui .opblock-tag { color: #e4e6e6 }
+.dark-mode .swagger-ui .opblock-tag svg { fill: #e4e6e6 }`;
+
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -54,7 +63,11 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
     await app.register(swaggerUi, {
       routePrefix: '/api-docs',
       staticCSP: DOCS_POLICY,
-      theme: { title: 'Chinese speech recognition: API' },
+      theme: {
+        title: 'Chinese speech recognition: API',
+        js: [{ filename: 'dark-mode.js', content: DARK_MODE }],
+        css: [{ filename: 'dark-mode.css', content: DARK_HEADINGS }],
+      },
       // The other layout has a bar in which to open other descriptions, which the policy refuses.
       uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null },
     });

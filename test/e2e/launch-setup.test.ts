@@ -178,16 +178,19 @@ test('a command that does not exist', async () => {
   ]);
 });
 
-test.each(['18.20.8', '20.18.3', '21.7.3', '22.11.0'])('Node.js %s is told that it is too old', async (version) => {
-  const launched = run(
-    process.execPath,
-    '--import',
-    `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${version}' } })`,
-    join(folder, 'common/launch/setup.mjs'),
-    'start',
-  );
-  expect(await launched.ended).toBe(1);
-  expect(launched.lines).toEqual([
-    expect.stringContaining('Node.js 20.19, 22.12 or anything newer than 22 is needed'),
-  ]);
-});
+test.each(['18.20.8', '20.18.3', '21.7.3', '22.11.0'])(
+  'Node.js %s is told that it is too old',
+  async (version) => {
+    const launched = run(
+      process.execPath,
+      '--import',
+      `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${version}' } })`,
+      join(folder, 'common/launch/setup.mjs'),
+      'start',
+    );
+    expect(await launched.ended).toBe(1);
+    expect(launched.lines).toEqual([
+      expect.stringContaining('Node.js 20.19, 22.12 or anything newer than 22 is needed'),
+    ]);
+  },
+);

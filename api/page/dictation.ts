@@ -7,6 +7,9 @@ import { durationMs, level, type Pcm, wavFile } from './pcm.ts';
 import { transcribe, type UploadResult } from './service.ts';
 import { type FinalResult, StreamSession } from './stream-session.ts';
 
+/** No syllable is this short: the button was tapped twice by mistake. */
+const MIN_RECORDING_MS = 200;
+
 export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
 
 /** One recording of this tab; `outcome` is the latest attempt's. */
@@ -79,8 +82,8 @@ export class Dictation {
           if (this.#stopAsked) capture.stop();
         }, reject);
       });
-      if (live === undefined)
-        throw new Failure(ended === 'stopped' ? 'too_short' : 'microphone_silent', ended);
+      if (this.#stopAsked && durationMs(samples) < MIN_RECORDING_MS) throw new Failure('too_short');
+      if (live === undefined) throw new Failure('microphone_silent', ended);
       const recording: LiveRecognition = live;
       this.#enter('recognizing');
       recording.end();
@@ -139,7 +142,7 @@ export class Dictation {
     live.result.catch((error: unknown) => {
       const failure = asFailure(error);
       // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end.
-      if (failure.kind === 'unauthorized') this.stop();
+      if (failure.kind === 'unauthorized') this.#capture?.stop();
       else if (this.#state === 'recording') this.#view.liveTextLost(failure);
     });
     return live;

@@ -121,7 +121,17 @@ describe('the page', { timeout: 60_000 }, () => {
       await notice(page, 'token_missing').waitFor();
       await shoot(page, 'token-missing');
       await signIn(page);
-      await page.locator('#record').dblclick();
+      // Pressed again while the browser still asks about the microphone, which is then let in.
+      await page.evaluate(`{
+        const devices = navigator.mediaDevices;
+        const open = devices.getUserMedia.bind(devices);
+        devices.getUserMedia = (constraints) =>
+          new Promise((allow) => addEventListener('allowed', allow, { once: true })).then(() => open(constraints));
+      }`);
+      await page.locator('#record').click();
+      await page.locator('body[data-state="opening"]').waitFor();
+      await page.locator('#record').click();
+      await page.evaluate(`dispatchEvent(new Event('allowed'))`);
       await notice(page, 'too_short').waitFor();
       await shoot(page, 'too-short');
       // Chromium's fake microphone cannot be unplugged, so its answers without one are played here.

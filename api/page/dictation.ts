@@ -141,7 +141,8 @@ export class Dictation {
     );
     live.result.catch((error: unknown) => {
       const failure = asFailure(error);
-      // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end.
+      // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end. Not `stop()`, which the person asks for: short as it is, it
+      // is kept, to try again with the right token.
       if (failure.kind === 'unauthorized') this.#capture?.stop();
       else if (this.#state === 'recording') this.#view.liveTextLost(failure);
     });

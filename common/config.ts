@@ -11,7 +11,7 @@ export class ConfigError extends Error {
 export const EXIT_CONFIG = 78;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export const EXECUTION_PROVIDERS = ['cpu', 'cuda', 'webgpu'] as const;
 export type ExecutionProvider = (typeof EXECUTION_PROVIDERS)[number];
@@ -46,9 +46,9 @@ export interface InferenceConfig extends CommonConfig {
   readonly threads: number;
 }
 
-export const DEFAULT_HOST = '127.0.0.1';
-export const DEFAULT_PORT = 8_088;
-export const MIN_TOKEN_CHARACTERS = 16;
+const DEFAULT_HOST = '127.0.0.1';
+const DEFAULT_PORT = 8_088;
+const MIN_TOKEN_CHARACTERS = 16;
 const DEFAULT_ORIGINS = ['http://localhost:8088', 'http://127.0.0.1:8088'];
 
 function fail(name: string, value: string | undefined, problem: string): never {

@@ -1,7 +1,7 @@
 /**
  * The codes of the public interface and what they turn into on the wire. HTTP: status; stream: close code.
- * `forbidden` ends a handshake with HTTP 403 and so has no close code; `server_error` and `not_found` are outside the interface's tables
- * (a fault of ours, an unknown path) and only keep the body's form.
+ * `forbidden` ends a handshake with HTTP 403 and so has no close code. What is outside the interface's tables keeps only the body's form and is not
+ * here: `server_error` (a fault of ours), `not_found` (an unknown path), `bad_request` (broken HTTP, a wrong handshake).
  */
 export type HttpErrorCode =
   | 'invalid_format'
@@ -71,7 +71,6 @@ export interface ValidationDetail {
   readonly loc: (string | number)[];
   readonly msg: string;
   readonly type: string;
-  readonly input?: unknown;
 }
 
 /** The form of an upload is wrong (422): its own body form, so its own class. */
@@ -89,7 +88,7 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** Redis answered that it will not run a command: a fault of ours or of its configuration, not an outage. */
+/** The name of an exception's type: what a client may know of a failure whose message is for the log. */
 export function errorName(error: unknown): string {
   return error instanceof Error ? error.name : 'Error';
 }

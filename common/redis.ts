@@ -17,7 +17,7 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
  */
 export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
 
-export const COMMAND_TIMEOUT_MS = 1_000;
+const COMMAND_TIMEOUT_MS = 1_000;
 const MAX_RECONNECT_DELAY_MS = 500;
 const SILENT_SOCKET_MS = 5_000;
 /** Longer than BullMQ's own blocking reads, which take up to 10 s. */

@@ -12,7 +12,7 @@ import type { SessionLease } from './session-lease.ts';
 import { type ResumePoint, resumePoint } from './session-resume.ts';
 
 /** A recording that ends the process each time it is tried must end some time: claims of one session, takeovers included. */
-export const MAX_CLAIMS = 3;
+const MAX_CLAIMS = 3;
 /** How long a read waits for audio, and the longest time between two looks whether the session still has the slot. */
 const READ_BLOCK_MS = 500;
 

@@ -13,8 +13,7 @@ export const StartMessage = Type.Object({
 });
 export type StartMessage = Static<typeof StartMessage>;
 
-export const EndMessage = Type.Object({ type: Type.Literal('end') });
-export type ClientMessage = StartMessage | Static<typeof EndMessage>;
+export type ClientMessage = StartMessage | { type: 'end' };
 
 /** Messages of the server (text frames). */
 export type ServerMessage =

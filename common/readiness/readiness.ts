@@ -2,7 +2,7 @@ import { LuaScript, type RedisClient } from '../lua.ts';
 import { fromStore } from '../redis.ts';
 import type { RedisKeys } from '../redis-keys.ts';
 
-export const HEARTBEAT_TTL_MS = 3_000;
+const HEARTBEAT_TTL_MS = 3_000;
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 
 /** What an inference process says of itself once a second. */

@@ -4,7 +4,7 @@ import { FRAME_LENGTH_SAMPLES, FRAME_SHIFT_SAMPLES, LEFT_EDGE_SAMPLES } from './
  * Streaming models say a word some time after it was spoken: this many frames (0.6 s) are allowed for that, beyond
  * the look-ahead that is part of a step's window.
  */
-export const EMISSION_DELAY_FRAMES = 60;
+const EMISSION_DELAY_FRAMES = 60;
 
 export interface StepSizes {
   /** Frames a step reads. */

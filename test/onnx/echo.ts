@@ -6,7 +6,7 @@ import { windowFrames } from './zipformer2-options.ts';
 
 /** Frames after which the echo is said. */
 export const ECHO_DELAY_FRAMES = 56;
-export const ECHO_SYMBOLS = ['<blk>', '响'] as const;
+const ECHO_SYMBOLS = ['<blk>', '响'] as const;
 
 const BINS = 80;
 const SUBSAMPLING = 4;

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { cpus } from 'node:os';
+import { defaultThreads } from './cpu-threads.ts';
 import { parseRedisUrl, type RedisTarget } from './redis-url.ts';
 
 /** A setting has a value that cannot be used. `message` is one line that names the setting, the value and what to write. */
@@ -13,8 +13,11 @@ export const EXIT_CONFIG = 78;
 export type Environment = Readonly<Record<string, string | undefined>>;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
-export const EXECUTION_PROVIDERS = ['cpu', 'cuda', 'webgpu'] as const;
+/** What onnxruntime-node can be asked for here. Its own check is weak: a name that it does not know silently runs on the CPU. */
+const EXECUTION_PROVIDERS = ['cpu', 'cuda', 'webgpu'] as const;
 export type ExecutionProvider = (typeof EXECUTION_PROVIDERS)[number];
+/** `auto`: CUDA where it loads, else the CPU. A list: all of them must load. */
+export type ExecutionProviders = 'auto' | readonly [ExecutionProvider, ...ExecutionProvider[]];
 
 /** What both kinds of process need. */
 export interface CommonConfig {
@@ -41,8 +44,8 @@ export interface ApiConfig extends CommonConfig {
 export interface InferenceConfig extends CommonConfig {
   /** `bundled`, an id of the catalogue, or a folder. */
   readonly model: string;
-  /** `auto`: CUDA where it loads, else the CPU. */
-  readonly executionProviders: 'auto' | readonly ExecutionProvider[];
+  readonly executionProviders: ExecutionProviders;
+  /** Threads of one model call. */
   readonly threads: number;
 }
 
@@ -172,29 +175,20 @@ export function readApiConfig(env: Environment): ApiConfig {
 
 /** @throws ConfigError naming the first setting that is missing or wrong. */
 export function readInferenceConfig(env: Environment): InferenceConfig {
-  const providers = list(env, 'ASR_EXECUTION_PROVIDERS');
-  const executionProviders =
-    providers.length === 0 || (providers.length === 1 && providers[0] === 'auto')
-      ? 'auto'
-      : providers.map(
-          (value) =>
-            EXECUTION_PROVIDERS.find((known) => known === value) ??
-            fail(
-              'ASR_EXECUTION_PROVIDERS',
-              value,
-              `must be auto, or a list from ${EXECUTION_PROVIDERS.join(', ')}`,
-            ),
-        );
   return {
     ...commonConfig(env),
     model: text(env, 'ASR_MODEL') ?? 'bundled',
-    executionProviders,
-    threads: integer(env, 'ASR_THREADS', Math.min(4, physicalCores()), 1, 64),
+    executionProviders: executionProviders(list(env, 'ASR_EXECUTION_PROVIDERS')),
+    threads: integer(env, 'ASR_THREADS', defaultThreads(), 1, 64),
   };
 }
 
-/** Node counts hyper-threads; most servers have two a core, and a second one gains a matrix product nothing. */
-function physicalCores(): number {
-  const logical = cpus().length;
-  return logical <= 2 ? logical : Math.ceil(logical / 2);
+function executionProviders(names: readonly string[]): ExecutionProviders {
+  if (names.length === 1 && names[0] === 'auto') return 'auto';
+  const advice = `must be auto, or a list from ${EXECUTION_PROVIDERS.join(', ')}`;
+  const [first, ...others] = names.map(
+    (name) =>
+      EXECUTION_PROVIDERS.find((known) => known === name) ?? fail('ASR_EXECUTION_PROVIDERS', name, advice),
+  );
+  return first === undefined ? 'auto' : [first, ...others];
 }

@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   const config = readInferenceConfig(process.env);
   const log = createLogger(config.logLevel, 'inference');
   const recognizer = new LocatedRecognizer(config.model, {
-    providers: config.executionProviders === 'auto' ? ['auto'] : config.executionProviders,
+    providers: config.executionProviders,
     threads: config.threads,
     log: (line) => log.info(line),
   });

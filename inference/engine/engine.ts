@@ -1,5 +1,5 @@
+import type { ExecutionProviders } from '../../common/config.ts';
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../recognizer.ts';
-import { defaultThreads } from './cpu-threads.ts';
 import { EngineThread, ThreadStream } from './engine-thread.ts';
 
 export interface OnnxRecognizerOptions {
@@ -7,10 +7,9 @@ export interface OnnxRecognizerOptions {
   readonly modelDir: string;
   /** Shown as `ModelInfo.id`. */
   readonly modelId: string;
-  /** `['auto']` (the default), or the names of the execution providers to use, all of which must load. */
-  readonly providers?: readonly string[];
-  /** Default: physical cores, at most 4. */
-  readonly threads?: number;
+  readonly providers: ExecutionProviders;
+  /** Threads of one operator. */
+  readonly threads: number;
   /** Receives one line when `auto` falls back from CUDA. */
   readonly log?: (line: string) => void;
 }
@@ -39,7 +38,7 @@ export class OnnxRecognizer implements Recognizer {
   #state: State = { name: 'idle' };
 
   constructor(options: OnnxRecognizerOptions) {
-    this.#options = { providers: ['auto'], threads: defaultThreads(), log: () => {}, ...options };
+    this.#options = { log: () => {}, ...options };
   }
 
   /** An abort takes effect when the load under way has ended: it cannot be cut off. */

@@ -87,7 +87,7 @@ async function loadTransducer(
     const network = await StreamingNetwork.load(encoder, layout, options);
     loaded.push(network.onnx);
     // Small, and called for every frame: the way to another device and back would cost more than it saves.
-    const onCpu = { ...options, providers: ['cpu'], threads: 1 };
+    const onCpu: SessionOptions = { ...options, providers: ['cpu'], threads: 1 };
     const load = async (outline: TransducerPart['outline']): Promise<TransducerPart> => {
       const onnx = await loadOnnxModel(outline.path, onCpu);
       loaded.push(onnx);

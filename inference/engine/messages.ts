@@ -1,3 +1,4 @@
+import type { ExecutionProviders } from '../../common/config.ts';
 import type { ModelInfo } from '../recognizer.ts';
 
 /** What the worker thread is started with. */
@@ -6,8 +7,7 @@ export interface EngineOptions {
   readonly modelDir: string;
   /** Shown as `ModelInfo.id`. */
   readonly modelId: string;
-  /** `['auto']`, or the names of the execution providers to use, all of which must load. */
-  readonly providers: readonly string[];
+  readonly providers: ExecutionProviders;
   /** Threads of one operator. */
   readonly threads: number;
 }

@@ -1,6 +1,7 @@
 /** `npm run eval -- [MODEL ...] [--sets FOLDER] [--no-pairs]`: character error rates of models on sets of recordings. */
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
+import { defaultThreads } from '../../common/cpu-threads.ts';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import type { Recognizer } from '../../inference/recognizer.ts';
 import { locateModel } from '../../models/locate.ts';
@@ -27,7 +28,12 @@ async function main(): Promise<void> {
   const folders = values.sets === undefined ? await recipeSets() : await setsIn(values.sets);
   const table: string[] = [];
   for (const { id, folder } of models) {
-    const recognizer = new OnnxRecognizer({ modelDir: folder, modelId: id });
+    const recognizer = new OnnxRecognizer({
+      modelDir: folder,
+      modelId: id,
+      providers: 'auto',
+      threads: defaultThreads(),
+    });
     try {
       await recognizer.load();
       for (const set of folders) {

@@ -2,17 +2,14 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
+import type { ExecutionProvider, ExecutionProviders } from '../../../common/config.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
 
-/** What onnxruntime-node can be asked for here. Its own check is weak: an unknown name silently runs on the CPU. */
-const PROVIDERS = ['cpu', 'cuda', 'webgpu'] as const;
-type ExecutionProvider = (typeof PROVIDERS)[number];
-type ProviderList = [ExecutionProvider, ...ExecutionProvider[]];
+type ProviderList = Exclude<ExecutionProviders, 'auto'>;
 
 export interface SessionOptions {
-  /** `auto` (CUDA where it loads, else the CPU), or the providers to use, all of which must load. */
-  readonly providers: readonly string[];
+  readonly providers: ExecutionProviders;
   /** Threads of one operator. */
   readonly threads: number;
   /** Receives one line when `auto` falls back. */
@@ -65,8 +62,7 @@ export class OnnxModel {
 export async function loadOnnxModel(path: string, options: SessionOptions): Promise<OnnxModel> {
   const create = (...providers: ProviderList): Promise<OnnxModel> =>
     createModel(path, providers, options.threads);
-  const wanted = checkProviders(options.providers);
-  if (wanted !== 'auto') return createNamed(wanted, create);
+  if (options.providers !== 'auto') return createNamed(options.providers, create);
   if (!cudaLibraryExists()) return create('cpu');
   try {
     return await create('cuda');
@@ -126,22 +122,4 @@ async function createModel(path: string, providers: ProviderList, threads: numbe
       { cause },
     );
   }
-}
-
-function checkProviders(names: readonly string[]): 'auto' | ProviderList {
-  if (names.length === 1 && names[0] === 'auto') return 'auto';
-  const known = names.map((name) => {
-    const provider = PROVIDERS.find((candidate) => candidate === name);
-    if (provider === undefined) throw unknownProvider(names);
-    return provider;
-  });
-  const [first, ...others] = known;
-  if (first === undefined) throw unknownProvider(names);
-  return [first, ...others];
-}
-
-function unknownProvider(names: readonly string[]): ExecutionProviderError {
-  return new ExecutionProviderError(
-    `execution providers: found ${JSON.stringify(names.join(','))}, expected auto or a list of ${PROVIDERS.join(', ')}`,
-  );
 }

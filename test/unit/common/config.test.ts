@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigError, readApiConfig, readInferenceConfig } from '../../../common/config.ts';
+import { physicalCores } from '../../../common/cpu-threads.ts';
 
 const required = { ASR_API_TOKEN: '0123456789abcdef', REDIS_URL: 'redis://127.0.0.1:6379' };
 const api = (env: Record<string, string>) => readApiConfig({ ...required, ...env });
@@ -67,6 +68,17 @@ describe('values', () => {
       options: {},
     });
   });
+  test('physical cores are pairs of socket and core, where Linux says so', () => {
+    const cpuinfo = (...cores: [socket: number, core: number][]): string =>
+      cores
+        .map(([socket, core], n) => `processor\t: ${n}\nphysical id\t: ${socket}\ncore id\t\t: ${core}\n`)
+        .join('\n');
+    expect(physicalCores(cpuinfo([0, 0], [0, 1], [0, 0], [0, 1]))).toBe(2);
+    expect(physicalCores(cpuinfo([0, 0], [0, 1], [0, 2], [0, 3]))).toBe(4);
+    expect(physicalCores(cpuinfo([0, 0], [1, 0]))).toBe(2);
+    expect(physicalCores('processor\t: 0\nBogoMIPS\t: 243.75\n')).toBeUndefined();
+    expect(physicalCores('')).toBeUndefined();
+  });
   test('execution providers', () => {
     expect(inference({ ASR_EXECUTION_PROVIDERS: 'auto' }).executionProviders).toBe('auto');
     expect(inference({ ASR_EXECUTION_PROVIDERS: 'cuda, cpu' }).executionProviders).toEqual(['cuda', 'cpu']);
@@ -102,6 +114,7 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_THREADS', '0', '1 to 64'],
     ['ASR_EXECUTION_PROVIDERS', 'CUDA', 'auto'],
     ['ASR_EXECUTION_PROVIDERS', 'cpu,tpu', 'tpu'],
+    ['ASR_EXECUTION_PROVIDERS', 'auto,cpu', 'auto'],
   ])('%s=%s', (name, value, advice) => {
     expect(() => inference({ [name]: value })).toThrow(name);
     expect(() => inference({ [name]: value })).toThrow(advice);

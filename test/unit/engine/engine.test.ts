@@ -69,12 +69,15 @@ describe('loading', () => {
   });
 
   test('chooses the CPU by itself where CUDA does not load', async () => {
-    const engine = new OnnxRecognizer({ modelDir: BUNDLED_MODEL_DIR, modelId: 'test' });
+    const engine = new OnnxRecognizer({
+      modelDir: BUNDLED_MODEL_DIR,
+      modelId: 'test',
+      providers: 'auto',
+      threads: 1,
+    });
     engines.push(engine);
-    const { provider, threads } = await engine.load();
+    const { provider } = await engine.load();
     expect(['cpu', 'cuda']).toContain(provider);
-    expect(threads).toBeGreaterThanOrEqual(1);
-    expect(threads).toBeLessThanOrEqual(4);
   });
 
   test('can be tried again after it failed, and not while it is loaded', async () => {

@@ -8,18 +8,23 @@ const MAX_THREADS = 4;
  * takes time from the first), at most 4 and at most what this process may use.
  */
 export function defaultThreads(): number {
-  const cores = process.platform === 'linux' ? physicalCores('/proc/cpuinfo') : undefined;
+  const cores = process.platform === 'linux' ? physicalCores(cpuinfo()) : undefined;
   return Math.max(1, Math.min(cores ?? availableParallelism(), availableParallelism(), MAX_THREADS));
 }
 
-/** Distinct pairs of socket and core; undefined where the file does not say (ARM, some virtual machines). */
-function physicalCores(cpuinfoPath: string): number | undefined {
-  let text: string;
+function cpuinfo(): string {
   try {
-    text = readFileSync(cpuinfoPath, 'latin1');
+    return readFileSync('/proc/cpuinfo', 'latin1');
   } catch {
-    return undefined;
+    return ''; // a sandbox may hide it
   }
+}
+
+/**
+ * Distinct pairs of socket and core; undefined where Linux does not say (ARM, some virtual machines).
+ * @param text of /proc/cpuinfo
+ */
+export function physicalCores(text: string): number | undefined {
   const cores = new Set<string>();
   for (const processor of text.split('\n\n')) {
     const socket = /^physical id\s*:\s*(\d+)$/m.exec(processor)?.[1];

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { BYTES_PER_SAMPLE } from '../../common/audio/limits.ts';
 import {
   ExecutionProviderError,
   InferenceError,
@@ -150,7 +151,7 @@ export class ThreadStream implements RecognizerStream {
 
   async accept(pcm: Uint8Array): Promise<string> {
     this.#checkOpen();
-    if (pcm.byteLength % 2 !== 0) {
+    if (pcm.byteLength % BYTES_PER_SAMPLE !== 0) {
       throw new RangeError(`accept() got ${pcm.byteLength} bytes: expected whole samples`);
     }
     // A copy of exactly these bytes is handed over: the caller's buffer may be a view into a shared pool.

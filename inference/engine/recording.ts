@@ -1,3 +1,4 @@
+import { BYTES_PER_SAMPLE } from '../../common/audio/limits.ts';
 import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
 import type { FeatureExtractor } from './features/feature-extractor.ts';
 import { FrameWindow } from './features/frame-window.ts';
@@ -6,7 +7,6 @@ import { trailingSilenceSamples } from './trailing-silence.ts';
 
 /** Samples converted at a time; the size changes nothing but memory. */
 const BLOCK_SAMPLES = 3200;
-const BYTES_PER_SAMPLE = 2;
 const FULL_SCALE = 32_768;
 
 /** Thrown by a recording whose signal was aborted, between two steps. */

@@ -8,7 +8,6 @@ export const FRAME_SHIFT_SAMPLES = 160;
 export const FRAME_LENGTH_SAMPLES = 400;
 /** With `snip_edges` off, frame 0 starts this many samples before the first one. */
 export const LEFT_EDGE_SAMPLES = (FRAME_LENGTH_SAMPLES - FRAME_SHIFT_SAMPLES) / 2;
-export const SAMPLE_RATE_HZ = 16_000;
 
 /** The computation of one frame, its tables shared by all recordings; not to be used by two threads. */
 export interface FilterBank {

@@ -1,5 +1,6 @@
 import FFT from 'fft.js';
-import { type FilterBank, FRAME_LENGTH_SAMPLES, MEL_BINS, SAMPLE_RATE_HZ } from './frames.ts';
+import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
+import { type FilterBank, FRAME_LENGTH_SAMPLES, MEL_BINS } from './frames.ts';
 import { applyMelFilters, type MelFilter, triangle } from './mel-filters.ts';
 
 const ENERGY_FLOOR = 1e-10;

@@ -5,7 +5,7 @@ export type { Logger } from 'pino';
 
 /**
  * One JSON line an event on standard output. What must never be logged (token, text, audio) is not passed in; the redaction is the second fence
- * behind that, for a header or message that slips into a logged object.
+ * behind that, for a header, message or error that slips into a logged object.
  */
 export function createLogger(
   level: LogLevel,
@@ -27,7 +27,8 @@ export function createLogger(
         '*.text',
         '*.pcm',
         'req.headers',
-        'err.config',
+        // ioredis gives its errors the arguments of the command that failed: a password, or samples.
+        'err.command.args',
       ],
       censor: '[redacted]',
     },

@@ -67,7 +67,8 @@ export class JobWorker {
       { ...UPLOAD_WORKER_OPTIONS, connection, prefix: keys.prefix, autorun: false, runRetryDelay: RETRY_MS },
     );
     this.#worker.on('error', (error) => {
-      if (isOutage(error)) log.debug({ err: error }, 'upload queue: Redis is away');
+      if (connection.status !== 'ready' || isOutage(error))
+        log.debug({ err: error }, 'upload queue: Redis is away');
       else log.warn({ err: error }, 'upload queue');
     });
     this.#worker.on('failed', (job, error) => {

@@ -59,6 +59,21 @@ it('a Redis that comes back empty is served again, and the outage is two lines i
   expect(outageLines()).toEqual(['Redis is away; trying again until it is back', 'Redis is back']);
 });
 
+it('a Redis that refuses the password is one line in the log, without the password', async () => {
+  await redis.client.config('SET', 'requirepass', 'another-password');
+  const refusals = async (): Promise<number> =>
+    Number(/errorstat_WRONGPASS:count=(\d+)/.exec(await redis.client.info('errorstats'))?.[1] ?? 0);
+  inference = await startInference(redis.url.replace('//', '//:given-password@'));
+  await eventually(async () => expect(await refusals()).toBeGreaterThan(20));
+  expect(inference.log.filter(({ level }) => Number(level) >= 40)).toMatchObject([
+    { msg: 'Redis is away; trying again until it is back', error: expect.stringContaining('WRONGPASS') },
+  ]);
+  expect(JSON.stringify(inference.log)).not.toContain('given-password');
+  await redis.client.config('SET', 'requirepass', 'given-password');
+  await whenReady();
+  await eventually(() => expect(outageLines()).toHaveLength(2));
+});
+
 it('a process that starts before Redis is ready when Redis is there', async () => {
   await redis.kill();
   inference = await startInference(redis.url);

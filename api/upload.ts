@@ -87,7 +87,8 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
     }
     let parser: BusboyInstance;
     try {
-      parser = new Busboy({ headers: { 'content-type': contentType } });
+      // Over its mark a part makes Busboy wait for a reader, and one that it skips (no name, no Content-Disposition) has none: it would wait for ever.
+      parser = new Busboy({ headers: { 'content-type': contentType }, fileHwm: MAX_MULTIPART_BYTES + 1 });
     } catch (error) {
       reject(
         malformed(

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
+import { filePart, form, postBody } from '../../support/form.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { wavFile } from '../../support/wav.ts';
 
@@ -27,35 +28,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** Multipart bytes by hand, to the byte. */
-function form(
-  parts: readonly { headers: string; content: Buffer }[],
-  boundary = 'B',
-): { body: Buffer; type: string } {
-  const pieces = parts.flatMap(({ headers, content }) => [
-    Buffer.from(`--${boundary}\r\n${headers}\r\n\r\n`),
-    content,
-    Buffer.from('\r\n'),
-  ]);
-  return {
-    body: Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]),
-    type: `multipart/form-data; boundary=${boundary}`,
-  };
-}
-const filePart = (content: Buffer, name = 'file') => ({
-  headers: `Content-Disposition: form-data; name="${name}"; filename="a.wav"\r\nContent-Type: audio/wav`,
-  content,
-});
-
-async function post(body: Buffer, type: string | undefined, headers: Record<string, string> = AUTHORIZED) {
-  const response = await fetch(api.origin + path, {
-    method: 'POST',
-    headers: { ...headers, ...(type === undefined ? {} : { 'content-type': type }) },
-    body: Uint8Array.from(body),
-  });
-  const answer: unknown = await response.json();
-  return { status: response.status, body: answer };
-}
+const post = (body: Buffer, type: string | undefined) => postBody(api.origin, body, type);
 
 describe('limits at the exact byte', () => {
   test('a file of 484,096 bytes is read, one of 484,097 is 413', async () => {
@@ -116,61 +89,6 @@ describe('limits at the exact byte', () => {
     expect(over).toMatchObject({
       status: 400,
       body: { error: 'audio_too_long', message: expect.stringContaining('240001') },
-    });
-  });
-});
-
-describe('form', () => {
-  const detail = expect.arrayContaining([
-    expect.objectContaining({ loc: expect.any(Array), msg: expect.any(String), type: expect.any(String) }),
-  ]);
-  test.each([
-    ['no part file', form([filePart(wav, 'audio')])],
-    [
-      'file as a text field',
-      form([{ headers: 'Content-Disposition: form-data; name="file"', content: Buffer.from('text') }]),
-    ],
-    ['no part at all', form([])],
-    [
-      'truncated',
-      { body: form([filePart(wav)]).body.subarray(0, 1000), type: 'multipart/form-data; boundary=B' },
-    ],
-    ['no body', { body: Buffer.alloc(0), type: 'multipart/form-data; boundary=B' }],
-    ['another boundary', { body: form([filePart(wav)]).body, type: 'multipart/form-data; boundary=C' }],
-    ['no boundary', { body: form([filePart(wav)]).body, type: 'multipart/form-data' }],
-    ['a bare WAV', { body: wav, type: 'audio/wav' }],
-    ['JSON', { body: Buffer.from('{}'), type: 'application/json' }],
-    ['urlencoded', { body: Buffer.from('file=1'), type: 'application/x-www-form-urlencoded' }],
-    ['no type', { body: wav, type: undefined }],
-    ['a nonsense type', { body: wav, type: ';;;' }],
-  ])('%s → 422 with detail', async (_name, { body, type }) => {
-    const answer = await post(body, type);
-    expect(answer.status).toBe(422);
-    expect(answer.body).toEqual({ detail });
-  });
-
-  test('1,000 lines that may be delimiters are read, one more is refused before they cost the process its time', async () => {
-    const note = { headers: 'Content-Disposition: form-data; name="note"', content: Buffer.from('x') };
-    const manyParts = (count: number) =>
-      form([filePart(Buffer.alloc(0)), ...Array.from({ length: count - 1 }, () => note)]);
-    // One delimiter in front of every part but the first, and the closing one, stand behind a line end.
-    const most = manyParts(1_000);
-    expect(await post(most.body, most.type)).toMatchObject({ status: 400, body: { error: 'empty_audio' } });
-    const over = manyParts(1_001);
-    expect(await post(over.body, over.type)).toMatchObject({ status: 422, body: { detail } });
-  });
-
-  test('the boundary may be quoted, other parts are ignored, wherever they stand', async () => {
-    const note = { headers: 'Content-Disposition: form-data; name="model"', content: Buffer.from('large') };
-    const { body } = form([
-      note,
-      filePart(Buffer.from('x'), 'other'),
-      filePart(Buffer.from('not a wav')),
-      note,
-    ]);
-    expect(await post(body, 'multipart/form-data; boundary="B"')).toMatchObject({
-      status: 400,
-      body: { error: 'invalid_format' },
     });
   });
 });

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startApi, type TestApi } from '../../support/api.ts';
+import { filePart, form, postBody } from '../../support/form.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { wavFile } from '../../support/wav.ts';
+
+/** No inference process runs here: a heartbeat says ready, and no form gets as far as a job. */
+let redis: TestRedis;
+let api: TestApi;
+const wav = wavFile(Buffer.alloc(32_000));
+const post = (body: Buffer, type: string | undefined) => postBody(api.origin, body, type);
+
+beforeAll(async () => {
+  redis = await startRedis();
+  api = await startApi(redis.url);
+});
+beforeEach(() => api.services.readiness.beat({ id: 'scripted', host: 'here', pid: 1, state: 'ready' }));
+afterAll(async () => {
+  await api.stop();
+  await redis.stop();
+});
+
+describe('form', () => {
+  const detail = expect.arrayContaining([
+    expect.objectContaining({ loc: expect.any(Array), msg: expect.any(String), type: expect.any(String) }),
+  ]);
+  test.each([
+    ['no part file', form([filePart(wav, 'audio')])],
+    [
+      'file as a text field',
+      form([{ headers: 'Content-Disposition: form-data; name="file"', content: Buffer.from('text') }]),
+    ],
+    ['no part at all', form([])],
+    [
+      'truncated',
+      { body: form([filePart(wav)]).body.subarray(0, 1000), type: 'multipart/form-data; boundary=B' },
+    ],
+    ['no body', { body: Buffer.alloc(0), type: 'multipart/form-data; boundary=B' }],
+    ['another boundary', { body: form([filePart(wav)]).body, type: 'multipart/form-data; boundary=C' }],
+    ['no boundary', { body: form([filePart(wav)]).body, type: 'multipart/form-data' }],
+    ['a bare WAV', { body: wav, type: 'audio/wav' }],
+    ['JSON', { body: Buffer.from('{}'), type: 'application/json' }],
+    ['urlencoded', { body: Buffer.from('file=1'), type: 'application/x-www-form-urlencoded' }],
+    ['no type', { body: wav, type: undefined }],
+    ['a nonsense type', { body: wav, type: ';;;' }],
+  ])('%s → 422 with detail', async (_name, { body, type }) => {
+    const answer = await post(body, type);
+    expect(answer.status).toBe(422);
+    expect(answer.body).toEqual({ detail });
+  });
+
+  test('1,000 lines that may be delimiters are read, one more is refused before they cost the process its time', async () => {
+    const note = { headers: 'Content-Disposition: form-data; name="note"', content: Buffer.from('x') };
+    const manyParts = (count: number) =>
+      form([filePart(Buffer.alloc(0)), ...Array.from({ length: count - 1 }, () => note)]);
+    // One delimiter in front of every part but the first, and the closing one, stand behind a line end.
+    const most = manyParts(1_000);
+    expect(await post(most.body, most.type)).toMatchObject({ status: 400, body: { error: 'empty_audio' } });
+    const over = manyParts(1_001);
+    expect(await post(over.body, over.type)).toMatchObject({ status: 422, body: { detail } });
+  });
+
+  const nameless = [
+    ['no header', ''],
+    ['no Content-Disposition', 'Content-Type: audio/wav'],
+    ['another Content-Disposition', 'Content-Disposition: attachment; name="file"; filename="a.wav"'],
+    ['headers over their limit', `X: ${'x'.repeat(90_000)}\r\n${filePart(wav).headers}`],
+  ] as const;
+  test.each(nameless)('a long part with %s is passed over', async (_name, headers) => {
+    const part = { headers, content: Buffer.alloc(100_000) };
+    const alone = form([part]);
+    expect(await post(alone.body, alone.type)).toMatchObject({ status: 422, body: { detail } });
+    const others = form([part, filePart(Buffer.alloc(0)), part]);
+    expect(await post(others.body, others.type)).toMatchObject({
+      status: 400,
+      body: { error: 'empty_audio' },
+    });
+  });
+
+  test('the boundary may be quoted, other parts are ignored, wherever they stand', async () => {
+    const note = { headers: 'Content-Disposition: form-data; name="model"', content: Buffer.from('large') };
+    const { body } = form([
+      note,
+      filePart(Buffer.from('x'), 'other'),
+      filePart(Buffer.from('not a wav')),
+      note,
+    ]);
+    expect(await post(body, 'multipart/form-data; boundary="B"')).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_format' },
+    });
+  });
+});

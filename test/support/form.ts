@@ -1,0 +1,39 @@
+import { AUTHORIZED } from './api.ts';
+
+interface FormPart {
+  /** The lines of its head, without the empty one behind them. */
+  readonly headers: string;
+  readonly content: Buffer;
+}
+
+/** Multipart bytes by hand, to the byte. */
+export function form(parts: readonly FormPart[], boundary = 'B'): { body: Buffer; type: string } {
+  const pieces = parts.flatMap(({ headers, content }) => [
+    Buffer.from(`--${boundary}\r\n${headers}\r\n\r\n`),
+    content,
+    Buffer.from('\r\n'),
+  ]);
+  return {
+    body: Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]),
+    type: `multipart/form-data; boundary=${boundary}`,
+  };
+}
+
+export const filePart = (content: Buffer, name = 'file'): FormPart => ({
+  headers: `Content-Disposition: form-data; name="${name}"; filename="a.wav"\r\nContent-Type: audio/wav`,
+  content,
+});
+
+/** POSTs these bytes as an upload. */
+export async function postBody(
+  origin: string,
+  body: Buffer,
+  type: string | undefined,
+): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${origin}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers: { ...AUTHORIZED, ...(type === undefined ? {} : { 'content-type': type }) },
+    body: Uint8Array.from(body),
+  });
+  return { status: response.status, body: await response.json() };
+}

@@ -1,4 +1,5 @@
-import type { StreamErrorCode } from '../common/errors.ts';
+import { StoreUnavailable, type StreamErrorCode } from '../common/errors.ts';
+import { InvalidMessage } from '../common/messages/stream.ts';
 
 /** An error of the stream protocol on its way to the client, who sees code and message. */
 export class StreamFailure extends Error {
@@ -8,4 +9,13 @@ export class StreamFailure extends Error {
     super(message);
     this.code = code;
   }
+}
+
+/** What the client is told of an error: of a fault of ours, nothing but that it happened. */
+export function toStreamFailure(error: unknown): StreamFailure {
+  if (error instanceof StreamFailure) return error;
+  if (error instanceof InvalidMessage) return new StreamFailure('invalid_message', error.message);
+  if (error instanceof StoreUnavailable)
+    return new StreamFailure('not_ready', 'the service is not ready; try again shortly');
+  return new StreamFailure('inference_failed', 'a fault of the server');
 }

@@ -1,4 +1,4 @@
-import { errorName } from '../common/errors.ts';
+import { errorName, StoreUnavailable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import type { ReadinessStore } from '../common/readiness/readiness.ts';
@@ -79,13 +79,18 @@ export class StreamOpener {
 
     let graceTimer: NodeJS.Timeout | undefined;
     const stopKeeping = keepSlot(slot, holder, (loss) => {
-      if (loss === 'store-unavailable') return events.onFailure(loss);
+      if (loss === 'store-unavailable')
+        return events.onFailure(new StoreUnavailable('the slot could not be renewed'));
       const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
       graceTimer ??= setTimeout(() => events.onFailure(lost), LAST_RESULT_GRACE_MS);
     });
-    const unsubscribe = feed.subscribe(keys.results(sessionId), (raw) =>
-      events.onResult(parseResultEntry(raw).entry),
-    );
+    const unsubscribe = feed.subscribe(keys.results(sessionId), (raw) => {
+      try {
+        events.onResult(parseResultEntry(raw).entry);
+      } catch (error) {
+        events.onFailure(error);
+      }
+    });
     const stop = (): void => {
       stopKeeping();
       clearTimeout(graceTimer);

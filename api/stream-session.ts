@@ -10,7 +10,7 @@ import {
 import type { ResultEntry } from '../common/sessions/entries.ts';
 import { ReceivedAudio } from './received-audio.ts';
 import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
-import { StreamFailure } from './stream-failure.ts';
+import { StreamFailure, toStreamFailure } from './stream-failure.ts';
 import type { ActiveStream, StreamOpener } from './stream-opener.ts';
 
 /**
@@ -64,6 +64,8 @@ export interface StreamSessionParts {
   /** The handshake's Authorization header was right; without one, `start` must carry the token. */
   readonly preauthorized: boolean;
   readonly timeouts: StreamTimeouts;
+  /** Hears of what the client is not told: a store that did not answer, a fault of ours. */
+  readonly onFault: (error: unknown) => void;
   readonly onEnd: (summary: StreamSummary) => void;
 }
 
@@ -83,7 +85,7 @@ export class StreamSession {
 
   constructor(parts: StreamSessionParts) {
     this.#parts = parts;
-    this.#clocks = new StreamClocks(parts.timeouts, (failure) => this.fail(failure));
+    this.#clocks = new StreamClocks(parts.timeouts, (failure) => this.#fail(failure));
     this.#clocks.awaitMessage('"start"');
   }
 
@@ -138,13 +140,11 @@ export class StreamSession {
     this.#parts.peer.close(1001, 'the server is shutting down');
   }
 
-  /** Ends the session with an error message and its close code. Anything but a StreamFailure is a store that does not answer. */
-  fail(error: unknown): void {
+  /** Ends the session with an error message and its close code. */
+  #fail(error: unknown): void {
     if (this.#state === 'closed') return;
-    const failure =
-      error instanceof StreamFailure
-        ? error
-        : new StreamFailure('not_ready', 'the service is not ready; try again shortly');
+    const failure = toStreamFailure(error);
+    if (!(error instanceof StreamFailure || error instanceof InvalidMessage)) this.#parts.onFault(error);
     this.#close('error', failure.code);
     this.#parts.peer.send({ type: 'error', code: failure.code, message: failure.message });
     this.#parts.peer.close(CLOSE_CODE[failure.code], failure.code);
@@ -155,9 +155,7 @@ export class StreamSession {
     try {
       handle();
     } catch (error) {
-      if (error instanceof InvalidMessage) this.fail(new StreamFailure('invalid_message', error.message));
-      else if (error instanceof StreamFailure) this.fail(error);
-      else throw error;
+      this.#fail(error);
     }
   }
 
@@ -170,11 +168,11 @@ export class StreamSession {
     const credential = this.#parts.preauthorized ? 'preauthorized' : { token: message.api_token };
     const events = {
       onResult: (entry: ResultEntry) => this.#result(entry),
-      onFailure: (failure: unknown) => this.fail(failure),
+      onFailure: (failure: unknown) => this.#fail(failure),
     };
     this.#parts.opener.open(this.id, credential, events).then(
       (active) => this.#opened(active),
-      (error) => this.fail(error),
+      (error) => this.#fail(error),
     );
   }
 
@@ -222,7 +220,7 @@ export class StreamSession {
         this.#final(entry.revision, entry.text);
         return;
       case 'failed':
-        this.fail(new StreamFailure('inference_failed', 'the model failed on this recording'));
+        this.#fail(new StreamFailure('inference_failed', 'the model failed on this recording'));
         return;
       default:
         unreachable(entry);
@@ -240,7 +238,7 @@ export class StreamSession {
 
   /** What could not be stored ends the session; nobody waits for it otherwise, since the connection to Redis keeps the order. */
   #stored(command: Promise<void> | undefined): void {
-    command?.catch((error) => this.fail(error));
+    command?.catch((error) => this.#fail(error));
   }
 
   #close(outcome: StreamSummary['outcome'], code?: StreamErrorCode): void {

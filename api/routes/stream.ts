@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
-import { ApiFailure } from '../../common/errors.ts';
+import { ApiFailure, StoreUnavailable } from '../../common/errors.ts';
 import type { ApiServices } from '../services.ts';
 import type { StreamTimeouts } from '../stream-clocks.ts';
-import { StreamFailure } from '../stream-failure.ts';
 import { StreamSession, type StreamSummary } from '../stream-session.ts';
 
 export interface StreamRouteOptions {
@@ -48,6 +47,12 @@ export function streamRoute(
         opener: services.streams,
         preauthorized: request.headers.authorization !== undefined,
         timeouts,
+        onFault: (error) => {
+          const line = { err: error, sessionId: session.id };
+          if (error instanceof StoreUnavailable)
+            request.log.warn(line, 'Redis did not answer a stream session');
+          else request.log.error(line, 'a stream session failed by a fault of the server');
+        },
         onEnd: (summary) => {
           drain.ended(session);
           request.log.info({ peer: request.ip, ...summary }, 'stream session');
@@ -56,16 +61,8 @@ export function streamRoute(
       });
       drain.began(session);
       socket.on('message', (data: Buffer, isBinary: boolean) => {
-        try {
-          if (isBinary) session.audio(data);
-          else session.text(data.toString('utf8'));
-        } catch (error) {
-          request.log.error(
-            { err: error, sessionId: session.id },
-            'a stream session failed by a fault of the server',
-          );
-          session.fail(new StreamFailure('inference_failed', 'a fault of the server'));
-        }
+        if (isBinary) session.audio(data);
+        else session.text(data.toString('utf8'));
       });
       socket.on('close', () => session.disconnected());
     },

@@ -399,6 +399,15 @@ test('a failing model call → inference_failed, 1011, and the slot is free', as
   expect(await upload(api.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({ status: 200 });
 });
 
+test('a result of a form that nobody knows → inference_failed, 1011, and the log says why', async () => {
+  const client = await ready();
+  const sessionId = String(client.received[0]?.['session_id']);
+  await redis.client.xadd(`{asr}:session:${sessionId}:results`, '*', 'kind', 'of another version');
+  expect(await refusal(client)).toEqual({ code: 'inference_failed', closeCode: 1011 });
+  const fault = await api.logged((line) => line['level'] === 50 && line['sessionId'] === sessionId);
+  expect(fault).toMatchObject({ err: { type: 'MalformedEntry' } });
+});
+
 test('neither token nor text nor audio is in the log', async () => {
   const pcm = scriptedPcm(1, 3);
   const client = await connect({});

@@ -53,8 +53,7 @@ export class SessionWorker {
       try {
         await this.#look();
         if (this.#stopping.signal.aborted) return;
-        const announced = await consumer.announcements(blocking, after, LOOK_INTERVAL_MS);
-        after = announced.at(-1)?.entryId ?? after;
+        after = await consumer.announced(blocking, after, LOOK_INTERVAL_MS);
       } catch (error) {
         // An outage is logged once, by the connections.
         if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'looking for sessions failed');

@@ -6,7 +6,7 @@ import { type RetryOptions, withRetry } from './retry.ts';
 import type { Transport } from './socket.ts';
 import { AsrStream } from './stream.ts';
 import type { StreamOptions } from './stream-options.ts';
-import { type ReadyResult, SAMPLE_RATE_HZ, type TranscriptionResult } from './wire.ts';
+import type { ReadyResult, TranscriptionResult } from './wire.ts';
 
 export interface AsrClientOptions {
   /** The service's base address, e.g. `https://asr.example.com`. */
@@ -57,7 +57,7 @@ export class AsrClientCore {
    */
   async transcribe(audio: AudioInput, options: TranscribeOptions = {}): Promise<TranscriptionResult> {
     const { signal, timeoutMs = 90_000, retry = {} } = options;
-    const wav = wavOf(littleEndian(await toPcm(audio)), SAMPLE_RATE_HZ);
+    const wav = wavOf(littleEndian(await toPcm(audio)));
     const url = `${this.#baseUrl}/v1/audio/transcriptions`;
     const attempt = async (): Promise<TranscriptionResult> => {
       const body = new FormData();

@@ -36,7 +36,7 @@ const READY_WITHIN_MS = 10_000;
 const FINAL_WITHIN_MS = 40_000;
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const milliseconds = (value: unknown): number => (typeof value === 'number' ? value : 0);
+const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /**
  * One recording over one WebSocket.
@@ -104,7 +104,7 @@ export class StreamSession {
         return;
       case 'partial': {
         // Snapshots replace each other; an older one that came late would take words back.
-        const revision = milliseconds(message['revision']);
+        const revision = number(message['revision']);
         if (revision <= this.#revision) return;
         this.#revision = revision;
         this.#events.partial(text(message['text']));
@@ -114,8 +114,8 @@ export class StreamSession {
         this.#close();
         this.#events.final({
           text: text(message['text']),
-          audio_ms: milliseconds(message['audio_ms']),
-          finalize_ms: milliseconds(message['finalize_ms']),
+          audio_ms: number(message['audio_ms']),
+          finalize_ms: number(message['finalize_ms']),
         });
         return;
       case 'error':

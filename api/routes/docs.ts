@@ -95,7 +95,10 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
         const type = CONTENT_TYPES[extension];
         if (file === undefined || type === undefined) return reply.callNotFound();
         const folder = extension === 'js' ? join(root, 'dist', 'api', 'page') : join(root, 'api', 'page');
-        const content = await readFile(join(folder, file), 'utf8').catch(() => undefined);
+        const content = await readFile(join(folder, file), 'utf8').catch((error: NodeJS.ErrnoException) => {
+          if (error.code === 'ENOENT') return undefined;
+          throw error;
+        });
         if (content === undefined) return reply.callNotFound();
         return reply.headers(pageHeaders).type(type).send(shortened(content, extension));
       },

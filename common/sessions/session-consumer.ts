@@ -13,12 +13,6 @@ import {
   SESSION_KEYS_TTL_MS,
 } from './entries.ts';
 
-export interface Announcement {
-  readonly entryId: string;
-  readonly sessionId: string;
-  readonly holder: SlotHolder;
-}
-
 /** Why a publication was refused. */
 export type Loss = 'lease-lost' | 'slot-lost';
 
@@ -37,17 +31,13 @@ export class SessionConsumer {
   }
 
   /**
-   * Waits for announced sessions.
-   * @param blocking a connection of its own  @param after `$` for new ones only, or the last `entryId` seen
-   * @throws StoreUnavailable at once while Redis is away
+   * Waits until a session is announced, at most `blockMs`.
+   * @param blocking a connection of its own  @param after `$` for new ones only, or what the call before returned
+   * @returns the id of the last announcement seen. @throws StoreUnavailable at once while Redis is away
    */
-  async announcements(blocking: RedisClient, after: string, blockMs: number): Promise<Announcement[]> {
+  async announced(blocking: RedisClient, after: string, blockMs: number): Promise<string> {
     const reply = await fromStore(blocking.xread('BLOCK', blockMs, 'STREAMS', this.#keys.sessions, after));
-    return (reply?.[0]?.[1] ?? []).map(([entryId, [, sessionId = '', , holder = '']]) => ({
-      entryId,
-      sessionId,
-      holder,
-    }));
+    return reply?.[0]?.[1].at(-1)?.[0] ?? after;
   }
 
   /** @returns whether `token` has the session's lease now. @throws StoreUnavailable */

@@ -72,7 +72,7 @@ export async function openStream(wsUrl: string): Promise<StreamClient> {
   return client;
 }
 
-/** Sends audio no faster than the backlog allows: a second at a time, then waits until a partial, or silence of that, shows it was taken. */
+/** Sends audio, a frame every `periodMs`: faster than real time, and slowly enough that a model that keeps up is never two seconds behind. */
 export async function sendPaced(
   client: StreamClient,
   pcm: Buffer,

@@ -1,4 +1,5 @@
 import { AsrError } from '../errors.ts';
+import { SAMPLE_RATE_HZ } from '../wire.ts';
 
 export interface WavFormat {
   readonly rateHz: number;
@@ -154,7 +155,7 @@ function encodingOf(code: number, containerBits: number): SampleEncoding | undef
 }
 
 /** @returns a WAV file (44-byte header) of 16 kHz mono PCM16 samples, given as little-endian bytes. */
-export function wavOf(pcm: Uint8Array<ArrayBuffer>, rateHz: number): Uint8Array<ArrayBuffer> {
+export function wavOf(pcm: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const file = new Uint8Array(44 + pcm.length);
   const header = new DataView(file.buffer);
   const put = (offset: number, text: string) => file.set(new TextEncoder().encode(text), offset);
@@ -164,8 +165,8 @@ export function wavOf(pcm: Uint8Array<ArrayBuffer>, rateHz: number): Uint8Array<
   header.setUint32(16, 16, true);
   header.setUint16(20, FORMAT_PCM, true);
   header.setUint16(22, 1, true);
-  header.setUint32(24, rateHz, true);
-  header.setUint32(28, 2 * rateHz, true);
+  header.setUint32(24, SAMPLE_RATE_HZ, true);
+  header.setUint32(28, 2 * SAMPLE_RATE_HZ, true);
   header.setUint16(32, 2, true);
   header.setUint16(34, 16, true);
   put(36, 'data');

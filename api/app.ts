@@ -11,6 +11,7 @@ import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import { InFlight, stopListeningOnClose } from './in-flight.ts';
+import { rememberResponses } from './last-response.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
 import {
@@ -84,6 +85,9 @@ export async function buildApp({
     frameworkErrors: replyToBadTarget,
   });
 
+  // Only an upload's handler reads a body, bounded and counted, whatever its type says it is; no other path looks at one.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   app.setErrorHandler(replyWithError);
   app.setNotFoundHandler(replyNotFound);
   await registerOpenApi(app, config.publicBaseUrl);
@@ -96,6 +100,7 @@ export async function buildApp({
     preClose: (done) => done(),
   });
 
+  rememberResponses(app.server);
   app.websocketServer.on('wsClientError', replyToBrokenHandshake);
   // HTTP lets a server ignore an expectation that it does not know; Node's own refusal has no body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiFailure, errorName, FormFailure, HTTP_STATUS, StoreUnavailable } from '../common/errors.ts';
+import { lastResponseOn } from './last-response.ts';
 import { ClientGone } from './upload.ts';
 
 const LINGER_MS = 2_000;
@@ -55,7 +56,9 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
   }
   if ('code' in error && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    const detail = [{ loc: ['header', 'content-type'], msg: error.message, type: 'content_type' }];
+    if (request.is404) return answer(404, 'not_found', noSuchPath(request));
+    const msg = `"${request.headers['content-type']}" is no Content-Type; send multipart/form-data with a part named "file"`;
+    const detail = [{ loc: ['header', 'content-type'], msg, type: 'content_type' }];
     return { status: 422, code: 'validation', body: { detail } };
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
@@ -126,30 +129,39 @@ export function replyToBrokenHttp(error: Error & { code?: string }, socket: Sock
   if (error.code === 'ECONNRESET') socket.destroy();
   // Each piece that follows the broken one is an error again.
   if (!socket.writable) return;
+  const last = lastResponseOn(socket);
+  // The rest of a request that was refused early, or what stands behind a response that is being sent: no answer may follow.
+  if (last?.headersSent && !(last.writableFinished && last.req.complete)) {
+    endWith(socket, '');
+    return;
+  }
   const [status, code, message] =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? ['408 Request Timeout', 'timeout', 'the request was not complete in time']
       : error.code === 'HPE_HEADER_OVERFLOW'
         ? ['431 Request Header Fields Too Large', 'bad_request', 'the request headers are over 16384 bytes']
         : ['400 Bad Request', 'bad_request', 'the request is not valid HTTP/1.1'];
-  endWith(socket, status, { error: code, message });
+  endWith(socket, rawAnswer(status, { error: code, message }));
 }
 
 /** A WebSocket handshake that breaks RFC 6455. */
 export function replyToBrokenHandshake(error: Error, socket: Duplex): void {
   const body = { error: 'bad_request', message: error.message };
-  endWith(socket, '400 Bad Request', body, 'Sec-WebSocket-Version: 13\r\n');
+  endWith(socket, rawAnswer('400 Bad Request', body, 'Sec-WebSocket-Version: 13\r\n'));
+}
+
+/** An answer without a Response, the last one on its connection. */
+function rawAnswer(status: string, body: object, headers = ''): string {
+  const json = JSON.stringify(body);
+  return `HTTP/1.1 ${status}\r\n${headers}Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(json)}\r\nConnection: close\r\n\r\n${json}`;
 }
 
 /**
- * An answer without a Response, the last thing on its connection. What still comes is dropped, since closing at once would reset the connection under a client
- * that sends and has not read the answer; one that leaves its side open does not keep it for ever.
+ * The end of a connection. What still comes is dropped, since closing at once would reset the connection under a client that sends and has not read the
+ * answer; one that leaves its side open does not keep it for ever.
  */
-function endWith(socket: Duplex, status: string, body: object, headers = ''): void {
-  const json = JSON.stringify(body);
-  socket.end(
-    `HTTP/1.1 ${status}\r\n${headers}Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(json)}\r\nConnection: close\r\n\r\n${json}`,
-  );
+function endWith(socket: Duplex, lastBytes: string): void {
+  socket.end(lastBytes);
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(timer));

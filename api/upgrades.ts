@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { lastResponseOn } from './last-response.ts';
 
 /**
  * Node hands every request that asks for another protocol over as an `upgrade`, without its body. Only WebSocket handshakes may go on as such:
@@ -10,10 +10,8 @@ import type { Duplex } from 'node:stream';
  */
 export function webSocketHandshakes(server: Server): Server {
   const handshakes = createServer();
-  const lastResponse = new WeakMap<Duplex, ServerResponse>();
-  server.on('request', (request, response) => lastResponse.set(request.socket, response));
   server.on('upgrade', (request, socket, head) => {
-    const before = lastResponse.get(socket);
+    const before = lastResponseOn(socket);
     // A response that is written keeps the socket until the next tick.
     if (before !== undefined && (before.socket !== null || !before.writableFinished)) {
       socket.on('error', () => socket.destroy());

@@ -17,10 +17,6 @@ export function transcriptionRoutes(
 ): FastifyPluginAsyncTypebox {
   const { access, readiness, transcriber } = services;
   return async (app) => {
-    // The body is read by the handler, bounded and counted, whatever its type says it is.
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-
     app.post(
       '/v1/audio/transcriptions',
       {

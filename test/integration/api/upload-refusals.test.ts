@@ -139,6 +139,19 @@ describe('refused before or while the body comes', () => {
     expect(answer).toContain('"error":"timeout"');
   });
 
+  test('a refused upload whose rest never comes has one answer', async () => {
+    const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+    let answers = '';
+    socket.on('data', (data) => {
+      answers += data.toString();
+    });
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${multipart}\r\n`);
+    await once(socket, 'data');
+    socket.end('--B\r\n');
+    await once(socket, 'close');
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401']);
+  });
+
   test('a client that hangs up in its upload costs nothing', async () => {
     const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
     socket.write(`${rawRequest(multipart)}--B\r\n`);
@@ -161,8 +174,13 @@ describe('refused before or while the body comes', () => {
   });
 });
 
-test('an unknown path is 404 in the form of an error', async () => {
-  const response = await fetch(`${api.origin}/api/v1/audio/transcriptions`, { method: 'POST' });
+test.each([
+  ['no body', {}],
+  ['a body that is no JSON', { headers: { 'content-type': 'application/json' }, body: '{' }],
+  ['a body over the limits', { headers: { 'content-type': 'text/plain' }, body: 'x'.repeat(600_000) }],
+  ['a nonsense type', { headers: { 'content-type': ';;;' }, body: 'x' }],
+])('an unknown path is 404 in the form of an error, with %s', async (_name, request) => {
+  const response = await fetch(`${api.origin}/api/v1/audio/transcriptions`, { method: 'POST', ...request });
   expect(response.status).toBe(404);
   expect(await response.json()).toMatchObject({ error: 'not_found' });
 });

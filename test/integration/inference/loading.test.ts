@@ -68,13 +68,19 @@ describe('the heartbeat', () => {
     const starting = startInference(redis.url, (recognizer) => {
       release = recognizer.holdLoad();
     });
-    const { processes } = await whenSaid({ ready: false, error: undefined });
-    await eventually(async () =>
-      expect((await readiness.read()).processes).toMatchObject([{ state: 'loading' }]),
-    );
-    expect(processes.every((process) => process.state === 'loading')).toBe(true);
+    const sayingLoading = (): Promise<void> =>
+      eventually(async () =>
+        expect((await readiness.read()).processes).toMatchObject([{ state: 'loading' }]),
+      );
+    await sayingLoading();
     const session = await TestSession.open(redis);
     await session.producer.end();
+    // Until the next two beats, which is longer than a second, a session is looked for many times.
+    for (let beat = 1; beat <= 2; beat += 1) {
+      await redis.client.del(await redis.keys('{asr}:inference:*'));
+      await sayingLoading();
+    }
+    expect(await redis.keys('*:session:*')).toEqual([`{asr}:session:${session.sessionId}:audio`]);
     release();
     inference = await starting;
     await session.until('final');

@@ -1,7 +1,10 @@
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, destination as openDestination, pino } from 'pino';
 import type { LogLevel } from './config.ts';
 
 export type { Logger } from 'pino';
+
+/** What waits for an output that takes nothing; lines beyond it are lost. */
+const MAX_WAITING_BYTES = 1024 * 1024;
 
 /**
  * One JSON line an event on standard output. What must never be logged (token, text, audio) is not passed in; the redaction is the second fence
@@ -33,5 +36,25 @@ export function createLogger(
       censor: '[redacted]',
     },
   };
-  return destination ? pino(options, destination) : pino(options);
+  return pino(options, destination ?? standardOutput());
+}
+
+/** A log that cannot be written, above all on a full disk, ends nothing: what waits is written with the first line that can be again. */
+function standardOutput(): DestinationStream {
+  const output = openDestination({ dest: 1, maxLength: MAX_WAITING_BYTES });
+  let isFailing = false;
+  output.on('error', (error) => {
+    if (!isFailing)
+      console.error(`the log cannot be written (${error.message}): the service goes on, lines may be lost`);
+    isFailing = true;
+  });
+  output.on('write', () => {
+    isFailing = false;
+  });
+  // It is called at the end of the process, and tries for ever.
+  const flushSync = output.flushSync.bind(output);
+  output.flushSync = () => {
+    if (!isFailing) flushSync();
+  };
+  return output;
 }

@@ -1,8 +1,10 @@
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';
@@ -99,6 +101,29 @@ describe('api', () => {
 });
 
 describe('both', () => {
+  test.skipIf(!existsSync('/dev/full'))(
+    'a log on a full disk: one line on stderr, and it serves and ends as ever',
+    async () => {
+      const full = openSync('/dev/full', 'w');
+      const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN, ASR_PORT: '0' };
+      const child = fork(join(packageRoot(), 'dist/api/main.js'), [], {
+        env,
+        stdio: ['ignore', full, 'pipe', 'ipc'],
+      });
+      closeSync(full);
+      onTestFinished(() => void child.kill('SIGKILL'));
+      let stderr = '';
+      child.stderr?.on('data', (text) => {
+        stderr += text;
+      });
+      const exited = once(child, 'close');
+      const [{ origin }] = await once(child, 'message');
+      for (const _ of [1, 2]) expect((await fetch(`${origin}/nowhere`)).status).toBe(404);
+      child.kill('SIGTERM');
+      expect(await exited).toEqual([0, null]);
+      expect(stderr).toMatch(/^the log cannot be written \(ENOSPC: .*\n$/);
+    },
+  );
   test('ASR_KEY_PREFIX: two services on one Redis do not see each other', async () => {
     inference({ ASR_KEY_PREFIX: '{one}' });
     const one = await api({ ASR_KEY_PREFIX: '{one}' });

@@ -25,7 +25,7 @@ import type { ActiveStream, StreamOpener } from './stream-opener.ts';
  *   any ──────── error ───────────────→ closed       `error` with its code, then the code's close code (1008 or 1011)
  *   any ──────── peer gone, shutdown ─→ closed
  *
- *   out of order, in any state: audio before `ready`, audio or anything else after `end`, a second start → invalid_sequence; text that is no
+ *   out of order, in any state: audio or `end` before `ready`, audio or a control message after `end`, a second start → invalid_sequence; text that is no
  *   control message → invalid_message; a frame that is empty, odd or over 3,200 bytes → invalid_frame; over 15 s → audio_too_long; over 2 s waiting for the
  *   model → overloaded.
  */

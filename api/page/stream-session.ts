@@ -97,6 +97,7 @@ export class StreamSession {
     if (this.#state === 'closed') return;
     switch (message['type']) {
       case 'ready':
+        if (this.#state !== 'starting') return;
         clearTimeout(this.#timer);
         this.#state = 'streaming';
         for (const frame of this.#held.splice(0)) this.#sender.push(frame);

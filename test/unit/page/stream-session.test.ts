@@ -138,6 +138,14 @@ describe('a stream session of the page', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it('goes on from the first ready only', () => {
+    const { socket, session: opened } = session();
+    socket.ready();
+    opened.end();
+    socket.receive({ type: 'ready', session_id: '0'.repeat(32), chunk_ms: 500 });
+    expect(socket.sent).toEqual([START, { type: 'end' }]);
+  });
+
   it('does not stumble over messages that it does not know', () => {
     const { socket, events } = session();
     socket.ready();

@@ -100,7 +100,8 @@ function commonConfig(env: Environment): CommonConfig {
   try {
     redis = parseRedisUrl(url);
   } catch (error) {
-    const safeUrl = url.replace(/\/\/[^@/]*@/, '//***@');
+    // To the last @: one in a password that is not percent-encoded does not end it.
+    const safeUrl = url.replace(/\/\/.*@/, '//***@');
     fail('REDIS_URL', safeUrl, error instanceof Error ? error.message : String(error));
   }
   const keyPrefix = text(env, 'ASR_KEY_PREFIX') ?? '{asr}';

@@ -128,6 +128,8 @@ describe('wrong values stop the start with one line that names the setting, the 
     expect(() => api({ ASR_API_TOKEN: 'short-secret' })).not.toThrow('short-secret');
     expect(() => api({ ASR_API_TOKEN: 'with blank 0123456789' })).not.toThrow('with blank');
     expect(() => api({ REDIS_URL: 'rredis://user:secret@h' })).not.toThrow('secret');
+    // Written as it is instead of percent-encoded, which is why the address cannot be used.
+    expect(() => api({ REDIS_URL: 'redis+sentinel://user:a/secret@b@h:1/m' })).not.toThrow(/secret|@b/);
   });
   test('a token of 15 characters is refused, one of 16 accepted', () => {
     expect(() => api({ ASR_API_TOKEN: 'x'.repeat(15) })).toThrow(ConfigError);

@@ -29,9 +29,9 @@ export function replyWithError(
   }
   const { status, code, body } = answerTo(error, request);
   request.failureCode = code;
-  letBodyDrain(request, reply);
   // The rest of a slow upload is not waited for: the answer is the last thing on the connection.
   if (code === 'timeout') closeAfterwards(request, reply);
+  else letBodyDrain(request, reply);
   reply.code(status).send(body);
 }
 
@@ -86,15 +86,21 @@ function noSuchPath({ method, url }: FastifyRequest): string {
 
 /**
  * An answer before the body was read: the connection stays open and the rest is read and dropped, since closing it would reset it under a client that is
- * still sending, who would then never see the answer. Node's request timeout bounds it.
+ * still sending, who would then never see the answer. So a client that asked for the end of the connection gets it behind its body (Node would
+ * bring it behind the answer). Node's request timeout bounds it.
  */
-function letBodyDrain(request: FastifyRequest, reply: FastifyReply): void {
-  if (request.raw.complete) return;
-  reply.removeHeader('connection');
-  request.raw.resume();
+function letBodyDrain({ raw: request }: FastifyRequest, { raw: response }: FastifyReply): void {
+  if (request.complete) return;
+  request.resume();
+  if (response.shouldKeepAlive && response.getHeader('connection') !== 'close') return;
+  response.removeHeader('connection');
+  response.shouldKeepAlive = true;
+  const close = (): void => request.socket.destroySoon();
+  response.once('finish', () => (request.complete ? close() : request.once('end', close)));
 }
 
 function closeAfterwards(request: FastifyRequest, reply: FastifyReply): void {
+  request.raw.resume();
   reply.raw.shouldKeepAlive = false;
   reply.raw.once('finish', () => request.raw.socket.destroySoon());
 }

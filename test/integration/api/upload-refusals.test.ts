@@ -123,6 +123,23 @@ describe('refused before or while the body comes', () => {
     },
   );
 
+  test.each([
+    ['HTTP/1.1', 'Host: x\r\nConnection: close\r\n'],
+    ['HTTP/1.0', ''],
+  ])('and one that wants the connection closed (%s): it is, behind the body', async (version, headers) => {
+    const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+    let answer = '';
+    socket.on('data', (data) => {
+      answer += data.toString();
+    });
+    socket.write(`POST ${path} ${version}\r\n${headers}Content-Length: 20000000\r\n\r\n`);
+    socket.write(Buffer.alloc(20_000_000));
+    // Rejects when the connection is reset.
+    await once(socket, 'close');
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(answer).toContain('"error":"unauthorized"');
+  });
+
   const rawRequest = (headers: string) =>
     `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n${headers}\r\n`;
   const multipart = 'Content-Type: multipart/form-data; boundary=B\r\nContent-Length: 1000\r\n';

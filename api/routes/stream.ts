@@ -64,6 +64,8 @@ export function streamRoute(
         if (isBinary) session.audio(data);
         else session.text(data.toString('utf8'));
       });
+      // The WebSocket layer ends our side when it has answered a close frame or a breach of the protocol, and waits for the peer's side for seconds.
+      request.socket.once('finish', () => session.disconnected());
       socket.on('close', () => session.disconnected());
     },
   });

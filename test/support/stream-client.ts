@@ -62,8 +62,9 @@ export class StreamClient {
     this.#socket.send(JSON.stringify(message));
   }
 
-  text(text: string): void {
-    this.#socket.send(text);
+  /** @param text as bytes where it is to be no text */
+  text(text: string | Uint8Array): void {
+    this.#socket.send(text, { binary: false });
   }
 
   audio(pcm: Uint8Array): void {
@@ -81,6 +82,11 @@ export class StreamClient {
 
   close(): void {
     this.#socket.close();
+  }
+
+  /** Reads nothing any more, so that it does not hear that the server ends the connection, and leaves its own side open. */
+  stopReading(): void {
+    this.#socket.pause();
   }
 
   /** The first message of this type, now or later. Rejects when the connection closes without one. */

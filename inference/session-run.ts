@@ -117,7 +117,8 @@ export class SessionRun {
     this.#text = resume.text;
     for (;;) {
       const target = Math.max(this.#takenBytes + CHUNK_BYTES, resume.takenBytes);
-      const due = this.#audio.ended || this.#audio.receivedBytes >= target;
+      const { aborted, ended, receivedBytes } = this.#audio;
+      const due = aborted || ended || receivedBytes >= target;
       // Also with a call due: an abort that has come meanwhile saves it.
       await this.#audio.read(due ? 0 : READ_BLOCK_MS);
       if (this.#audio.aborted) return { kind: 'aborted' };

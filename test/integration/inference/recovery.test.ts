@@ -99,6 +99,26 @@ describe('a session whose process is killed', () => {
     await session.close();
   });
 
+  it('and whose client has left meanwhile is put away by the next one without a wait for audio', async () => {
+    const session = await TestSession.open(redis);
+    const audio = `{asr}:session:${session.sessionId}:audio`;
+    const lease = `{asr}:session:${session.sessionId}:lease`;
+    // The dead process's lease has not run out when the client leaves.
+    await redis.client.set(lease, 'a dead process', 'PX', 500);
+    await session.producer.abort();
+    const commands: string[][] = [];
+    const monitor = await redis.client.monitor();
+    monitor.on('monitor', (_time: string, command: string[]) => commands.push(command));
+    await start();
+    await eventually(async () => expect(await redis.keys('{asr}:slot')).toEqual([]));
+    monitor.disconnect();
+    const reads = commands.filter(([name, ...args]) => name === 'xread' && args.includes(audio));
+    expect(reads).not.toEqual([]);
+    expect(reads.filter((read) => read.includes('BLOCK'))).toEqual([]);
+    expect(await redis.keys('*session:*')).toEqual([]);
+    await session.close();
+  });
+
   it('is given up when it has ended three processes', async () => {
     const session = await TestSession.open(redis);
     await session.send(scriptedPcm(0.5));

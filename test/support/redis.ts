@@ -25,7 +25,8 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-const NO_PERSISTENCE = ['--save', '', '--appendonly', 'no'];
+/** Nor what another program has left in the folder for temporary files. */
+const NO_PERSISTENCE = ['--save', '', '--appendonly', 'no', '--dbfilename', 'of-no-test.rdb'];
 
 /**
  * @param serverArgs e.g. `['--requirepass', 'secret']`; the last of equal options wins.

@@ -18,14 +18,17 @@ export function checkDeclaredLength(contentLength: string | undefined): void {
   }
 }
 
+const FIRST_BODY_BYTES = 65_536;
+
 /**
- * Reads a request body whole, counting its raw bytes.
+ * Reads a request body whole, counting its raw bytes. It is put together as it comes: kept one by one, pieces of a byte (chunked encoding allows them) take
+ * some hundred times the memory that the limit is for.
  * @param timeoutMs how long that may take
  * @throws ApiFailure `upload_too_large` or `timeout`; ClientGone
  */
 export function readBody(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let body = Buffer.allocUnsafe(FIRST_BODY_BYTES);
     let bytes = 0;
     const stop = (settle: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
@@ -33,12 +36,20 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
       settle();
     };
     const onData = (chunk: Buffer): void => {
+      const start = bytes;
       bytes += chunk.length;
-      chunks.push(chunk);
-      if (bytes > MAX_MULTIPART_BYTES)
+      if (bytes > MAX_MULTIPART_BYTES) {
         stop(() => reject(tooLarge(`the request body has ${bytes} bytes or more`, MAX_MULTIPART_BYTES)));
+        return;
+      }
+      if (bytes > body.length) {
+        const larger = Buffer.allocUnsafe(Math.min(Math.max(bytes, 2 * body.length), MAX_MULTIPART_BYTES));
+        body.copy(larger, 0, 0, start);
+        body = larger;
+      }
+      chunk.copy(body, start);
     };
-    const onEnd = (): void => stop(() => resolve(Buffer.concat(chunks, bytes)));
+    const onEnd = (): void => stop(() => resolve(body.subarray(0, bytes)));
     const onGone = (): void =>
       stop(() => reject(new ClientGone(`the client hung up after ${bytes} bytes of the body`)));
     const onTimeout = (): void =>

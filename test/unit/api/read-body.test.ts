@@ -1,0 +1,50 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { readBody } from '../../../api/upload.ts';
+import { MAX_MULTIPART_BYTES } from '../../../common/audio/limits.ts';
+
+const TIMEOUT_MS = 20_000;
+
+/** A request whose body comes in as these pieces. */
+function requestOf(pieces: Iterable<Buffer>): IncomingMessage {
+  const request = new IncomingMessage(new Socket());
+  for (const piece of pieces) request.push(piece);
+  return request;
+}
+
+function usedBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+test.each([
+  ['one piece', [100_000]],
+  ['nothing', []],
+  ['pieces on both sides of where the buffer grows', [65_535, 1, 1, 65_535, 0, 200_000]],
+  ['the most that is allowed', [MAX_MULTIPART_BYTES - 1, 1]],
+])('a body is put together byte by byte: %s', async (_name, lengths) => {
+  const pieces = lengths.map((length, index) => Buffer.alloc(length, index + 1));
+  const request = requestOf(pieces);
+  request.push(null);
+  expect((await readBody(request, TIMEOUT_MS)).equals(Buffer.concat(pieces))).toBe(true);
+});
+
+test('a body in pieces of a byte takes the memory of its bytes, not of its pieces', async () => {
+  const count = 200_000;
+  const before = usedBytes();
+  const request = requestOf([]);
+  const body = readBody(request, TIMEOUT_MS);
+  for (let index = 0; index < count; index += 1) {
+    request.push(Buffer.alloc(1));
+    if (index % 1_000 === 0) await new Promise(setImmediate);
+  }
+  await new Promise(setImmediate);
+  expect(usedBytes() - before).toBeLessThan(5_000_000);
+  request.push(null);
+  expect(await body).toHaveLength(count);
+});

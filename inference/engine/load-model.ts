@@ -14,17 +14,19 @@ import { StreamingNetwork } from './network/streaming-network.ts';
 import { readTokenTable, type TokenTable } from './text/tokens.ts';
 
 /**
- * Loads a model folder and runs one step of silence on it, so that a recording never pays for the first run.
+ * Loads a model folder and runs two steps of silence on it, so that a recording never pays for the first run. The second step is the first
+ * one that hears states of the model's own making.
  * @throws ModelLoadError when the files cannot be used, in one line: file, found, expected.
  */
 export async function loadAcousticModel(folder: string, options: SessionOptions): Promise<AcousticModel> {
   const model = await loadFolder(folder, options);
   try {
-    await model.open().step(silence(model));
+    const decoder = model.open();
+    for (let step = 0; step < 2; step++) await decoder.step(silence(model));
   } catch (cause) {
     await model.release();
     throw new ModelLoadError(
-      `${folder}: the first run failed (${errorText(cause)}), expected a model that runs`,
+      `${folder}: a run on silence failed (${errorText(cause)}), expected a model that runs`,
       {
         cause,
       },

@@ -1,3 +1,5 @@
+import { InferenceError } from '../../recognizer.ts';
+
 /** Greedy CTC: the best token of each output frame, without repeats and blanks. The last best token carries over steps. */
 export class CtcGreedySearch {
   readonly tokenIds: number[] = [];
@@ -18,10 +20,14 @@ export class CtcGreedySearch {
   }
 }
 
-/** Index, from `start`, of the largest of `count` values; the first of equals. */
+/**
+ * Index, from `start`, of the largest of `count` values; the first of equals.
+ * @throws InferenceError when the values are no numbers, which would pass for silence: damaged weights make a whole frame NaN.
+ */
 export function argmax(values: Float32Array, start: number, count: number): number {
   let best = 0;
   let bestValue = values[start] ?? 0;
+  if (Number.isNaN(bestValue)) throw new InferenceError('the model gave NaN as scores, expected numbers');
   for (let i = 1; i < count; i++) {
     const value = values[start + i] ?? 0;
     if (value > bestValue) {

@@ -4,7 +4,7 @@ import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from '../network/onnx-session.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';
-import { checkInputs, outputAt } from '../network/tensors.ts';
+import { checkInputs, floatsAt, outputAt } from '../network/tensors.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';
 
@@ -98,7 +98,7 @@ export class TransducerModel implements AcousticModel {
       join: async (frame, decoded) => {
         const input = new Tensor('float32', frame, [1, this.#encoderDim]);
         const outputs = await joiner.run({ [encoderOut]: input, [decoderOut]: decoded });
-        return outputAt(joiner, outputs, 0).data as Float32Array;
+        return floatsAt(joiner, outputs, 0);
       },
     };
   }

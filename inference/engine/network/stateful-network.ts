@@ -2,7 +2,7 @@ import { Tensor } from 'onnxruntime-node';
 import { ModelLoadError } from '../../recognizer.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from './onnx-session.ts';
-import { checkInputs, elementCount, outputAt, type TensorSpec, zeroTensor } from './tensors.ts';
+import { checkInputs, elementCount, floatsAt, outputAt, type TensorSpec, zeroTensor } from './tensors.ts';
 
 /** What goes into a network that is run step by step, and what comes out. */
 export interface NetworkSignature {
@@ -60,6 +60,6 @@ export class StatefulNetwork {
     for (const [i, state] of states.entries()) {
       this.#feeds[state.name] = outputAt(this.#onnx, outputs, firstStateOutput + i);
     }
-    return outputAt(this.#onnx, outputs, 0).data as Float32Array;
+    return floatsAt(this.#onnx, outputs, 0);
   }
 }

@@ -64,3 +64,11 @@ export function outputAt(onnx: OnnxModel, outputs: InferenceSession.ReturnType, 
     throw new InferenceError(`${onnx.fileName}: the run gave no output ${index}`);
   return output;
 }
+
+/** The values of the output at this position. */
+export function floatsAt(onnx: OnnxModel, outputs: InferenceSession.ReturnType, index: number): Float32Array {
+  const { data, type } = outputAt(onnx, outputs, index);
+  if (!(data instanceof Float32Array))
+    throw new InferenceError(`${onnx.fileName}: output ${index} is ${type}, expected float32`);
+  return data;
+}

@@ -1,0 +1,55 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ModelLoadError } from '../../../inference/recognizer.ts';
+import { writeEchoModel } from '../../onnx/echo.ts';
+import { type Fault, writeFaultyModel } from '../../onnx/faulty.ts';
+import { OnnxGraph } from '../../onnx/graph.ts';
+import { LocalEngine } from './local-engine.ts';
+
+const workDir = mkdtempSync(join(tmpdir(), 'asr-faulty-'));
+afterAll(() => rmSync(workDir, { recursive: true }));
+
+function folderWith(fault: Fault | undefined): string {
+  const folder = mkdtempSync(join(workDir, 'model-'));
+  writeFaultyModel(folder, fault);
+  return folder;
+}
+
+async function loadError(folder: string): Promise<string> {
+  const error: unknown = await LocalEngine.load(folder).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(ModelLoadError);
+  return (error as Error).message;
+}
+
+describe('a model whose files fit together and whose outputs do not', () => {
+  test('is the only thing wrong with these models', async () => {
+    const engine = await LocalEngine.load(folderWith(undefined));
+    expect((await engine.recognize(new Uint8Array(32_000))).text).toBe('是');
+    await engine.model.release();
+  });
+
+  test.each([
+    ['scores are NaN', 'the model gave NaN as scores, expected numbers'],
+    ['scores are int64', 'model.onnx: output 0 is int64, expected float32'],
+    ['states grow', 'model.onnx: Got invalid dimensions for input: cache_last_channel .*'],
+  ] as const)('does not load: %s', async (fault, reason) => {
+    const folder = folderWith(fault);
+    expect(await loadError(folder)).toMatch(
+      new RegExp(`^${folder}: a run on silence failed \\(${reason}\\), expected a model that runs$`),
+    );
+  });
+
+  test("does not load: a joiner's scores are int64", async () => {
+    const folder = mkdtempSync(join(workDir, 'transducer-'));
+    writeEchoModel(folder, 'zipformer2-transducer', 16);
+    const graph = new OnnxGraph();
+    const encoderOut = graph.input('encoder_out', 'float32', ['N', 2]);
+    const decoderOut = graph.input('decoder_out', 'float32', ['N', 2]);
+    const scores = graph.op('Cast', [graph.op('Add', [encoderOut, decoderOut])], { to: 7 });
+    graph.output('logit', scores, 'int64', ['N', 2]);
+    writeFileSync(join(folder, 'joiner.onnx'), graph.build());
+    expect(await loadError(folder)).toContain('(joiner.onnx: output 0 is int64, expected float32)');
+  });
+});

@@ -47,6 +47,12 @@ function stateSpecs(metadata: ModelMetadata): Omit<TensorSpec, 'name'>[] {
   const dims = metadata.integers('encoder_dims', 4, MAX_DIMENSION);
   const list = (key: string): readonly number[] => metadata.integers(key, 1, MAX_DIMENSION, dims.length);
   const layers = metadata.integers('num_encoder_layers', 1, MAX_LAYERS, dims.length);
+  const layerCount = layers.reduce((sum, count) => sum + count, 0);
+  if (layerCount > MAX_LAYERS) {
+    throw new ModelLoadError(
+      `${metadata.fileName}: metadata num_encoder_layers adds up to ${layerCount}, expected at most ${MAX_LAYERS}`,
+    );
+  }
   const queryHeadDims = list('query_head_dims');
   const valueHeadDims = list('value_head_dims');
   const heads = list('num_heads');

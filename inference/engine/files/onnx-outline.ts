@@ -41,14 +41,21 @@ export interface OnnxOutline {
 export async function readOnnxOutline(path: string): Promise<OnnxOutline> {
   const fileName = basename(path);
   const file = await open(path).catch((cause: unknown) => {
-    throw new ModelLoadError(`${path}: cannot be read (${errorText(cause)}), expected an ONNX model`);
+    throw unreadable(path, cause);
   });
   try {
     const { size } = await file.stat();
     return await walkModel(new FileFields(file, fileName, size), path, fileName);
+  } catch (cause) {
+    if (cause instanceof ModelLoadError) throw cause;
+    throw unreadable(path, cause);
   } finally {
     await file.close();
   }
+}
+
+function unreadable(path: string, cause: unknown): ModelLoadError {
+  return new ModelLoadError(`${path}: cannot be read (${errorText(cause)}), expected an ONNX model`);
 }
 
 async function walkModel(fields: FileFields, path: string, fileName: string): Promise<OnnxOutline> {

@@ -90,6 +90,17 @@ describe('a model that cannot be used is refused with file, found and expected',
     expect(await loadError(path)).toBe('model.onnx: found 27 inputs, expected 21 by its family and metadata');
   });
 
+  test('more layers in the metadata than any model has', async () => {
+    const graph = new OnnxGraph();
+    graph.output('y', graph.input('x', 'float32', ['N', 29, 80]), 'float32', ['N', 29, 80]);
+    const encoder = { encoder_dims: [4, 4], num_encoder_layers: [1000, 1] };
+    graph.metadata({ model_type: 'zipformer2', T: 29, decode_chunk_len: 16, ...encoder });
+    const path = folder('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+    expect(await loadError(path)).toBe(
+      'model.onnx: metadata num_encoder_layers adds up to 1001, expected at most 1000',
+    );
+  });
+
   test('lists of different lengths in the metadata', async () => {
     const path = folder('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '8,6,4', '8,6.4'));
     expect(await loadError(path)).toBe(

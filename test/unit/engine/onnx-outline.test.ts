@@ -79,6 +79,7 @@ describe('a file that is no whole ONNX model is refused in one line', () => {
       join(workDir, 'missing.onnx'),
       /missing\.onnx: cannot be read .*ENOENT.*, expected an ONNX model$/,
     ],
+    ['a folder', workDir, /^\/.*: cannot be read \(EISDIR.*\), expected an ONNX model$/],
     ['empty', file('empty.onnx', ''), /^empty\.onnx: found 0 bytes without a graph, expected an ONNX model$/],
     [
       'text',

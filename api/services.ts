@@ -4,7 +4,7 @@ import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
-import { type ConnectionUse, connectRedis } from '../common/redis.ts';
+import { type ConnectionUse, connectRedis, follow } from '../common/redis.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
 import { persistenceWarning } from '../common/redis-persistence.ts';
@@ -52,6 +52,7 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
     persistenceWarning(redis).then((warning) => warning !== undefined && log.warn(warning));
   });
   const blocking = connect('blocking', 'results');
+  follow(redis, [blocking]);
 
   const queue = new Queue<UploadJob>(keys.queueName, {
     ...UPLOAD_QUEUE_OPTIONS,

@@ -22,6 +22,7 @@ const MAX_RECONNECT_DELAY_MS = 500;
 const SILENT_SOCKET_MS = 5_000;
 /** Longer than BullMQ's own blocking reads, which take up to 10 s. */
 const SILENT_BULLMQ_SOCKET_MS = 15_000;
+const READ_ONLY = 'read-only';
 
 /** Opens one connection. It begins to connect at once, keeps trying for ever, and reports its errors only through `onError`. */
 export function connectRedis(
@@ -34,9 +35,15 @@ export function connectRedis(
     connectionName: name,
     retryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
     connectTimeout: 2_000,
+    // A master that became a replica keeps its connections; behind the same name there may be another one by now.
+    reconnectOnError: (error) => {
+      const isReplica = error.message.startsWith('READONLY ');
+      if (isReplica) client.emit(READ_ONLY);
+      return isReplica;
+    },
     ...optionsOf(use),
   };
-  const client = open(target, options);
+  const client: RedisClient = open(target, options);
   client.on('error', onError);
   return client;
 }
@@ -86,6 +93,13 @@ function open(target: RedisTarget, options: RedisOptions): RedisClient {
         clusterRetryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
       });
   }
+}
+
+/** Only what writes is told `READONLY`. Connections that read or wait would stay for ever on a server that is a replica now, so they go with one that writes. */
+export function follow(writer: RedisClient, others: readonly RedisClient[]): void {
+  writer.on(READ_ONLY, () => {
+    for (const other of others) other.disconnect(true);
+  });
 }
 
 /** Waits until the connection answers, `false` when it does not within `timeoutMs`. */

@@ -1,4 +1,6 @@
+import { StoreUnavailable } from '../common/errors.ts';
 import { HEARTBEAT_INTERVAL_MS, type Heartbeat, type ReadinessStore } from '../common/readiness/readiness.ts';
+import type { OutageLog } from '../common/redis-outage.ts';
 
 type Identity = Pick<Heartbeat, 'id' | 'host' | 'pid'>;
 type Report = Omit<Heartbeat, keyof Identity>;
@@ -13,12 +15,14 @@ type Report = Omit<Heartbeat, keyof Identity>;
 export class HeartbeatSender {
   readonly #store: ReadinessStore;
   readonly #identity: Identity;
+  readonly #outages: OutageLog;
   #report: Report = { state: 'loading' };
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(store: ReadinessStore, identity: Identity) {
+  constructor(store: ReadinessStore, identity: Identity, outages: OutageLog) {
     this.#store = store;
     this.#identity = identity;
+    this.#outages = outages;
   }
 
   start(): void {
@@ -37,9 +41,14 @@ export class HeartbeatSender {
     await this.report({ ...this.#report, state: 'draining' });
   }
 
-  /** An outage shows in the connections' log; the beats go on. */
+  /** The beats go on in an outage. As the one thing that this process always writes, they also show a Redis that takes nothing. */
   async beat(): Promise<void> {
-    await this.#store.beat({ ...this.#identity, ...this.#report }).catch(() => undefined);
+    try {
+      await this.#store.beat({ ...this.#identity, ...this.#report });
+      this.#outages.worked();
+    } catch (error) {
+      if (error instanceof StoreUnavailable) this.#outages.failed(error);
+    }
   }
 
   /** The process is gone: its entry is removed. @throws StoreUnavailable; the entry then ends with its TTL. */

@@ -4,7 +4,7 @@ import type { InferenceConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
-import { type ConnectionUse, connectRedis } from '../common/redis.ts';
+import { type ConnectionUse, connectRedis, follow } from '../common/redis.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
 import { persistenceWarning } from '../common/redis-persistence.ts';
@@ -58,9 +58,14 @@ export function createInference(parts: InferenceParts): Inference {
   const redis = connect('commands');
   const blocking = connect('blocking');
   const connection = connect('bullmq');
+  follow(redis, [blocking, connection]);
 
   const slot = new Slot(redis, keys);
-  const heartbeat = new HeartbeatSender(new ReadinessStore(redis, keys), { id, host, pid: process.pid });
+  const heartbeat = new HeartbeatSender(
+    new ReadinessStore(redis, keys),
+    { id, host, pid: process.pid },
+    outages,
+  );
   redis.on('ready', () => void heartbeat.beat());
   redis.once('ready', () => {
     persistenceWarning(redis).then((warning) => warning !== undefined && log.warn(warning));

@@ -16,6 +16,8 @@ import type { FenceGuard } from './fence-guard.ts';
 import type { ModelCalls } from './model-calls.ts';
 
 const RETRY_MS = 200;
+/** BullMQ reports what Redis refuses with each of its attempts, several a second. */
+const SAY_AGAIN_MS = 60_000;
 /** After the last job BullMQ waits for nothing but Redis, and for ever when that is away. */
 const CLOSE_MS = 1_000;
 
@@ -47,6 +49,7 @@ export class JobWorker {
   readonly #parts: JobWorkerParts;
   #worker: Worker<UploadJob, void> | undefined;
   #running: Promise<unknown> = Promise.resolve();
+  readonly #warnedAt = new Map<string, number>();
 
   constructor(parts: JobWorkerParts) {
     this.#parts = parts;
@@ -69,7 +72,7 @@ export class JobWorker {
     this.#worker.on('error', (error) => {
       if (connection.status !== 'ready' || isOutage(error))
         log.debug({ err: error }, 'upload queue: Redis is away');
-      else log.warn({ err: error }, 'upload queue');
+      else this.#warn(error);
     });
     this.#worker.on('failed', (job, error) => {
       log.error({ uploadId: job?.id, outcome: 'failed', reason: error.message }, 'upload');
@@ -78,6 +81,14 @@ export class JobWorker {
       const end = { kind: 'failed', reason: error.message } as const;
       if (job !== undefined) uploads.finish(job.data.id, job.data.holder, end).catch(() => undefined);
     });
+  }
+
+  /** Each report once a minute. */
+  #warn(error: Error): void {
+    const report = error.message.replace(/[0-9a-f]{8,}|\d+/g, '');
+    if (performance.now() - (this.#warnedAt.get(report) ?? -SAY_AGAIN_MS) < SAY_AGAIN_MS) return;
+    this.#warnedAt.set(report, performance.now());
+    this.#parts.log.warn({ err: error }, 'upload queue');
   }
 
   /** Takes jobs from now on. */

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startRelay } from '../../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestSession } from '../../support/test-session.ts';
 import { TestUploads } from '../../support/test-upload.ts';
@@ -72,6 +73,42 @@ it('a Redis that refuses the password is one line in the log, without the passwo
   await redis.client.config('SET', 'requirepass', 'given-password');
   await whenReady();
   await eventually(() => expect(outageLines()).toHaveLength(2));
+});
+
+it('a Redis that is full: one line says so and what to do, one that it works again', async () => {
+  inference = await startInference(redis.url);
+  await whenReady();
+  await redis.client.config('SET', 'maxmemory', '1');
+  const lines = (): unknown[] =>
+    inference.log.map((line) => line['msg']).filter((msg) => /^Redis (refuses|works)/.test(String(msg)));
+  await eventually(() =>
+    expect(lines()).toEqual([expect.stringContaining('maxmemory is reached: raise it')]),
+  );
+  await redis.client.config('SET', 'maxmemory', '0');
+  await eventually(() => expect(lines()).toHaveLength(2));
+  expect(lines()[1]).toBe('Redis works again');
+  await whenReady();
+  await expectServed();
+});
+
+it('a master that became a replica is left for the one behind the same address, and does not fill the log', async () => {
+  const old = redis;
+  const relay = await startRelay(old.port);
+  onTestFinished(async () => {
+    await relay.stop();
+    await old.stop();
+  });
+  inference = await startInference(`redis://127.0.0.1:${relay.port}`);
+  await whenReady();
+  redis = await startRedis();
+  await old.client.replicaof('127.0.0.1', 1);
+  const warnings = (): unknown[] => inference.log.filter((line) => Number(line['level']) >= 40);
+  const refused = (line: Record<string, unknown>): boolean => String(line['error']).startsWith('READONLY');
+  await eventually(() => expect(inference.log.filter(refused)).toHaveLength(1));
+  relay.to(redis.port);
+  await whenReady();
+  await expectServed();
+  expect(warnings().length).toBeLessThan(5);
 });
 
 it('a process that starts before Redis is ready when Redis is there', async () => {

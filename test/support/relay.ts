@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+
+/** A TCP address on 127.0.0.1 behind which the server can change, as behind a name or a virtual address. */
+export interface Relay {
+  readonly port: number;
+  /** New connections go to this port; open ones stay where they are. */
+  to(port: number): void;
+  stop(): Promise<void>;
+}
+
+export async function startRelay(target: number): Promise<Relay> {
+  let current = target;
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(current, '127.0.0.1');
+    for (const [from, into] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => into.destroy());
+      from.on('close', () => {
+        sockets.delete(from);
+        into.destroy();
+      });
+      from.pipe(into);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return {
+    port: address.port,
+    to: (port) => {
+      current = port;
+    },
+    async stop() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await once(server, 'close');
+    },
+  };
+}

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiFailure } from '../common/errors.ts';
+import { ClientGone } from './upload.ts';
 
 /** Who may come in: peer address, shared token, browser Origin. Answers only yes or no; the routes say it to the client. */
 export class Access {
@@ -21,7 +22,7 @@ export class Access {
     this.#origins = new Set(allowedOrigins);
   }
 
-  /** @param peer undefined when the connection has gone already */
+  /** @param peer undefined when the connection has been reset */
   allowsPeer(peer: string | undefined): boolean {
     if (peer === undefined) return false;
     const address = plainAddress(peer);
@@ -48,6 +49,8 @@ export class Access {
   /** Hook for every path but /healthz: 403 for a peer that is not on the list. */
   readonly checkPeer = async (request: FastifyRequest): Promise<void> => {
     if (request.routeOptions.url === '/healthz' || this.allowsPeer(request.ip)) return;
+    // A connection that has been reset has no address any more, and its client is not one that was refused.
+    if (request.ip === undefined) throw new ClientGone('the client hung up before it was looked at');
     throw new ApiFailure(
       'forbidden',
       `the address ${request.ip} is not on this server's list of allowed clients`,

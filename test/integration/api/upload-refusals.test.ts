@@ -178,6 +178,18 @@ describe('refused before or while the body comes', () => {
     await line;
   });
 
+  test('clients that reset their connections are not counted as refused', async () => {
+    const reset = async (): Promise<void> => {
+      const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+      await once(socket, 'connect');
+      await new Promise((resolve) => socket.write(`${rawRequest(multipart)}--B\r\n`, resolve));
+      socket.resetAndDestroy();
+    };
+    await Promise.all(Array.from({ length: 50 }, reset));
+    expect(await upload(api.origin, Buffer.alloc(0))).toMatchObject({ status: 400 });
+    expect(api.log.filter((entry) => entry['code'] === 'forbidden')).toEqual([]);
+  });
+
   test('broken HTTP gets 400 in the form of the interface', async () => {
     const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
     let answer = '';

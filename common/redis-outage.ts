@@ -27,7 +27,7 @@ export class OutageLog {
   onError(name: string): (error: Error) => void {
     return (error) => {
       if (this.#away.size === 0) {
-        this.#log.warn({ error: error.message }, 'Redis is away; trying again until it is back');
+        this.#log.warn({ error: reasonOf(error) }, 'Redis is away; trying again until it is back');
       }
       this.#away.add(name);
     };
@@ -54,4 +54,10 @@ export class OutageLog {
     if (this.#isRefusing) this.#log.info('Redis works again');
     this.#isRefusing = false;
   }
+}
+
+/** What a Cluster's client says itself is only that no node would do. */
+function reasonOf(error: Error): string {
+  const node = 'lastNodeError' in error ? error.lastNodeError : undefined;
+  return node instanceof Error ? `${error.message} ${node.message}` : error.message;
 }

@@ -23,20 +23,22 @@ export function parseRedisUrl(url: string): RedisTarget {
   switch (scheme) {
     case 'redis':
     case 'rediss':
-      if (!URL.canParse(url)) throw new Error('it is not a valid address');
+      if (!URL.canParse(url))
+        throw new Error('it is not a valid address (in a user or password, / is written %2F, # %23, ? %3F)');
+      checkSingle(new URL(url));
       return { kind: 'single', url };
     case 'redis+sentinel':
     case 'redis+cluster': {
       const match =
-        /^[a-z+]+:\/\/(?:(?<user>[^:@/]*):(?<password>[^@/]*)@)?(?<hosts>[^@/]+)(?:\/(?<name>[^/]+))?(?:\/(?<db>\d+))?\/?$/.exec(
+        /^[a-z+]+:\/\/(?:(?<user>[^:@/]*):(?<password>[^@/]*)@)?(?<hosts>[^@/]+)(?:\/(?<name>[^@/]+))?(?:\/(?<db>\d+))?\/?$/.exec(
           url,
         );
       const groups = match?.groups;
       if (!groups)
         throw new Error(`it is not of the form ${scheme}://[user:password@]host:port,host:port/...`);
       const options: Credentials = {};
-      if (groups['user']) options.username = decodeURIComponent(groups['user']);
-      if (groups['password']) options.password = decodeURIComponent(groups['password']);
+      if (groups['user']) options.username = decoded(groups['user']);
+      if (groups['password']) options.password = decoded(groups['password']);
       if (groups['db']) options.db = Number(groups['db']);
       const defaultPort = scheme === 'redis+sentinel' ? 26_379 : 6_379;
       const hosts = (groups['hosts'] ?? '').split(',').map((host) => parseAddress(host, defaultPort));
@@ -47,6 +49,22 @@ export function parseRedisUrl(url: string): RedisTarget {
     }
     default:
       throw new Error('it must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://');
+  }
+}
+
+/** What the client would take as it is, and fail with later. */
+function checkSingle({ username, password, pathname }: URL): void {
+  decoded(username);
+  decoded(password);
+  if (!/^\/?\d*$/.test(pathname))
+    throw new Error('behind the address there can only be the number of a database, such as /0');
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error('a % in the user or the password must be written as %25');
   }
 }
 

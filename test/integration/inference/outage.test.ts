@@ -75,6 +75,13 @@ it('a Redis that refuses the password is one line in the log, without the passwo
   await eventually(() => expect(outageLines()).toHaveLength(2));
 });
 
+it('a Redis that is no Cluster is said to be none', async () => {
+  inference = await startInference(redis.url.replace('redis:', 'redis+cluster:'));
+  await eventually(() => expect(outageLines()).toHaveLength(1));
+  const away = inference.log.find((line) => String(line['msg']).startsWith('Redis is away'));
+  expect(away?.['error']).toContain('cluster support disabled');
+});
+
 it('a Redis that is full: one line says so and what to do, one that it works again', async () => {
   inference = await startInference(redis.url);
   await whenReady();

@@ -90,6 +90,9 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['REDIS_URL', 'http://x', 'redis://'],
     ['REDIS_URL', 'redis+sentinel://s1:1', 'NAME'],
     ['REDIS_URL', 'redis+cluster://h:x', 'host:port'],
+    ['REDIS_URL', 'redis://h:1/cache', 'number of a database'],
+    ['REDIS_URL', 'redis://:5%@h:1', '%25'],
+    ['REDIS_URL', 'redis+sentinel://u:5%@h:1/m', '%25'],
     ['ASR_PORT', '70000', '65535'],
     ['ASR_PORT', '-1', 'whole number'],
     ['ASR_ADMIN_PORT', 'on', 'whole number'],
@@ -130,6 +133,7 @@ describe('wrong values stop the start with one line that names the setting, the 
     expect(() => api({ REDIS_URL: 'rredis://user:secret@h' })).not.toThrow('secret');
     // Written as it is instead of percent-encoded, which is why the address cannot be used.
     expect(() => api({ REDIS_URL: 'redis+sentinel://user:a/secret@b@h:1/m' })).not.toThrow(/secret|@b/);
+    expect(() => api({ REDIS_URL: 'redis+cluster://user:secret/a@h:1' })).not.toThrow('secret');
   });
   test('a token of 15 characters is refused, one of 16 accepted', () => {
     expect(() => api({ ASR_API_TOKEN: 'x'.repeat(15) })).toThrow(ConfigError);

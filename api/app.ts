@@ -24,7 +24,7 @@ import {
 } from './replies.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
-import { streamRoute } from './routes/stream.ts';
+import { STREAM_PATH, streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-clocks.ts';
@@ -116,6 +116,7 @@ export async function buildApp({
   });
   app.addHook('onRequest', services.access.checkPeer);
   app.addHook('onRequest', requireHost);
+  app.addHook('onRequest', refuseStrayHandshake);
   stopListeningOnClose(app);
 
   await app.register(healthRoutes(services));
@@ -136,4 +137,12 @@ export async function buildApp({
 async function requireHost({ raw }: FastifyRequest): Promise<void> {
   if (raw.httpVersion === '1.1' && raw.headers.host === undefined)
     throw Object.assign(new Error('the request has no Host header'), { statusCode: 400 });
+}
+
+/** The plugin would accept a handshake on every path, close the WebSocket without a word, and log the address, in whose query somebody may have put the token. */
+async function refuseStrayHandshake({ ws, routeOptions: { url } }: FastifyRequest): Promise<void> {
+  if (ws && url !== undefined && url !== STREAM_PATH)
+    throw Object.assign(new Error(`there is no WebSocket at ${url}; the stream is ${STREAM_PATH}`), {
+      statusCode: 400,
+    });
 }

@@ -5,6 +5,8 @@ import type { ApiServices } from '../services.ts';
 import type { StreamTimeouts } from '../stream-clocks.ts';
 import { StreamSession, type StreamSummary } from '../stream-session.ts';
 
+export const STREAM_PATH = '/ws/asr';
+
 export interface StreamRouteOptions {
   readonly services: ApiServices;
   readonly timeouts: StreamTimeouts;
@@ -20,7 +22,7 @@ export function streamRoute(
 
   app.route({
     method: 'GET',
-    url: '/ws/asr',
+    url: STREAM_PATH,
     schema: { hide: true },
     preValidation: async (request) => {
       if (!services.access.allowsOrigin(request.headers.origin)) {

@@ -121,6 +121,20 @@ describe('peer address', () => {
 });
 
 describe('stream handshake', () => {
+  test.each([
+    ['/', 400],
+    ['/healthz', 400],
+    ['/openapi.json', 400],
+    ['/nowhere', 404],
+  ])('at %s, which is no stream → %i, and its query is not logged', async (path, status) => {
+    const api = await start();
+    const url = `${api.origin.replace('http', 'ws')}${path}?api_token=${TOKEN}`;
+    const refusal = await StreamClient.refused(url);
+    expect(refusal.status).toBe(status);
+    if (status === 400) expect(JSON.stringify(refusal.body)).toContain('the stream is /ws/asr');
+    await api.logged((line) => line['msg'] === 'request' && line['status'] === status);
+    expect(api.rawLog.join('')).not.toContain(TOKEN);
+  });
   test('a wrong Authorization header is refused with 403 and JSON', async () => {
     const api = await start();
     expect(await StreamClient.refused(api.wsUrl, { authorization: 'Bearer wrong' })).toMatchObject({

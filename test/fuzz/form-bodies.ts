@@ -145,8 +145,10 @@ const word = fc.constantFrom(
 const soup = fc
   .array(
     fc.oneof(
-      { weight: 8, arbitrary: word },
-      { weight: 1, arbitrary: fc.string({ unit: 'binary-ascii', maxLength: 20 }) },
+      { weight: 16, arbitrary: word },
+      { weight: 2, arbitrary: fc.string({ unit: 'binary-ascii', maxLength: 20 }) },
+      // More than a stream holds before it makes its writer wait.
+      { weight: 1, arbitrary: fc.constant('x'.repeat(70_000)) },
     ),
     { maxLength: 25 },
   )

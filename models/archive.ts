@@ -1,5 +1,5 @@
 import { rename, rm, stat } from 'node:fs/promises';
-import { EnvHttpProxyAgent } from 'undici';
+import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { type CatalogueEntry, RELEASE_URL } from './catalogue.ts';
 import { describeCause, ModelFailure } from './failure.ts';
 import { Progress, type ProgressOutput } from './report.ts';
@@ -92,7 +92,7 @@ export async function fetchArchive(options: PullOptions, url: string, signal: Ab
 }
 
 /** Undici reads the environment itself where a setting is undefined; an empty one keeps it from doing so. */
-function makeDispatcher(network: NetworkSettings): EnvHttpProxyAgent {
+function makeDispatcher(network: NetworkSettings): Dispatcher {
   const stallTimeoutMs = network.stallTimeoutMs ?? 60_000;
   try {
     return new EnvHttpProxyAgent({
@@ -102,11 +102,36 @@ function makeDispatcher(network: NetworkSettings): EnvHttpProxyAgent {
       headersTimeout: stallTimeoutMs,
       bodyTimeout: stallTimeoutMs,
       connect: { timeout: Math.min(stallTimeoutMs, 15_000) },
-    });
+    }).compose(closedInPeace);
   } catch (error) {
     // Without the value: it may hold a password.
     throw new ModelFailure(
       `HTTP_PROXY or HTTPS_PROXY is no proxy address (${describeCause(error)}): expected e.g. http://proxy.example:3128`,
     );
   }
+}
+
+/**
+ * Undici 7 ends the whole process when a server closes its connection behind the body, as HTTP/1.0 and `Connection: close` have it, while the
+ * body's reader is behind (nodejs/undici#5360). So only a connection that stays open is told to wait for the disk; what waits in memory
+ * otherwise is less than the archive.
+ */
+function closedInPeace(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
+  return (options, handler) => {
+    let staysOpen = false;
+    return dispatch(options, {
+      onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
+      onResponseStart: (controller, status, headers, statusText) => {
+        const hasEnd = 'content-length' in headers || 'transfer-encoding' in headers;
+        staysOpen = hasEnd && /^keep-alive$/i.test(String(headers['connection']));
+        handler.onResponseStart?.(controller, status, headers, statusText);
+      },
+      onResponseData: (controller, chunk) => {
+        handler.onResponseData?.(controller, chunk);
+        if (!staysOpen) controller.resume();
+      },
+      onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
+      onResponseError: (controller, error) => handler.onResponseError?.(controller, error),
+    });
+  };
 }

@@ -170,6 +170,23 @@ describe('npm run models, a small model', () => {
     expect(server.requests[1]).toMatchObject({ range: 'bytes=50000-' });
   });
 
+  it.each([
+    'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ',
+    'HTTP/1.0 200 OK\r\nContent-Length: ',
+    'HTTP/1.0 200 OK\r\nX-Length: ',
+  ])('takes the archive from a server that closes its connection behind it: %j', async (head) => {
+    const { server, paths, run } = await setUp();
+    server.script.push(({ socket }) => {
+      socket.write(`${head}${archive.length}\r\n\r\n`);
+      socket.end(archive);
+    });
+    expect(await run('pull', 'small').finished).toMatchObject({
+      code: 0,
+      stdout: `small is in ${paths.model}. Use it: ASR_MODEL=small npm start\n`,
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+
   it('refuses a second pull beside the first, and outlives a killed one', async () => {
     const { server, paths, run, stored } = await setUp();
     server.script.push(server.stallAt(30_000));

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { audioMs } from '../common/audio/limits.ts';
 import { ApiFailure, StoreUnavailable, unreachable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
@@ -42,12 +41,11 @@ export class Transcriber {
   }
 
   /**
-   * @param pcm 16 kHz mono PCM16 bytes, checked by the caller
+   * @param id the request's, under which the slot, the job and the logs name the upload  @param pcm 16 kHz mono PCM16 bytes, checked by the caller
    * @throws ApiFailure `busy` or `inference_failed`; StoreUnavailable
    */
-  async transcribe(pcm: Buffer): Promise<TranscriptionResult> {
+  async transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
     const { slot, uploads, queue, replica } = this.#parts;
-    const id = randomUUID().replaceAll('-', '');
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
     const fence = await slot.acquire(holder);
     if (fence === undefined)
@@ -81,7 +79,7 @@ export class Transcriber {
       case 'done':
         return outcome;
       case 'failed':
-        this.#parts.log.error({ jobId: id, reason: outcome.reason }, 'upload job failed');
+        this.#parts.log.error({ requestId: id, reason: outcome.reason }, 'upload job failed');
         throw new ApiFailure('inference_failed', 'the model failed on this recording');
       case 'late':
         throw new ApiFailure('inference_failed', `no result within ${UPLOAD_DEADLINE_MS / 1000} s`);
@@ -103,7 +101,7 @@ export class Transcriber {
   #afterwards(id: string, clean: () => Promise<unknown>): void {
     setImmediate(() => {
       clean().catch((error) =>
-        this.#parts.log.warn({ jobId: id, err: error }, 'cleaning up an upload failed'),
+        this.#parts.log.warn({ requestId: id, err: error }, 'cleaning up an upload failed'),
       );
     });
   }

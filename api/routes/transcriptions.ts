@@ -67,7 +67,7 @@ export function transcriptionRoutes(
         pcm.catch(() => undefined);
         if (!(await readiness.isReady()))
           throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
-        const result = await transcriber.transcribe(await pcm);
+        const result = await transcriber.transcribe(request.id, await pcm);
         request.recognized = { audioMs: result.audio_ms, inferenceMs: result.inference_ms };
         return result;
       },

@@ -52,6 +52,17 @@ test('a stream on one is busy on the other, for streams, uploads and readyz', as
   expect([await isBusy(first), await isBusy(second)]).toEqual([false, false]);
 });
 
+test('who has the slot is found in the logs of both kinds of process, also for an upload', async () => {
+  const gate = recognizer.hold();
+  const answer = upload(first.origin, wavFile(scriptedPcm(1)));
+  await gate.entered;
+  const { id } = JSON.parse((await redis.client.get('{asr}:slot')) ?? '{}');
+  gate.release();
+  await answer;
+  expect(await first.logged((line) => line['requestId'] === id)).toMatchObject({ status: 200 });
+  expect(inference.log.filter((line) => line['uploadId'] === id)).toHaveLength(1);
+});
+
 test('of many uploads at once exactly one is recognized, the others get 409; then the next one has its turn', async () => {
   const gate = recognizer.hold();
   const wav = wavFile(scriptedPcm(1));

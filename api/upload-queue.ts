@@ -10,7 +10,7 @@ export class UploadQueue {
     this.#queue = queue;
   }
 
-  /** @throws StoreUnavailable; the job may have been added all the same: its deadline and the slot decide whether it still runs. */
+  /** @throws StoreUnavailable; the job may have been added all the same: the slot decides whether it still runs. */
   async add(job: UploadJob): Promise<void> {
     await fromStore(this.#queue.add(UPLOAD_JOB_NAME, job, { jobId: job.id }));
   }

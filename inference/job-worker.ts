@@ -31,13 +31,13 @@ export interface JobWorkerParts {
   readonly log: Logger;
 }
 
-/** How a job ended without failing. Nobody waits any more for one that is too late or has no slot. */
-type UploadOutcome = 'done' | 'too late' | 'slot lost' | 'superseded' | 'samples gone';
+/** How a job ended without failing. Somebody waits for it as long as it has its slot; what time it is here decides nothing, the replica's clock may be another. */
+type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
 
 /**
  * Serves the uploads' queue, one job at a time:
  *
- *   taken ─┬─ deadline over, slot lost ────────────────────────────────────→ completed, nothing said
+ *   taken ─┬─ slot lost ───────────────────────────────────────────────────→ completed, nothing said
  *          ├─ fence too small, samples gone ──→ told, and slot freed ─────────→ completed
  *          └─ model call ─┬─ text ──→ told, and slot freed in the same step ──→ completed
  *                         └─ failed ─→ told, and slot freed in the same step ──→ failed, INFERENCE_FAILED
@@ -113,7 +113,6 @@ export class JobWorker {
   async #transcribe(job: UploadJob): Promise<UploadOutcome> {
     const { uploads, fences } = this.#parts;
     const { id, holder, fence, deadlineMs } = job;
-    if (Date.now() >= deadlineMs) return 'too late';
     const [current, pcm] = await untilAnswered(deadlineMs, () => uploads.slotAndSamples(id));
     if (current !== holder) return 'slot lost';
     if (!fences.admit(fence)) return await this.#refuse(job, 'superseded');

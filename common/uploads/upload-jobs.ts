@@ -13,7 +13,7 @@ export interface UploadJob {
   readonly id: string;
   readonly holder: SlotHolder;
   readonly fence: number;
-  /** Unix ms after which nobody waits for the end. */
+  /** Unix ms, by the replica’s clock, after which nobody waits for the end. */
   readonly deadlineMs: number;
 }
 

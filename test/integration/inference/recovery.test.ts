@@ -111,10 +111,10 @@ describe('a session whose process is killed', () => {
     monitor.on('monitor', (_time: string, command: string[]) => commands.push(command));
     await start();
     await eventually(async () => expect(await redis.keys('{asr}:slot')).toEqual([]));
+    const reads = () => commands.filter(([name, ...args]) => name === 'xread' && args.includes(audio));
+    await eventually(() => expect(reads()).not.toEqual([]));
     monitor.disconnect();
-    const reads = commands.filter(([name, ...args]) => name === 'xread' && args.includes(audio));
-    expect(reads).not.toEqual([]);
-    expect(reads.filter((read) => read.includes('BLOCK'))).toEqual([]);
+    expect(reads().filter((read) => read.includes('BLOCK'))).toEqual([]);
     expect(await redis.keys('*session:*')).toEqual([]);
     await session.close();
   });

@@ -11,11 +11,14 @@ export class StatusLine {
     this.#terminal = terminal;
   }
 
-  /** @param text the end of it is shown when the line is too short for `head` and all of it */
+  /** @param text the end of it is shown when the line is too short for `head` and all of it; where `head` alone fills it, the end of both */
   show(head: string, text: string): void {
     if (!this.#terminal.isTTY) return;
-    const room = (this.#terminal.columns || 80) - 1 - columnsOf(head);
-    this.#terminal.write(`\r\x1b[K${head}${lastColumns(text, room)}`);
+    const width = (this.#terminal.columns || 80) - 1;
+    const room = width - columnsOf(head);
+    // What is wider than the terminal would go on in a next line, which is never written over.
+    const line = room > 1 ? head + lastColumns(text, room) : lastColumns(head + text, width);
+    this.#terminal.write(`\r\x1b[K${line}`);
     this.#shown = true;
   }
 

@@ -38,6 +38,9 @@ test('the line in place: the end of a text that is too long for the terminal, Ch
   line.clear();
   expect(written.endsWith('去\r\u001b[K')).toBe(true);
   written = '';
+  line.show('a/long/path/to/a.wav  ', '今天');
+  expect(written).toBe('\r\u001b[K…ath/to/a.wav  今天');
+  written = '';
   new StatusLine({ isTTY: false, columns: 0, write } as never).show('a', 'b');
   expect(written).toBe('');
 });

@@ -59,8 +59,14 @@ const stop = () => {
 };
 process.once('SIGINT', stop);
 process.once('SIGTERM', stop);
-// A reader that has seen enough (`| head -1`) ends this program, too.
-process.stdout.on('error', () => process.exit(EXIT.ok));
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // A reader that has seen enough (`| head -1`) ends this program, too.
+  if (error.code === 'EPIPE') process.exit(EXIT.ok);
+  process.stderr.write(`asr-client: standard output cannot be written: ${error.message}\n`);
+  process.exit(EXIT.usage);
+});
+// Nobody reads the messages; the texts are still wanted.
+process.stderr.on('error', () => {});
 
 try {
   process.exitCode = await run(interrupt.signal);

@@ -37,9 +37,14 @@ function wavToPcm(file: Uint8Array): Int16Array {
 export function checkLength(samples: number, rateHz: number): void {
   if (samples === 0) throw new AsrError('empty_audio', 'the recording has no audio sample');
   if (samples * SAMPLE_RATE_HZ <= MAX_RECORDING_SAMPLES * rateHz) return;
-  const seconds = (samples / rateHz).toFixed(3);
+  const seconds = secondsOf(samples, rateHz);
   throw new AsrError(
     'audio_too_long',
     `the recording is ${seconds} s long; at most 15 s are taken, so split it`,
   );
+}
+
+/** @returns the duration in words, rounded up: one sample too many is no "15.000 s". */
+export function secondsOf(samples: number, rateHz: number): string {
+  return (Math.ceil((samples * 1000) / rateHz) / 1000).toFixed(3);
 }

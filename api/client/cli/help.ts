@@ -22,7 +22,7 @@ Texts go to standard output, everything else to standard error.
 Exit codes
   0    every recording was recognized; the service is ready
   1    a recording cannot be recognized (not readable, wrong format, empty, over 15 s, the model failed)
-  2    wrong command line or setting
+  2    wrong command line or setting, or standard output cannot be written (a full disk)
   3    token or address refused by the service
   4    the service stayed busy or not ready
   5    the service is not reachable, too slow, or something else answers

@@ -17,18 +17,20 @@ export type Recording =
 export async function readRecordingFile(path: string, signal: AbortSignal): Promise<Recording> {
   const file = await open(path);
   try {
+    const stat = await file.stat();
+    // What another program writes (`<(…)` in a shell) can be read once only.
+    if (stat.isFIFO()) return await readRecordingInput(file.createReadStream({ signal }), false, signal);
     const start = Buffer.alloc(12);
     await file.read(start, 0, 12, 0);
     if (!isWav(start)) return { kind: 'whole', samples: await decodeWithFfmpeg(path, signal) };
-    const { size } = await file.stat();
-    if (size > MAX_WAV_BYTES) throw tooLarge(size);
+    if (stat.size > MAX_WAV_BYTES) throw tooLarge(stat.size);
   } finally {
     await file.close();
   }
   return { kind: 'whole', samples: await decode(await readFile(path, { signal }), path, signal) };
 }
 
-/** @param live hand a WAV on as it comes, instead of waiting for its end */
+/** @param input standard input, or what another program writes. @param live hand a WAV on as it comes, instead of waiting for its end */
 export async function readRecordingInput(
   input: AsyncIterable<Buffer>,
   live: boolean,
@@ -49,7 +51,7 @@ export async function readRecordingInput(
       if (isWav(start)) return { kind: 'live', samples: wavStreamToPcm(startedAgain(start, pieces)) };
     }
   }
-  if (heldBytes === 0) throw new AsrError('empty_audio', 'standard input is empty');
+  if (heldBytes === 0) throw new AsrError('empty_audio', 'the input is empty');
   const file = Buffer.concat(held);
   return { kind: 'whole', samples: await decode(file, file, signal) };
 }

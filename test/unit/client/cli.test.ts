@@ -1,9 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { wavFile } from '../../support/wav.ts';
-import { type Ended, jsonLines, startClient, whenEnded } from './client-process.ts';
+import { CLI, type Ended, jsonLines, startClient, whenEnded } from './client-process.ts';
 import { drop, html, json, ScriptedService } from './scripted-service.ts';
 import { TOKEN } from './sessions.ts';
 
@@ -53,7 +57,7 @@ test('several files: each with its name; the code of the first failure, the othe
   expect(code).toBe(1);
   expect(stdout).toBe(`${good}: 你好\n${good}: 再见\n`);
   expect(stderr.split('\n')).toEqual([
-    `asr-client: ${long}: the recording is 15.000 s long; at most 15 s are taken, so split it [audio_too_long]`,
+    `asr-client: ${long}: the recording is 15.001 s long; at most 15 s are taken, so split it [audio_too_long]`,
     expect.stringContaining(`${missing}: ENOENT`),
     '',
   ]);
@@ -118,6 +122,36 @@ test('a token from a file, with its line break', async () => {
   const tokenFile = file('token', `${TOKEN}-of-a-file\n`);
   expect((await run(['transcribe', '--token-file', tokenFile, good])).code).toBe(0);
   expect(service.requests[0]?.authorization).toBe(`Bearer ${TOKEN}-of-a-file`);
+});
+
+test('a file that another program writes (a named pipe): read once, from its beginning', async () => {
+  service.http = [json(200, RESULT)];
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const wav = wavFile(Buffer.alloc(640, 3));
+  const [ended] = await Promise.all([run(['transcribe', pipe]), writeFile(pipe, wav)]);
+  expect(ended).toEqual({ code: 0, stdout: '你好\n', stderr: '' });
+  expect(service.requests[0]?.body.includes(wav)).toBe(true);
+});
+
+test.skipIf(!existsSync('/dev/full'))('a text that cannot be written (a full disk) is no success', () => {
+  const full = openSync('/dev/full', 'w');
+  const ended = spawnSync(process.execPath, [CLI, '--version'], {
+    stdio: ['ignore', full],
+    encoding: 'utf8',
+  });
+  closeSync(full);
+  expect(ended.stderr).toContain('standard output cannot be written: ENOSPC');
+  expect(ended.status).toBe(2);
+});
+
+test('messages that nobody reads any more end nothing: the next file still has its text', async () => {
+  service.http = [json(200, RESULT)];
+  const child = start(['transcribe', join(folder, 'missing.wav'), good]);
+  child.stderr.destroy();
+  const closed = once(child, 'close');
+  expect(await text(child.stdout)).toBe(`${good}: 你好\n`);
+  expect((await closed)[0]).toBe(1);
 });
 
 test('standard input', async () => {

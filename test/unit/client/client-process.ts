@@ -9,12 +9,15 @@ export interface Ended {
   readonly stderr: string;
 }
 
+/** The built command. */
+export const CLI = join(packageRoot(), 'dist/api/client/cli.js');
+
 /** Starts the built asr-client as a process of its own, with nothing but `env` and PATH in its environment. */
 export function startClient(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): ChildProcessWithoutNullStreams {
-  return spawn(process.execPath, [join(packageRoot(), 'dist/api/client/cli.js'), ...args], {
+  return spawn(process.execPath, [CLI, ...args], {
     env: { PATH: process.env['PATH'], ...env },
   });
 }

@@ -1,3 +1,4 @@
+import { secondsOf } from './audio/pcm.ts';
 import { AsrError } from './errors.ts';
 import { FrameCutter, littleEndian, type Pace } from './frames.ts';
 import type { Socket } from './socket.ts';
@@ -28,11 +29,17 @@ export class AudioSender {
     this.#stopped = stopped;
   }
 
-  /** @throws AsrError `audio_too_long` before any of these samples is taken; whatever ended the sink or stopped the sender. */
+  /** @throws AsrError `invalid_format`, `audio_too_long` before any of these samples is taken; whatever ended the sink or stopped the sender. */
   push(samples: Int16Array): Promise<void> {
+    // A stream of a file or a pipe gives bytes, and to TypeScript it is one of anything: each byte would become a sample.
+    if (!(samples instanceof Int16Array)) {
+      const given = Object.prototype.toString.call(samples).slice(8, -1);
+      const message = `audio comes in pieces of Int16Array (16 kHz, mono), not of ${given}`;
+      return Promise.reject(new AsrError('invalid_format', message));
+    }
     const total = this.#acceptedSamples + samples.length;
     if (total > MAX_RECORDING_SAMPLES) {
-      const seconds = (total / SAMPLE_RATE_HZ).toFixed(1);
+      const seconds = secondsOf(total, SAMPLE_RATE_HZ);
       const message = `the recording would be ${seconds} s long; at most 15 s are taken`;
       return Promise.reject(new AsrError('audio_too_long', message));
     }

@@ -94,7 +94,8 @@ function checkedBaseUrl(given: string | URL): string {
 }
 
 function checkedToken(token: string): string {
-  if (token === '') throw new TypeError('apiToken is empty; the service’s operator gives you one');
+  // Also what a program without types gives, as from a variable that is not set.
+  if (!token) throw new TypeError('apiToken is missing or empty; the service’s operator gives you one');
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new TypeError('apiToken holds a space, a line break or a character that is not ASCII');
   return token;

@@ -73,7 +73,14 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
    * Resolves when they are handed to the connection, of which at most 64,000 bytes are ever buffered: await it to follow the connection's speed.
    * @throws AsrError `audio_too_long` when the recording would pass 15 s: none of these samples is sent, and `end` is still possible.
    */
-  async send(samples: Int16Array): Promise<void> {
+  send(samples: Int16Array): Promise<void> {
+    const sent = this.#send(samples);
+    // A failed session is told by `final`; nobody has to wait for each piece only to hear of it.
+    this.final.catch(() => sent.catch(() => {}));
+    return sent;
+  }
+
+  async #send(samples: Int16Array): Promise<void> {
     if (this.#ended) throw new AsrError('invalid_sequence', 'audio after end(); open a new session');
     try {
       await this.#sender.push(samples);

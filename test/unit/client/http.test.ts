@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { AsrClient, AsrError, type Retry } from '../../../api/client/node.ts';
+import { AsrClient, type AsrClientOptions, AsrError, type Retry } from '../../../api/client/node.ts';
 import { wavFile } from '../../support/wav.ts';
 import { drop, html, json, ScriptedService } from './scripted-service.ts';
 
@@ -52,6 +52,11 @@ test.for([
   expect(service.requests[0]?.body.includes(wavFile(Buffer.from(Int16Array.of(200, -200).buffer)))).toBe(
     true,
   );
+});
+
+test('a token that is not set is said to be missing, not sent as a word', () => {
+  const options: AsrClientOptions = JSON.parse(JSON.stringify({ url: service.url }));
+  expect(() => new AsrClient(options)).toThrow('apiToken is missing or empty');
 });
 
 test('a recording over 15 s and an empty one never reach the service', async () => {

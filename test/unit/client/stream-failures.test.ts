@@ -199,6 +199,24 @@ test('every wait has a limit: for the handshake, ready and the final text', asyn
   await service.sessions[1]?.closed;
 });
 
+test('pieces that nobody waits for: the failure is told by `final` and ends no program', async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => void unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  try {
+    service.stream = [onStart((session) => session.fail('busy', 1008))];
+    const stream = client.stream();
+    void stream.send(PCM);
+    expect((await failure(stream.final)).code).toBe('busy');
+    void stream.send(PCM);
+    // Node looks for rejections without a handler between two turns of its loop.
+    await new Promise(setImmediate);
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+});
+
 test('an abort or close() ends the connection; everything pending rejects with the reason', async () => {
   const reason = new Error('enough');
   await expect(client.stream({ signal: AbortSignal.abort(reason) }).final).rejects.toBe(reason);

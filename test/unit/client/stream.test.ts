@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { AsrClient as BrowserClient } from '../../../api/client/browser.ts';
@@ -80,6 +81,16 @@ test('audio over 15 s is refused before it is sent, and the recording can still 
   await expect(stream.send(new Int16Array(236_001))).rejects.toMatchObject({ code: 'audio_too_long' });
   await stream.end();
   expect(service.sessions[0]?.pcm.equals(PCM_BYTES)).toBe(true);
+});
+
+test('bytes in place of samples, as a file or a pipe gives them: refused, not taken for audio', async () => {
+  service.stream = [recognizeAs('好')];
+  const bytes: AsyncIterable<Int16Array> = Readable.from([Buffer.alloc(3_200)]);
+  const error = await failure(client.stream({ audio: bytes }).final);
+  expect(error).toMatchObject({
+    code: 'invalid_format',
+    message: expect.stringContaining('not of Uint8Array'),
+  });
 });
 
 test('a whole recording over 15 s does not even connect', async () => {

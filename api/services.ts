@@ -8,6 +8,7 @@ import { type ConnectionUse, connectRedis, follow } from '../common/redis.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
 import { persistenceWarning } from '../common/redis-persistence.ts';
+import { versionWarning } from '../common/redis-version.ts';
 import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
 import { closedWithin, type ShutdownStep } from '../common/shutdown.ts';
 import { Slot } from '../common/slot/slot.ts';
@@ -49,7 +50,8 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
   };
   const redis = connect('commands', 'commands');
   redis.once('ready', () => {
-    persistenceWarning(redis).then((warning) => warning !== undefined && log.warn(warning));
+    for (const look of [persistenceWarning, versionWarning])
+      look(redis).then((warning) => warning !== undefined && log.warn(warning));
   });
   const blocking = connect('blocking', 'results');
   follow(redis, [blocking]);

@@ -8,6 +8,7 @@ import { type ConnectionUse, connectRedis, follow } from '../common/redis.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
 import { persistenceWarning } from '../common/redis-persistence.ts';
+import { versionWarning } from '../common/redis-version.ts';
 import { SessionConsumer } from '../common/sessions/session-consumer.ts';
 import { runSteps, type ShutdownStep } from '../common/shutdown.ts';
 import { Slot } from '../common/slot/slot.ts';
@@ -68,7 +69,8 @@ export function createInference(parts: InferenceParts): Inference {
   );
   redis.on('ready', () => void heartbeat.beat());
   redis.once('ready', () => {
-    persistenceWarning(redis).then((warning) => warning !== undefined && log.warn(warning));
+    for (const look of [persistenceWarning, versionWarning])
+      look(redis).then((warning) => warning !== undefined && log.warn(warning));
   });
 
   const fences = new FenceGuard();

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { NetworkSettings } from './archive.ts';
 import { type CatalogueEntry, findEntry } from './catalogue.ts';
-import { ModelFailure } from './failure.ts';
+import { fromDiskError, ModelFailure } from './failure.ts';
 import { locateModel } from './locate.ts';
 import { acquireLock } from './lock.ts';
 import { catalogueTable, formatBytes, type ProgressOutput } from './report.ts';
@@ -70,10 +70,16 @@ export async function runCommand(argv: readonly string[], context: CommandContex
         return command satisfies never;
     }
   } catch (error) {
-    if (!(error instanceof ModelFailure)) throw error;
-    context.screen.write(`${error.message}\n`);
+    const failure = fromDiskError(error, pathIn(error) ?? context.folders.downloaded);
+    if (!(failure instanceof ModelFailure)) throw error;
+    context.screen.write(`${failure.message}\n`);
     return 1;
   }
+}
+
+/** The path that the system names in its error. */
+function pathIn(error: unknown): string | undefined {
+  return error instanceof Error && 'path' in error && typeof error.path === 'string' ? error.path : undefined;
 }
 
 async function list(context: CommandContext): Promise<0> {

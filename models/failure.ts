@@ -16,9 +16,10 @@ export function fromDiskError(error: unknown, path: string): unknown {
     );
   }
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
-    return new ModelFailure(`cannot write ${path} (${code}): run the command as a user who may write there`, {
-      cause: error,
-    });
+    return new ModelFailure(
+      `cannot read or write ${path} (${code}): run the command as a user who may do both there`,
+      { cause: error },
+    );
   }
   return new ModelFailure(`cannot work on ${path}: ${describeCause(error)}`, { cause: error });
 }

@@ -1,41 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { packageRoot } from '../../../common/package-root.ts';
 import { storePaths } from '../../../models/store.ts';
 import { ArchiveServer } from './archive-server.ts';
+import { start } from './command-line.ts';
 import { entryFor, temporaryFolders, transducerArchive } from './small-model.ts';
-
-interface Finished {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function start(
-  script: string,
-  args: readonly string[],
-  env: Record<string, string> = {},
-): { child: ChildProcess; finished: Promise<Finished> } {
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [script, ...args], {
-    env: { PATH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const finished = Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]).then(
-    ([[code], stdout, stderr]) => ({
-      code: code as number | null,
-      stdout,
-      stderr,
-    }),
-  );
-  return { child, finished };
-}
 
 describe('npm run models, the real catalogue', () => {
   const models = (args: readonly string[], env?: Record<string, string>) =>

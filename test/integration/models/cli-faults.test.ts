@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, it } from 'vitest';
+import { packageRoot } from '../../../common/package-root.ts';
+import { storePaths } from '../../../models/store.ts';
+import { start } from './command-line.ts';
+import { entryFor, temporaryFolders } from './small-model.ts';
+
+const CLI = join(packageRoot(), 'dist', 'models', 'cli.js');
+
+it.each(['pull', 'remove'])('%s says in one line what the disk does not let it do', async (command) => {
+  const folders = await temporaryFolders();
+  const paths = storePaths(folders, 'small');
+  // Stands for whatever fails there (no permission, read-only, broken), and fails for root, too.
+  await mkdir(command === 'pull' ? paths.archive : paths.lock, { recursive: true });
+  const settings = JSON.stringify({
+    root: dirname(dirname(folders.downloaded)),
+    catalogue: [entryFor(Buffer.from('x'))],
+  });
+  const run = start(join(import.meta.dirname, 'cli-process.mjs'), [settings, command, 'small']);
+  const { code, stderr } = await run.finished;
+  expect(stderr).toMatch(/^cannot work on .*downloaded.*: EISDIR: .*\n$/);
+  expect(code).toBe(1);
+});
+
+it('ends in silence when nobody reads its answer any more', async () => {
+  const child = spawn(process.execPath, [CLI, 'list'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.destroy();
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+  expect(said).toBe('');
+  expect(code).toBe(0);
+});

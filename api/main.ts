@@ -1,4 +1,6 @@
+import type { FastifyInstance } from 'fastify';
 import { type ApiConfig, ConfigError, EXIT_CONFIG, readApiConfig } from '../common/config.ts';
+import { listenFailure } from '../common/listen-failure.ts';
 import { createLogger } from '../common/log.ts';
 import { whenReady } from '../common/redis.ts';
 import { shutdownOnSignal } from '../common/shutdown.ts';
@@ -14,6 +16,22 @@ function configOrExit(): ApiConfig {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     console.error(`api: ${error.message}`);
+    process.exit(EXIT_CONFIG);
+  }
+}
+
+async function listenOrExit(
+  server: FastifyInstance,
+  host: string,
+  port: number,
+  setting?: 'ASR_ADMIN_PORT',
+): Promise<void> {
+  try {
+    await server.listen({ host, port });
+  } catch (error) {
+    const failure = listenFailure(error, host, port, setting);
+    if (!(failure instanceof ConfigError)) throw failure;
+    console.error(`api: ${failure.message}`);
     process.exit(EXIT_CONFIG);
   }
 }
@@ -37,16 +55,7 @@ shutdownOnSignal(log, DRAIN_MS + 10_000, () => [
 
 // Serving without Redis is right too (not_ready until it is there), but the first requests of a normal start should not see that.
 await whenReady(services.redis, WAIT_FOR_REDIS_MS);
-try {
-  await app.listen({ host: config.host, port: config.port });
-  await admin?.listen({ host: '127.0.0.1', port: config.adminPort ?? 0 });
-} catch (error) {
-  const inUse = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
-  if (!inUse) throw error;
-  console.error(
-    `api: ${error.message}: another program listens there; choose another ASR_PORT or ASR_ADMIN_PORT`,
-  );
-  process.exit(EXIT_CONFIG);
-}
+await listenOrExit(app, config.host, config.port);
+if (admin !== undefined) await listenOrExit(admin, '127.0.0.1', config.adminPort ?? 0, 'ASR_ADMIN_PORT');
 log.info({ address: app.listeningOrigin, adminPort: config.adminPort }, 'serving');
 process.send?.({ kind: 'listening', origin: app.listeningOrigin });

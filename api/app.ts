@@ -11,7 +11,7 @@ import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import { InFlight, stopListeningOnClose } from './in-flight.ts';
-import { rememberResponses } from './last-response.ts';
+import { LastResponses } from './last-response.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
 import {
@@ -62,6 +62,7 @@ export async function buildApp({
 }: AppParts): Promise<FastifyInstance> {
   const requestTimeout = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS;
   const logger: FastifyBaseLogger = log;
+  const responses = new LastResponses();
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -81,7 +82,7 @@ export async function buildApp({
     forceCloseConnections: true,
     // While this replica drains it serves what still comes, see stopListeningOnClose.
     return503OnClosing: false,
-    clientErrorHandler: replyToBrokenHttp,
+    clientErrorHandler: (error, socket) => replyToBrokenHttp(error, socket, responses.on(socket)),
     frameworkErrors: replyToBadTarget,
   });
 
@@ -92,7 +93,7 @@ export async function buildApp({
   app.setNotFoundHandler(replyNotFound);
   await registerOpenApi(app, config.publicBaseUrl);
   await app.register(websocket, {
-    options: { ...WS_OPTIONS, server: webSocketHandshakes(app.server) },
+    options: { ...WS_OPTIONS, server: webSocketHandshakes(app.server, responses) },
     // ws has closed the connection already, with the code that says why.
     errorHandler: (error, _socket, request) =>
       request.log.debug({ err: error }, 'a WebSocket connection broke'),
@@ -100,7 +101,7 @@ export async function buildApp({
     preClose: (done) => done(),
   });
 
-  rememberResponses(app.server);
+  responses.watch(app.server);
   app.websocketServer.on('wsClientError', replyToBrokenHandshake);
   // HTTP lets a server ignore an expectation that it does not know; Node's own refusal has no body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -108,10 +109,10 @@ export async function buildApp({
   // These come behind the plugin's own hook, which marks a handshake so that its socket is closed when it is refused.
   const inFlight = new InFlight(app, (request, reply) => {
     const line = requestLine(request, reply);
-    const route = String(line['route']);
-    metrics.request(route, reply.statusCode, request.failureCode, reply.elapsedTime);
+    const { route, status } = line;
+    metrics.request(route, status, request.failureCode, reply.elapsedTime);
     // A load balancer asks for the health every second or two; that is no news while it is well.
-    const level = reply.statusCode < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
+    const level = status < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
     request.log[level](line, 'request');
   });
   app.addHook('onRequest', services.access.checkPeer);

@@ -1,11 +1,13 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiFailure, errorName, FormFailure, HTTP_STATUS, StoreUnavailable } from '../common/errors.ts';
-import { lastResponseOn } from './last-response.ts';
 import { ClientGone } from './upload.ts';
 
 const LINGER_MS = 2_000;
+/** nginx's status for a client that hung up before it was answered; only logs and metrics know it. */
+const CLIENT_CLOSED_REQUEST = 499;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -105,14 +107,20 @@ function closeAfterwards(request: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', () => request.raw.socket.destroySoon());
 }
 
-export function requestLine(request: FastifyRequest, reply: FastifyReply): Record<string, unknown> {
+export interface RequestLine {
+  readonly route: string;
+  readonly status: number;
+  readonly [field: string]: unknown;
+}
+
+export function requestLine(request: FastifyRequest, reply: FastifyReply): RequestLine {
+  const isGone = request.failureCode === 'client_gone';
   return {
     method: request.method,
     // The route's pattern, never the address: somebody may have put a token into its query.
     route: request.routeOptions.url ?? 'unknown',
-    status: reply.statusCode,
-    outcome:
-      request.failureCode === 'client_gone' ? 'disconnected' : reply.statusCode < 400 ? 'done' : 'error',
+    status: isGone && !reply.raw.headersSent ? CLIENT_CLOSED_REQUEST : reply.statusCode,
+    outcome: isGone ? 'disconnected' : reply.statusCode < 400 ? 'done' : 'error',
     code: request.failureCode,
     peer: request.ip,
     ...request.recognized,
@@ -130,12 +138,18 @@ export function replyToBadTarget(error: FastifyError, request: FastifyRequest, r
   request.log.info(requestLine(request, reply), 'request');
 }
 
-/** Requests that never become a request: broken HTTP, or headers or a body that did not arrive in time. */
-export function replyToBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
+/**
+ * Requests that never become a request: broken HTTP, or headers or a body that did not arrive in time.
+ * @param last the response to the connection's last request, sent or not
+ */
+export function replyToBrokenHttp(
+  error: Error & { code?: string },
+  socket: Socket,
+  last: ServerResponse | undefined,
+): void {
   if (error.code === 'ECONNRESET') socket.destroy();
   // Each piece that follows the broken one is an error again.
   if (!socket.writable) return;
-  const last = lastResponseOn(socket);
   // The rest of a request that was refused early, or what stands behind a response that is being sent: no answer may follow.
   if (last?.headersSent && !(last.writableFinished && last.req.complete)) {
     endWith(socket, '');

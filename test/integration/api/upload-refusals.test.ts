@@ -175,7 +175,7 @@ describe('refused before or while the body comes', () => {
     await once(socket, 'connect');
     const line = api.logged((entry) => entry['code'] === 'client_gone');
     socket.destroy();
-    await line;
+    expect(await line).toMatchObject({ status: 499, outcome: 'disconnected' });
   });
 
   test('clients that reset their connections are not counted as refused', async () => {

@@ -13,7 +13,7 @@ import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 import { Recording } from './recording.ts';
 import { TranscriptWriter } from './text/transcript.ts';
 
-class EngineThread {
+class EngineWorker {
   readonly #port: MessagePort;
   readonly #model: AcousticModel;
   readonly #filterBank: FilterBank;
@@ -90,7 +90,7 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
       threads: options.threads,
       log: (line) => reply(port, { type: 'log', line }),
     });
-    new EngineThread(port, model).serve();
+    new EngineWorker(port, model).serve();
     reply(port, {
       type: 'loaded',
       info: {

@@ -76,7 +76,11 @@ class Page {
     this.#copy.hidden = true;
     this.#transcript.clear();
     this.#progress([], 0);
-    void work();
+    void work().then(() => {
+      // Whoever pressed a button that is gone by now goes on with the keyboard from here.
+      if (document.activeElement === document.body)
+        find('record', HTMLButtonElement).focus({ preventScroll: true });
+    });
   }
 
   #checkToken(token: string): void {

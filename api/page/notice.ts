@@ -11,12 +11,12 @@ export function announce(words: string, urgent = false): void {
 /** The one place that says what went wrong and what to do. */
 export class Notice {
   readonly #element = find('notice', HTMLDivElement);
-  readonly #cancel: () => void;
+  readonly #stop: HTMLButtonElement;
   #ticking: ReturnType<typeof setInterval> | undefined;
 
   /** @param cancel gives up waiting for a retry. */
   constructor(cancel: () => void) {
-    this.#cancel = cancel;
+    this.#stop = button(texts.cancel, cancel);
   }
 
   hide(): void {
@@ -47,7 +47,9 @@ export class Notice {
       const seconds = Math.max(0, Math.ceil((until - performance.now()) / 1000));
       countdown.textContent = texts.retryIn(seconds, attempt, attempts);
     };
-    this.#show('wait', failure, what, countdown, button(texts.cancel, this.#cancel));
+    const focused = document.activeElement === this.#stop;
+    this.#show('wait', failure, what, countdown, this.#stop);
+    if (focused) this.#stop.focus();
     tick();
     this.#ticking = setInterval(tick, 250);
     if (attempt === 1) announce(`${what} ${countdown.textContent}`);

@@ -11,10 +11,18 @@ export class TokenField {
 
   /** @param entered called with each token that was typed in. */
   constructor(entered: (token: string) => void) {
-    this.#input.value = sessionStorage.getItem(STORED_AS) ?? '';
+    try {
+      this.#input.value = sessionStorage.getItem(STORED_AS) ?? '';
+    } catch {
+      // A browser that keeps nothing for pages (site data blocked) refuses even to look.
+    }
     this.#form.addEventListener('submit', (event) => {
       event.preventDefault();
-      sessionStorage.setItem(STORED_AS, this.value);
+      try {
+        sessionStorage.setItem(STORED_AS, this.value);
+      } catch {
+        // There the token lasts until the page is loaded again.
+      }
       entered(this.value);
     });
     this.#change.addEventListener('click', () => this.ask());

@@ -12,8 +12,13 @@ const SHORTENERS: Readonly<Record<string, (text: string) => string>> = {
       .replaceAll(': ', ':')
       .replaceAll(';}', '}')
       .trim(),
-  // tsc has left the comments out and ends every statement with a mark, so a line break is but a blank, and beside a mark nothing; none is within a string.
-  js: (text) => withoutIndentation(text).replace(/(?<=\W)\n|\n(?=\W)/g, ''),
+  // tsc has left the comments out and ends every statement with a mark, so a line break is but a blank, and beside a mark nothing; none is within a string,
+  // nor an arrow, nor a block's beginning.
+  js: (text) =>
+    withoutIndentation(text)
+      .replace(/(?<=\W)\n|\n(?=\W)/g, '')
+      .replaceAll(' => ', '=>')
+      .replaceAll(') {', '){'),
 };
 
 function withoutIndentation(text: string): string {

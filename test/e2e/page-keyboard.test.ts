@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../common/package-root.ts';
+import { launchBrowser, notice, openPage, resultText, secondsLeft, signIn } from './page-browser.ts';
+import { type PageService, startPageService } from './page-service.ts';
+
+const WAV = join(packageRoot(), 'test', 'fixtures', 'h08.wav');
+
+let service: PageService;
+let browser: Browser;
+
+beforeAll(async () => {
+  service = await startPageService();
+  service.startInference();
+  browser = await launchBrowser(WAV);
+}, 30_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+async function readyPage() {
+  const opened = await openPage(browser, service.origin, 'en-GB');
+  await signIn(opened.page);
+  return opened.page;
+}
+
+describe('the page without a pointer', { timeout: 60_000 }, () => {
+  it('takes an Enter that is held for one press', async () => {
+    const page = await readyPage();
+    await page.locator('#record:focus').waitFor();
+    // The second and third are what a keyboard repeats.
+    for (let n = 0; n < 3; n += 1) await page.keyboard.down('Enter');
+    await page.keyboard.up('Enter');
+    await secondsLeft(page, 13);
+    expect(await page.locator('body').getAttribute('data-state')).toBe('recording');
+    await page.keyboard.press('Enter');
+    await resultText(page);
+  });
+
+  it('leaves nobody without a place: at "Stop waiting" through the attempts, then at the record button', async () => {
+    const page = await readyPage();
+    service.wire.cut();
+    try {
+      await page.locator('#file').setInputFiles(WAV);
+      const stop = page.getByRole('button', { name: 'Stop waiting' });
+      await stop.focus();
+      await page.locator('#notice', { hasText: '(3 of 8)' }).waitFor();
+      expect(await page.locator('#notice button:focus').count()).toBe(1);
+      await page.keyboard.press('Enter');
+      await notice(page, 'cancelled').waitFor();
+      await page.locator('#record:focus').waitFor();
+    } finally {
+      service.wire.mend();
+    }
+    const choosing = page.waitForEvent('filechooser');
+    await page.getByRole('button', { name: 'Open file' }).focus();
+    await page.keyboard.press('Enter');
+    await (await choosing).setFiles(WAV);
+    await resultText(page);
+    await page.locator('#record:focus').waitFor();
+  });
+});
+
+it('works in a browser that keeps nothing for pages, until the page is loaded again', async () => {
+  const { page, complaints } = await openPage(browser, service.origin);
+  const denied = `Object.defineProperty(window, 'sessionStorage', {
+    get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); },
+  });`;
+  await page.addInitScript(denied);
+  await page.reload();
+  await page.locator('#token:focus').waitFor();
+  await signIn(page);
+  await page.locator('#file').setInputFiles(WAV);
+  await resultText(page);
+  expect(complaints).toEqual([]);
+});

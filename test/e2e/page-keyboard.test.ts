@@ -77,3 +77,18 @@ it('works in a browser that keeps nothing for pages, until the page is loaded ag
   await resultText(page);
   expect(complaints).toEqual([]);
 });
+
+it('shows its round buttons where the system chooses the colours (high contrast)', async () => {
+  const { page } = await openPage(browser, service.origin);
+  await signIn(page);
+  await page.locator('#file').setInputFiles(WAV);
+  await resultText(page);
+  for (const button of ['#record', '.play']) {
+    const colour = `getComputedStyle(document.querySelector('${button}')).backgroundColor`;
+    // Without motion, or the colour would still be on its way.
+    await page.emulateMedia({ forcedColors: 'none', reducedMotion: 'reduce' });
+    const own = await page.evaluate(colour);
+    await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' });
+    expect(await page.evaluate(colour), button).toBe(own);
+  }
+});

@@ -17,8 +17,11 @@ function copySelected(text: string): void {
 /** A button that copies what `text` gives when it is pressed, and says so. */
 export function copyButton(text: () => string): HTMLButtonElement {
   const element = button(texts.copy, async () => {
-    if (navigator.clipboard === undefined) copySelected(text());
-    else await navigator.clipboard.writeText(text());
+    if (navigator.clipboard === undefined) {
+      copySelected(text());
+      // The selection took the focus with it.
+      element.focus();
+    } else await navigator.clipboard.writeText(text());
     announce(texts.copied);
     element.textContent = texts.copied;
     setTimeout(() => {

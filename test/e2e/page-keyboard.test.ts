@@ -2,7 +2,15 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
-import { launchBrowser, notice, openPage, resultText, secondsLeft, signIn } from './page-browser.ts';
+import {
+  INSECURE_HOST,
+  launchBrowser,
+  notice,
+  openPage,
+  resultText,
+  secondsLeft,
+  signIn,
+} from './page-browser.ts';
 import { type PageService, startPageService } from './page-service.ts';
 
 const WAV = join(packageRoot(), 'test', 'fixtures', 'h08.wav');
@@ -76,6 +84,16 @@ it('works in a browser that keeps nothing for pages, until the page is loaded ag
   await page.locator('#file').setInputFiles(WAV);
   await resultText(page);
   expect(complaints).toEqual([]);
+});
+
+it('copies without a clipboard of its own (no HTTPS), and stays at the button', async () => {
+  const { page } = await openPage(browser, `http://${INSECURE_HOST}:${service.wire.port}`, 'en-GB');
+  await signIn(page);
+  await page.locator('#file').setInputFiles(WAV);
+  await resultText(page);
+  await page.locator('.facts button').focus();
+  await page.keyboard.press('Enter');
+  await page.locator('.facts button:focus', { hasText: 'Copied' }).waitFor();
 });
 
 it('shows its round buttons where the system chooses the colours (high contrast)', async () => {

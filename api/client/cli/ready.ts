@@ -7,6 +7,7 @@ import type { Output } from './report.ts';
 import { printable } from './status-line.ts';
 
 const ASK_EVERY_MS = 500;
+const LONGEST_ASK_MS = 10_000;
 
 export interface ReadyJob {
   readonly client: AsrClient;
@@ -19,7 +20,8 @@ export interface ReadyJob {
 
 /** Prints what the service says of itself. @returns the exit code. @throws AsrError when it says nothing. */
 export async function askReady({ client, waitMs, json, output, signal }: ReadyJob): Promise<ExitCode> {
-  const result = await askUntilReady(client, Date.now() + waitMs, signal);
+  const result =
+    waitMs === 0 ? await client.ready({ signal }) : await askUntilReady(client, Date.now() + waitMs, signal);
   output.stdout.write(`${json ? JSON.stringify(result) : inWords(result)}\n`);
   return result.status === 'ready' ? EXIT.ok : EXIT.notNow;
 }
@@ -30,12 +32,16 @@ async function askUntilReady(
   signal: AbortSignal,
 ): Promise<ReadyResult> {
   for (;;) {
-    const late = Date.now() + ASK_EVERY_MS > deadlineMs;
+    const leftMs = deadlineMs - Date.now();
+    const late = leftMs < ASK_EVERY_MS;
     try {
-      const result = await client.ready({ signal });
+      const timeoutMs = Math.min(LONGEST_ASK_MS, Math.max(ASK_EVERY_MS, leftMs));
+      const result = await client.ready({ signal, timeoutMs });
       if (result.status === 'ready' || late) return result;
     } catch (error) {
-      if (late || !(error instanceof AsrError) || !error.retryable) throw error;
+      if (late || !(error instanceof AsrError)) throw error;
+      // A service that takes connections and does not answer yet may still be starting.
+      if (!error.retryable && error.code !== 'no_answer') throw error;
     }
     await delay(ASK_EVERY_MS, signal);
   }

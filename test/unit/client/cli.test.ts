@@ -185,3 +185,13 @@ test('ready: in words, as JSON, with exit codes; --wait asks until it is so', as
     stderr: 'asr-client: the token is wrong\n',
   });
 });
+
+test('ready --wait asks a service again that takes the connection and says nothing, and ends in time', async () => {
+  service.http = [() => {}];
+  const { code, stderr } = await run(['ready', '--wait', '1']);
+  expect(code).toBe(5);
+  expect(stderr).toContain('within 0.5 s');
+  expect(service.requests.length).toBe(2);
+  service.http = [() => {}, json(200, { status: 'ready', busy: false })];
+  expect(await run(['ready', '--wait', '1'])).toMatchObject({ code: 0, stdout: 'ready\n' });
+});

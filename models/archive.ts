@@ -1,5 +1,5 @@
 import { rename, rm, stat } from 'node:fs/promises';
-import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 import { type CatalogueEntry, RELEASE_URL } from './catalogue.ts';
 import { describeCause, ModelFailure } from './failure.ts';
 import { Progress, type ProgressOutput } from './report.ts';
@@ -102,6 +102,8 @@ function makeDispatcher(network: NetworkSettings): Dispatcher {
       headersTimeout: stallTimeoutMs,
       bodyTimeout: stallTimeoutMs,
       connect: { timeout: Math.min(stallTimeoutMs, 15_000) },
+      clientFactory: (proxy, options) =>
+        new Pool(proxy, { ...options, headersTimeout: stallTimeoutMs }).compose(closedForGood),
     }).compose(closedInPeace);
   } catch (error) {
     // Without the value: it may hold a password.
@@ -134,4 +136,21 @@ function closedInPeace(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
       onResponseError: (controller, error) => handler.onResponseError?.(controller, error),
     });
   };
+}
+
+/**
+ * A proxy that closes the connection it is asked for a tunnel on (a SOCKS proxy given as one for HTTP) is asked again at once by undici, and
+ * without end, if the error says that it came from the socket.
+ */
+function closedForGood(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
+  return (options, handler) =>
+    dispatch(options, {
+      onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
+      onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
+      onResponseStart: (...response) => handler.onResponseStart?.(...response),
+      onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk),
+      onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
+      onResponseError: (controller, error) =>
+        handler.onResponseError?.(controller, new Error(`the proxy: ${error.message}`)),
+    });
 }

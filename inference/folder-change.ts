@@ -4,12 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const LOOK_INTERVAL_MS = 1_000;
 
-/** Names, sizes and times of a folder's files in one text; '' for a folder that is not there. */
+/** Names, sizes and times of a folder's files in one text; '' for a folder that is not there. The time is that of the last change of any kind, permissions among them. */
 export async function folderFingerprint(folder: string): Promise<string> {
   const names = await readdir(folder).catch(() => []);
   const lines = names.sort().map(async (name) => {
     const file = await stat(join(folder, name)).catch(() => undefined);
-    return file === undefined ? '' : `${name} ${file.size} ${file.mtimeMs} ${file.ino}`;
+    return file === undefined ? '' : `${name} ${file.size} ${file.ctimeMs} ${file.ino}`;
   });
   return (await Promise.all(lines)).join('\n');
 }

@@ -3,6 +3,7 @@ import { findEntry } from '../models/catalogue.ts';
 import { locateModel } from '../models/locate.ts';
 import { modelFolders } from '../models/store.ts';
 import { OnnxRecognizer, type OnnxRecognizerOptions } from './engine/engine.ts';
+import { folderFingerprint } from './folder-change.ts';
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from './recognizer.ts';
 
 export type LocatedRecognizerOptions = Omit<OnnxRecognizerOptions, 'modelDir' | 'modelId'>;
@@ -12,7 +13,7 @@ export class LocatedRecognizer implements Recognizer {
   readonly #setting: string;
   readonly #options: LocatedRecognizerOptions;
   #recognizer: Recognizer | undefined;
-  #begun: Promise<ModelInfo> | undefined;
+  #begun: { readonly files: Promise<string>; readonly model: Promise<ModelInfo> } | undefined;
 
   /** @param setting value of `ASR_MODEL` */
   constructor(setting: string, options: LocatedRecognizerOptions) {
@@ -30,15 +31,24 @@ export class LocatedRecognizer implements Recognizer {
 
   /** Begins to load ahead of the first `load()`, which then waits for this. */
   begin(): void {
-    this.#begun = this.#load();
-    this.#begun.catch(() => undefined);
+    const files = folderFingerprint(this.folder);
+    const model = files.then(() => this.#load());
+    model.catch(() => undefined);
+    this.#begun = { files, model };
   }
 
   /** @throws ModelFailure when there is no such model, and what the engine's `load()` throws. */
-  load(signal?: AbortSignal): Promise<ModelInfo> {
+  async load(signal?: AbortSignal): Promise<ModelInfo> {
     const begun = this.#begun;
     this.#begun = undefined;
-    return begun ?? this.#load(signal);
+    if (begun === undefined) return this.#load(signal);
+    try {
+      return await begun.model;
+    } catch (error) {
+      // Who calls this looks for changes in the folder from now on; a copy that ended before would be waited for in vain.
+      if ((await folderFingerprint(this.folder)) === (await begun.files)) throw error;
+      return this.#load(signal);
+    }
   }
 
   async #load(signal?: AbortSignal): Promise<ModelInfo> {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -109,6 +109,17 @@ describe('a model that does not load', () => {
     await writeFile(join(folder, 'model.onnx'), 'a model');
     await whenSaid({ ready: true, error: undefined });
     await rm(parent, { recursive: true });
+  });
+
+  it('is tried again when a file of it may be read', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
+    const file = join(folder, 'model.onnx');
+    await writeFile(file, 'a model', { mode: 0o000 });
+    inference = await startInference(redis.url, (recognizer) => recognizer.failNextLoad(broken), folder);
+    await whenSaid({ ready: false, error: 'ModelLoadError' });
+    await chmod(file, 0o644);
+    await whenSaid({ ready: true, error: undefined });
+    await rm(folder, { recursive: true });
   });
 
   it('because of an execution provider asked for by name ends the process', async () => {

@@ -77,9 +77,8 @@ export class JobWorker {
     this.#worker.on('failed', (job, error) => {
       log.error({ uploadId: job?.id, outcome: 'failed', reason: error.message }, 'upload');
       // A model call that failed has been told of by now. A job that ended two processes has not.
-      const { uploads } = this.#parts;
-      const end = { kind: 'failed', reason: error.message } as const;
-      if (job !== undefined) uploads.finish(job.data.id, job.data.holder, end).catch(() => undefined);
+      if (job !== undefined)
+        this.#finish(job.data, { kind: 'failed', reason: error.message }).catch(() => undefined);
     });
   }
 

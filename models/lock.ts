@@ -51,6 +51,8 @@ async function create(path: string, content: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    // A full disk takes the file and not its content: that would be a lock of nobody's.
+    if (error instanceof Error && 'syscall' in error && error.syscall === 'write') await rm(path);
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
@@ -10,17 +10,22 @@ import { start } from './command-line.ts';
 import { entryFor, temporaryFolders } from './small-model.ts';
 
 const CLI = join(packageRoot(), 'dist', 'models', 'cli.js');
+const SMALL_CLI = join(import.meta.dirname, 'cli-process.mjs');
 
-it.each(['pull', 'remove'])('%s says in one line what the disk does not let it do', async (command) => {
+async function setUp() {
   const folders = await temporaryFolders();
-  const paths = storePaths(folders, 'small');
-  // Stands for whatever fails there (no permission, read-only, broken), and fails for root, too.
-  await mkdir(command === 'pull' ? paths.archive : paths.lock, { recursive: true });
   const settings = JSON.stringify({
     root: dirname(dirname(folders.downloaded)),
     catalogue: [entryFor(Buffer.from('x'))],
   });
-  const run = start(join(import.meta.dirname, 'cli-process.mjs'), [settings, command, 'small']);
+  return { folders, paths: storePaths(folders, 'small'), settings };
+}
+
+it.each(['pull', 'remove'])('%s says in one line what the disk does not let it do', async (command) => {
+  const { paths, settings } = await setUp();
+  // Stands for whatever fails there (no permission, read-only, broken), and fails for root, too.
+  await mkdir(command === 'pull' ? paths.archive : paths.lock, { recursive: true });
+  const run = start(SMALL_CLI, [settings, command, 'small']);
   const { code, stderr } = await run.finished;
   expect(stderr).toMatch(/^cannot work on .*downloaded.*: EISDIR: .*\n$/);
   expect(code).toBe(1);
@@ -32,4 +37,22 @@ it('ends in silence when nobody reads its answer any more', async () => {
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
   expect(said).toBe('');
   expect(code).toBe(0);
+});
+
+it('leaves no lock behind where the disk took the file and not its content', async () => {
+  const { folders, settings } = await setUp();
+  // No file may grow beyond nothing: what a full disk does, without one.
+  const command = [
+    '-c',
+    'ulimit -f 0; exec "$@"',
+    'sh',
+    process.execPath,
+    SMALL_CLI,
+    settings,
+    'pull',
+    'small',
+  ];
+  const child = spawn('sh', command, { stdio: ['ignore', 'ignore', 'pipe'] });
+  expect(await text(child.stderr)).toMatch(/^cannot work on .*small\.lock: EFBIG: .*\n$/);
+  expect(await readdir(folders.downloaded)).toEqual([]);
 });

@@ -33,7 +33,10 @@ describe('a model whose files fit together and whose outputs do not', () => {
   test.each([
     ['scores are NaN', 'the model gave NaN as scores, expected numbers'],
     ['scores are int64', 'model.onnx: output 0 is int64, expected float32'],
-    ['states grow', 'model.onnx: Got invalid dimensions for input: cache_last_channel .*'],
+    [
+      'states grow',
+      'model.onnx: Got invalid dimensions for input: cache_last_channel .* Got: 2 Expected: 1 .*',
+    ],
   ] as const)('does not load: %s', async (fault, reason) => {
     const folder = folderWith(fault);
     expect(await loadError(folder)).toMatch(

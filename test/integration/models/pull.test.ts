@@ -135,17 +135,19 @@ describe('pulling a model over a real connection', () => {
   });
 
   it('reports a slow link as it goes', async () => {
-    const { server, folders, screen, entry, pull } = await setUp();
+    const { server, folders, screen, entry, stored, pull } = await setUp();
+    const drip = async (response: ServerResponse): Promise<void> => {
+      for (let sent = 0; sent < archive.length; ) {
+        response.write(archive.subarray(sent, sent + 10_000));
+        sent = Math.min(sent + 10_000, archive.length);
+        // One piece after the other, however slow this machine is.
+        await stored(sent);
+      }
+      response.end();
+    };
     server.script.push((_request, response) => {
       response.writeHead(200, { 'content-length': archive.length });
-      let sent = 0;
-      const drip = setInterval(() => {
-        response.write(archive.subarray(sent, sent + 10_000));
-        sent += 10_000;
-        if (sent < archive.length) return;
-        clearInterval(drip);
-        response.end();
-      }, 10);
+      void drip(response);
     });
     await pull();
     await expectWhole(folders, entry);

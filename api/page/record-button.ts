@@ -51,8 +51,8 @@ export class RecordButton {
   }
 
   #onSpaceBar(gesture: PressGesture): void {
-    // False prevents the default: a held Enter would press the button again and again.
-    this.#button.onkeydown = (event) => !event.repeat;
+    // False prevents the default: a held Enter would press the button again and again. A held Tab goes on.
+    this.#button.onkeydown = (event) => !event.repeat || event.key !== 'Enter';
     let down = false;
     document.addEventListener('keydown', (event) => {
       if (event.code !== 'Space' || event.ctrlKey || event.altKey || event.metaKey) return;

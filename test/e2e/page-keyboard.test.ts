@@ -48,6 +48,15 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
     await resultText(page);
   });
 
+  it('lets a Tab that is held go on past the record button', async () => {
+    const page = await readyPage();
+    await page.locator('#record:focus').waitFor();
+    await page.locator('#token-change').focus();
+    for (let n = 0; n < 3; n += 1) await page.keyboard.down('Tab');
+    await page.keyboard.up('Tab');
+    expect(await page.evaluate('document.activeElement.id')).not.toBe('record');
+  });
+
   it('leaves nobody without a place: at "Stop waiting" through the attempts, then at the record button', async () => {
     const page = await readyPage();
     service.wire.cut();

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
@@ -60,7 +61,7 @@ test('who has the slot is found in the logs of both kinds of process, also for a
   gate.release();
   await answer;
   expect(await first.logged((line) => line['requestId'] === id)).toMatchObject({ status: 200 });
-  expect(inference.log.filter((line) => line['uploadId'] === id)).toHaveLength(1);
+  await eventually(() => expect(inference.log.filter((line) => line['uploadId'] === id)).toHaveLength(1));
 });
 
 test('of many uploads at once exactly one is recognized, the others get 409; then the next one has its turn', async () => {

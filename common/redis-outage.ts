@@ -1,9 +1,10 @@
 import type { StoreUnavailable } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { RedisClient } from './lua.ts';
+import { refusedWith } from './redis.ts';
 
-/** What to do about a Redis that answers and will not work; the answers begin like this. */
-const REFUSALS: readonly [answer: string, advice: string][] = [
+/** What to do about a Redis that answers and will not work, by the word it refuses with. */
+const REFUSALS: readonly [word: string, advice: string][] = [
   [
     'OOM',
     'its maxmemory is reached: raise it (the service itself needs less than 16 MB), or find what else fills it',
@@ -43,7 +44,7 @@ export class OutageLog {
   /** A command has failed. What is no refusal is the connections' to report. */
   failed({ cause }: StoreUnavailable): void {
     const answer = cause instanceof Error ? cause.message : '';
-    const advice = REFUSALS.find(([beginning]) => answer.startsWith(`${beginning} `))?.[1];
+    const advice = REFUSALS.find(([word]) => refusedWith(word, answer))?.[1];
     if (advice === undefined || this.#isRefusing) return;
     this.#isRefusing = true;
     this.#log.error({ error: answer }, `Redis refuses to work: ${advice}`);

@@ -37,7 +37,7 @@ export function connectRedis(
     connectTimeout: 2_000,
     // A master that became a replica keeps its connections; behind the same name there may be another one by now.
     reconnectOnError: (error) => {
-      const isReplica = error.message.startsWith('READONLY ');
+      const isReplica = refusedWith('READONLY', error.message);
       if (isReplica) client.emit(READ_ONLY);
       return isReplica;
     },
@@ -100,6 +100,11 @@ export function follow(writer: RedisClient, others: readonly RedisClient[]): voi
   writer.on(READ_ONLY, () => {
     for (const other of others) other.disconnect(true);
   });
+}
+
+/** Whether Redis refused with this word. Before 7.0 what a script met stands in its answer behind where that was: `ERR Error running script (…): … -OOM …`. */
+export function refusedWith(word: string, answer: string): boolean {
+  return answer.startsWith(`${word} `) || answer.includes(`: -${word} `);
 }
 
 /** Waits until the connection answers, `false` when it does not within `timeoutMs`. */

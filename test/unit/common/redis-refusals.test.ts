@@ -18,7 +18,9 @@ test.each([REPLICA, byScript(REPLICA)])('a replica is known by its answer: %s', 
 
 test.each([FULL, byScript(FULL)])('a Redis that is full is one line that says what to do: %s', (answer) => {
   const lines: string[] = [];
-  const outages = new OutageLog(createLogger('info', 'inference', { write: (line) => void lines.push(line) }));
+  const outages = new OutageLog(
+    createLogger('info', 'inference', { write: (line) => void lines.push(line) }),
+  );
   const refusal = new StoreUnavailable('Redis', { cause: new Error(answer) });
   outages.failed(refusal);
   outages.failed(refusal);

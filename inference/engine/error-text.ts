@@ -1,4 +1,4 @@
-const MAX_LENGTH = 1000;
+const MAX_CHARACTERS = 1000;
 
 /** An error in one line, as an operator reads it: the runtime puts what it found and expected into lines of their own. */
 export function errorText(cause: unknown): string {
@@ -6,5 +6,5 @@ export function errorText(cause: unknown): string {
   return text
     .trim()
     .replace(/\s*\n\s*/g, ' ')
-    .slice(0, MAX_LENGTH);
+    .slice(0, MAX_CHARACTERS);
 }

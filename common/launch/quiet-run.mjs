@@ -17,6 +17,9 @@ export class Interrupted extends Error {
   }
 }
 
+/** SIGHUP: the terminal was closed. */
+const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
+
 /**
  * Set-up speaks on standard error: standard output belongs to the program that follows.
  * @param {string} line
@@ -48,17 +51,33 @@ export async function quietRun(file, args, options = {}) {
     const runs = child.exitCode === null && child.signalCode === null;
     if (runs && child.pid !== undefined) process.kill(-child.pid, signal);
   };
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
+  for (const signal of SIGNALS) process.on(signal, interrupt);
+  const watch = endWithUs(child.pid);
   /** @type {string} */
   const ending = await new Promise((resolve) => {
     child.on('error', (error) => resolve(error.message));
     child.on('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
-  process.off('SIGINT', interrupt);
-  process.off('SIGTERM', interrupt);
+  watch.release();
+  for (const signal of SIGNALS) process.off(signal, interrupt);
   if (interruptedBy !== undefined) throw new Interrupted(interruptedBy);
   return { ok: ending === 'exit code 0', ending, output: Buffer.concat(pieces).toString() };
+}
+
+/**
+ * Should this process be killed, nobody holds the lock any more: the program must not write on beside the next set-up. A shell waits for a
+ * line from us, and ends the program's group when the pipe closes without one.
+ * @param {number | undefined} group
+ */
+function endWithUs(group) {
+  const script = 'read -r line || kill -TERM "-$1"';
+  const shell = spawn('sh', ['-c', script, 'asr-setup-watch', `${group}`], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  shell.on('error', () => {});
+  shell.stdin.on('error', () => {});
+  return { release: () => shell.stdin.end('done\n') };
 }
 
 /**

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from './build.mjs';
 import { installDependencies } from './dependencies.mjs';
+import { fileWords } from './files.mjs';
 import { ensurePrograms } from './programs.mjs';
 import { Interrupted, SetupFailure } from './quiet-run.mjs';
 import { withSetupLock } from './setup-lock.mjs';
@@ -62,7 +63,7 @@ export async function main([name = '', ...args]) {
       process.kill(process.pid, error.signal);
       return;
     }
-    console.error(error instanceof SetupFailure ? error.message : error);
+    console.error(error instanceof SetupFailure ? error.message : (fileWords(error, root) ?? error));
     process.exitCode = 1;
     return;
   }

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { access, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { ifThere, roomWords } from './files.mjs';
 import { lastLines, quietRun, SetupFailure, say } from './quiet-run.mjs';
 
 /** @typedef {{ version?: string, optional?: boolean, os?: string[], cpu?: string[], libc?: string[] }} LockedPackage */
 
 /**
- * Brings node_modules to what package-lock.json says, and does nothing when it is there already: that is known by a stamp in node_modules,
- * or else (packages installed by hand) by npm's own record of what it installed.
+ * Brings node_modules to what package-lock.json says, and does nothing when it is there already: that is known by npm's own record of what it
+ * installed, as long as the folders are there, and by a stamp in node_modules for what the record leaves open.
  * @param {string} root
  * @throws {SetupFailure}
  */
@@ -16,26 +17,53 @@ export async function installDependencies(root) {
   const stampFile = join(root, 'node_modules', '.setup-stamp');
   const nodeMajor = process.versions.node.split('.')[0];
   const stamp = `${createHash('sha256').update(lock).digest('hex')} node${nodeMajor} ${process.platform}-${process.arch}\n`;
-  if ((await readIfThere(stampFile)) === stamp) return;
+  const stamped = (await ifThere(readFile(stampFile, 'utf8'))) === stamp;
+  const missing = await missingPackage(root, lock, stamped);
+  if (stamped && missing === undefined) return;
 
-  const installed = await readIfThere(join(root, 'node_modules', '.package-lock.json'));
-  if (installed === undefined || !holdsAll(JSON.parse(installed).packages, JSON.parse(lock).packages)) {
+  if (missing !== undefined) {
     await npmCi(root);
+    // On a full disk npm says that all went well.
+    const still = await missingPackage(root, lock, true);
+    if (still !== undefined)
+      throw new SetupFailure(
+        `${await roomWords(join(root, 'node_modules'))}npm ci reported success, but ${still} is not there: give the same command again.`,
+      );
   }
   await writeFile(stampFile, stamp);
 }
 
 /**
- * @param {Record<string, LockedPackage>} installed
- * @param {Record<string, LockedPackage>} locked
+ * @param {string} root
+ * @param {string} lock the text of package-lock.json
+ * @param {boolean} stamped npm ci was here for this lock file: its versions, and what it has left out, are right
+ * @returns {Promise<string | undefined>} a package that is locked and not installed
  */
-function holdsAll(installed, locked) {
-  return Object.entries(locked).every(
-    ([path, entry]) =>
-      path === '' ||
-      installed[path]?.version === entry.version ||
-      (entry.optional === true && !isForHere(entry)),
-  );
+async function missingPackage(root, lock, stamped) {
+  const record = await ifThere(readFile(join(root, 'node_modules', '.package-lock.json'), 'utf8'));
+  const installed = packagesOf(record ?? '');
+  const locked = packagesOf(lock);
+  if (installed === undefined || locked === undefined) return 'node_modules/.package-lock.json';
+  const looks = Object.entries(locked).map(async ([path, entry]) => {
+    const mayBeLeftOut = entry.optional === true && (stamped || !isForHere(entry));
+    const isAsLocked = installed[path]?.version === entry.version;
+    if (path === '' || (mayBeLeftOut && !isAsLocked)) return undefined;
+    const isThere = await ifThere(access(join(root, path, 'package.json')).then(() => true));
+    return isThere && (stamped || isAsLocked) ? undefined : path;
+  });
+  return (await Promise.all(looks)).find((missing) => missing !== undefined);
+}
+
+/**
+ * @param {string} text of a lock file
+ * @returns {Record<string, LockedPackage> | undefined} undefined for what is none, e.g. a file that was cut off
+ */
+function packagesOf(text) {
+  try {
+    return JSON.parse(text).packages;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -52,8 +80,10 @@ function isForHere({ os, cpu, libc }) {
 async function npmCi(root) {
   say('installing dependencies with npm ci (about half a minute) ...');
   const startedAt = Date.now();
-  // NODE_ENV=production must not leave the compiler out; the CUDA files come with `npm run gpu:install` and are never needed to start.
-  const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+  // No setting of the user's (NODE_ENV=production, omit=optional) may leave the compiler out, which is a dev dependency with optional ones
+  // of its own; the CUDA files come with `npm run gpu:install` and are never needed to start.
+  const kinds = ['dev', 'optional', 'peer'].map((kind) => `--include=${kind}`);
+  const args = ['ci', ...kinds, '--install-strategy=hoisted', '--no-audit', '--no-fund', '--loglevel=error'];
   const env = { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' };
   const npmScript = process.env['npm_execpath'];
   const { ok, ending, output } =
@@ -61,22 +91,11 @@ async function npmCi(root) {
       ? await quietRun(process.execPath, [npmScript, ...args], { cwd: root, env })
       : await quietRun('npm', args, { cwd: root, env });
   if (!ok) {
+    const words = output === '' ? '' : `${lastLines(output, 15)}\n\n`;
+    const room = await roomWords(root);
     throw new SetupFailure(
-      `${lastLines(output, 15)}\n\nnpm ci failed (${ending}), its last lines are above. Check the connection to the registry ("npm ping"; behind a proxy: HTTPS_PROXY), then give the same command again.`,
+      `${words}${room}npm ci failed (${ending})${words === '' ? '' : ', its last lines are above'}. Check the connection to the registry ("npm ping"; behind a proxy: HTTPS_PROXY), then give the same command again.`,
     );
   }
   say(`dependencies installed in ${Math.round((Date.now() - startedAt) / 1_000)} s`);
-}
-
-/**
- * @param {string} path
- * @returns {Promise<string | undefined>}
- */
-async function readIfThere(path) {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
 }

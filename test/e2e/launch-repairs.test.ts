@@ -1,0 +1,76 @@
+import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SmallProject } from './small-project.ts';
+
+/** What becomes of a checkout that was set up once and is not what it was, and of an npm that is not what it should be. */
+let project: SmallProject;
+
+beforeEach(async () => {
+  project = await SmallProject.create();
+});
+
+afterEach(() => project.tidy());
+
+async function setUp(): Promise<readonly string[]> {
+  const launched = project.setup('setup');
+  expect(await launched.ended).toBe(0);
+  return launched.lines;
+}
+
+const INSTALLED = [
+  expect.stringMatching(/^installing dependencies/),
+  expect.stringMatching(/^dependencies installed/),
+];
+
+test('a package that was deleted is installed again', async () => {
+  await setUp();
+  await rm(join(project.folder, 'node_modules/typescript'), { recursive: true });
+  expect(await setUp()).toEqual(INSTALLED);
+  expect(await setUp()).toEqual([]);
+});
+
+test("npm's own record, cut off by a full disk or a power cut, counts as none", async () => {
+  await setUp();
+  await project.write('node_modules/.package-lock.json', '{"name":"small","lockfi');
+  await project.write('node_modules/.setup-stamp', 'of another lock file');
+  expect(await setUp()).toEqual(INSTALLED);
+});
+
+test('no npm: one line that says so', async () => {
+  await mkdir(join(project.folder, 'empty'));
+  project.env['PATH'] = join(project.folder, 'empty');
+  const launched = project.setup('setup');
+  expect(await launched.ended).toBe(1);
+  expect(launched.lines.slice(1)).toEqual([
+    expect.stringMatching(/^npm ci failed \(spawn npm ENOENT\)\. Check the connection/),
+  ]);
+});
+
+test('an npm that says yes and installs nothing, as on a full disk; no kind of package may be left out', async () => {
+  await project.write('npm', '#!/bin/sh\necho "$@" > arguments\n');
+  await chmod(join(project.folder, 'npm'), 0o755);
+  project.env['PATH'] = `${project.folder}:${process.env['PATH']}`;
+  const launched = project.setup('setup');
+  expect(await launched.ended).toBe(1);
+  expect(launched.lines.at(-1)).toContain(
+    'npm ci reported success, but node_modules/.package-lock.json is not there',
+  );
+  const given = await readFile(join(project.folder, 'arguments'), 'utf8');
+  expect(given).toContain('ci --include=dev --include=optional --include=peer');
+});
+
+test.each([
+  ['EROFS', /^the set-up must be able to write in .* \(EROFS: no, open\): give that folder to this user/],
+  ['EACCES', /^the set-up must be able to write in .* \(EACCES: no, open\): give that folder to this user/],
+  ['ENOSPC', /^the disk of .* is full \(ENOSPC: no, open\): make room/],
+])('%s: one line that says what to do', async (code, words) => {
+  const failing = `
+    import fs from 'node:fs';
+    fs.promises.writeFile = async () => { throw Object.assign(new Error('${code}: no, open'), { code: '${code}', syscall: 'open' }); };
+    (await import('node:module')).syncBuiltinESMExports();`;
+  project.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(failing)}`;
+  const launched = project.setup('setup');
+  expect(await launched.ended).toBe(1);
+  expect(launched.lines).toEqual([expect.stringMatching(words)]);
+});

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
+import { doubtRecords } from './build-records.mjs';
+import { roomWords } from './files.mjs';
 import { quietRun, SetupFailure, say } from './quiet-run.mjs';
 
 /** The projects that `npm start` runs; the tests are not among them, so that an unfinished test stops no server. */
-const SERVERS = ['common', 'models', 'api', 'api/page', 'inference'];
+const SERVERS = ['common', 'models', 'api/client', 'api/page', 'api', 'inference'];
 
 /**
  * Compiles what has changed. Whether anything has is the compiler's own affair: asking it takes a tenth of a second.
@@ -13,8 +15,11 @@ const SERVERS = ['common', 'models', 'api', 'api/page', 'inference'];
 export async function build(root, what) {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   const projects = what === 'servers' ? SERVERS : [];
+  await doubtRecords(root, what === 'servers' ? SERVERS : [...SERVERS, 'test']);
   const { ok, ending, output } = await quietRun(process.execPath, [tsc, '-b', ...projects], { cwd: root });
   if (ok) return;
   say(output.trimEnd());
-  if (what === 'servers') throw new SetupFailure(`the build failed (tsc -b: ${ending}), see above`);
+  if (what !== 'servers') return;
+  const room = await roomWords(join(root, 'dist'));
+  throw new SetupFailure(`${room}the build failed (tsc -b: ${ending}), see above`);
 }

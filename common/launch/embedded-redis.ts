@@ -26,6 +26,8 @@ export interface EmbeddedRedisOptions {
   readonly folder: string;
   /** Default: a free port and a new password. */
   readonly address?: RedisAddress;
+  /** Told at once which process it is, long before it is ready, and undefined when it does not get ready. */
+  readonly onPid?: (pid: number | undefined) => void;
 }
 
 const START_MS = 10_000;
@@ -34,11 +36,11 @@ const SHOWN_LINES = 5;
 
 /** @throws Error with the server's own last lines when it does not start. */
 export async function startRedis(options: EmbeddedRedisOptions): Promise<EmbeddedRedis> {
-  if (options.address !== undefined) return startAt(options.folder, options.address);
+  if (options.address !== undefined) return startAt(options, options.address);
   for (let attempt = 1; ; attempt += 1) {
     try {
       const address = { port: await freePort(), password: randomBytes(24).toString('hex') };
-      return await startAt(options.folder, address);
+      return await startAt(options, address);
     } catch (error) {
       // Another process can take the port between the question and the start.
       const portTaken = error instanceof Error && error.message.includes('Address already in use');
@@ -47,9 +49,10 @@ export async function startRedis(options: EmbeddedRedisOptions): Promise<Embedde
   }
 }
 
-async function startAt(folder: string, address: RedisAddress): Promise<EmbeddedRedis> {
+async function startAt(options: EmbeddedRedisOptions, address: RedisAddress): Promise<EmbeddedRedis> {
   // Its own process group: Ctrl-C on the terminal is for the supervisor, which ends Redis last.
   const server = spawn('redis-server', ['-'], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  options.onPid?.(server.pid);
   const lines: string[] = [];
   const ended = new Promise<string>((resolve) => {
     server.once('error', (error) => resolve(`it cannot be run: ${error.message}`));
@@ -66,7 +69,7 @@ async function startAt(folder: string, address: RedisAddress): Promise<EmbeddedR
   });
   // By standard input: a password among the arguments could be read by every user of the machine.
   server.stdin.on('error', () => {});
-  server.stdin.end(configuration(folder, address));
+  server.stdin.end(configuration(options.folder, address));
 
   const tooLate = AbortSignal.timeout(START_MS);
   const outcome = await Promise.race([
@@ -76,6 +79,7 @@ async function startAt(folder: string, address: RedisAddress): Promise<EmbeddedR
   ]);
   if (outcome !== true || server.pid === undefined) {
     server.kill('SIGKILL');
+    options.onPid?.(undefined);
     throw new Error(`redis-server does not start (${outcome})\n${lines.join('\n')}`.trimEnd());
   }
   return {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
 
 /**
  * Cleans up behind a supervisor that was killed and could not: a shell that does nothing until the pipe from the supervisor closes.
@@ -37,6 +38,7 @@ export function startOrphanWatch(folder: string): OrphanWatch {
     async close() {
       shell.stdin.end('0\n');
       await ended;
+      await rm(folder, { recursive: true, force: true }); // had somebody killed the shell
     },
   };
 }

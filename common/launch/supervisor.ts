@@ -39,16 +39,17 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   const stopSignal = new Promise<void>((resolve) => onStopSignals(resolve, force));
   const announcing = new AbortController();
 
-  const folder = await mkdtemp(join(tmpdir(), 'asr-start-'));
+  const folder = await temporaryFolder();
   const watch = startOrphanWatch(folder);
   const pids = new Map<string, number>();
+  const changed = (name: string, pid: number | undefined): void => {
+    if (pid === undefined) pids.delete(name);
+    else pids.set(name, pid);
+    const servers = ['api', 'inference'].flatMap((server) => pids.get(server) ?? []);
+    watch.update({ redis: pids.get('redis'), servers });
+  };
   const keep = (name: string, first: Run, start: () => Promise<Run>): Promise<void> => {
-    const onChange = (pid: number | undefined): void => {
-      if (pid === undefined) pids.delete(name);
-      else pids.set(name, pid);
-      const servers = ['api', 'inference'].flatMap((server) => pids.get(server) ?? []);
-      watch.update({ redis: pids.get('redis'), servers });
-    };
+    const onChange = (pid: number | undefined): void => changed(name, pid);
     const one = new KeptProcess({ name, start, onChange, say: console.log, finishMs: FINISH_MS });
     kept.set(name, one);
     return one.keep(first);
@@ -58,15 +59,17 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   try {
     const running: Promise<void>[] = [];
     if (ownRedis) {
-      const redis = await startRedis({ folder });
+      const options = { folder, onPid: (pid: number | undefined) => changed('redis', pid) };
+      const redis = await startRedis(options);
       serverEnv['REDIS_URL'] = redis.url;
-      const restart = async (): Promise<Run> => asRun(await startRedis({ folder, address: redis.address }));
+      const restart = async (): Promise<Run> =>
+        asRun(await startRedis({ ...options, address: redis.address }));
       running.push(keep('redis', asRun(redis), restart));
     }
     for (const name of ['inference', 'api']) {
       const program = join(packageRoot(), 'dist', name, 'main.js');
-      const start = (): Run => startServer(program, serverEnv, plain);
-      running.push(keep(name, start(), async () => start()));
+      const start = (): Promise<Run> => startServer(program, serverEnv, plain);
+      running.push(keep(name, await start(), start));
     }
     void announce(service, readApiConfig(serverEnv), startedAt, announcing.signal);
     await Promise.race([stopSignal, Promise.all(running)]);
@@ -103,6 +106,18 @@ async function prepare(env: Environment): Promise<Prepared> {
   serverEnv['ASR_PORT'] = String(port);
   const { apiToken: token } = readApiConfig(serverEnv);
   return { service: { origin: localOrigin(host, port), token, tokenIsNew }, serverEnv, ownRedis };
+}
+
+/** @throws ConfigError */
+async function temporaryFolder(): Promise<string> {
+  try {
+    return await mkdtemp(join(tmpdir(), 'asr-start-'));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigError(
+      `TMPDIR="${tmpdir()}": no temporary folder can be made there (${why}); name a folder that this user may write to, e.g. TMPDIR=/tmp`,
+    );
+  }
 }
 
 async function announce(

@@ -127,6 +127,7 @@ test.each([
   ['ASR_API_TOKEN', 'short'],
   ['REDIS_URL', 'http://127.0.0.1'],
   ['ASR_HOST', '192.0.2.1'],
+  ['TMPDIR', '/no/such/folder'],
 ])('%s=%s: one line that names it, and no attempt', async (name, value) => {
   const { launched, temp } = await start({ [name]: value });
   expect(await launched.ended).toBe(78);

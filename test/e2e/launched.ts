@@ -50,7 +50,7 @@ export async function startLaunched(
   const temp = await mkdtemp(join(tmpdir(), 'asr-launch-test-'));
   const program = join(packageRoot(), 'dist/common/launch/start.js');
   const child = spawn(process.execPath, [program], {
-    env: { ...baseEnv(), ...env, TMPDIR: temp, HOME: temp },
+    env: { ...baseEnv(), TMPDIR: temp, HOME: temp, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   return { launched: new Launched(child), temp };

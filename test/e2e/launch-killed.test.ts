@@ -1,0 +1,46 @@
+import { chmod, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { childrenOf, startLaunched, stillRunning, tidy } from './launched.ts';
+
+const pids = new Set<number>();
+const folders: string[] = [];
+
+afterEach(async () => {
+  await tidy(pids, ...folders.splice(0));
+  pids.clear();
+});
+
+test('killed while Redis starts, it leaves no process and no file', { timeout: 30_000 }, async () => {
+  const bin = await mkdtemp(join(tmpdir(), 'asr-launch-bin-'));
+  folders.push(bin);
+  const program = join(bin, 'redis-server');
+  await writeFile(program, '#!/bin/sh\necho $$ > "$0.new"; mv "$0.new" "$0.pid"; exec sleep 60\n');
+  await chmod(program, 0o755);
+  const { launched, temp } = await startLaunched({ ASR_PORT: '0', PATH: `${bin}:${process.env['PATH']}` });
+  folders.push(temp);
+  pids.add(launched.pid);
+  const redis = await vi.waitFor(() => readFile(`${program}.pid`, 'utf8').then(Number), { timeout: 9_000 });
+  pids.add(redis);
+  process.kill(launched.pid, 'SIGKILL');
+  await launched.ended;
+  await expect.poll(() => stillRunning([redis]), { timeout: 8_000 }).toEqual([]);
+  await expect.poll(() => readdir(temp)).toEqual([]);
+});
+
+test('Ctrl-C leaves no file when the shell that would clean up was killed', { timeout: 30_000 }, async () => {
+  const { launched, temp } = await startLaunched({ ASR_PORT: '0' });
+  folders.push(temp);
+  pids.add(launched.pid);
+  await launched.line('Ctrl-C stops everything');
+  const children = await childrenOf(launched.pid);
+  for (const { pid } of children) pids.add(pid);
+  const shell = children.find(({ command }) => command.includes('asr-orphan-watch'));
+  if (shell === undefined) throw new Error(`no such shell among ${JSON.stringify(children)}`);
+  process.kill(shell.pid, 'SIGKILL');
+  process.kill(launched.pid, 'SIGINT');
+  expect(await launched.ended).toBe(0);
+  expect(await readdir(temp)).toEqual([]);
+  expect(await stillRunning([...pids])).toEqual([]);
+});

@@ -137,13 +137,14 @@ describe('pulling a model over a real connection', () => {
   it('reports a slow link as it goes', async () => {
     const { server, folders, screen, entry, stored, pull } = await setUp();
     const drip = async (response: ServerResponse): Promise<void> => {
-      for (let sent = 0; sent < archive.length; ) {
+      let sent = 0;
+      for (; sent + 10_000 < archive.length; sent += 10_000) {
         response.write(archive.subarray(sent, sent + 10_000));
-        sent = Math.min(sent + 10_000, archive.length);
         // One piece after the other, however slow this machine is.
-        await stored(sent);
+        await stored(sent + 10_000);
       }
-      response.end();
+      // Behind the last one the client is done, and its part file gone.
+      response.end(archive.subarray(sent));
     };
     server.script.push((_request, response) => {
       response.writeHead(200, { 'content-length': archive.length });

@@ -70,7 +70,8 @@ export async function quietRun(file, args, options = {}) {
  * @param {number | undefined} group
  */
 function endWithUs(group) {
-  const script = 'read -r line || kill -TERM "-$1"';
+  // The compiler finishes after SIGTERM, as if it had not come.
+  const script = 'read -r line || { kill -TERM "-$1"; sleep 1; kill -KILL "-$1"; }';
   const shell = spawn('sh', ['-c', script, 'asr-setup-watch', `${group}`], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,

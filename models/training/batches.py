@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from features import SMALLEST_ENERGY
-from model import MEL_BINS
+from model import DELAY, MEL_BINS
 
 BATCH_FRAMES = 8000
 SHARDS_AT_ONCE = 8
@@ -25,6 +25,15 @@ def load_shard(path: Path, known: dict[str, int]) -> list[Utterance]:
         frames, ends, texts = shard["frames"], np.cumsum(shard["lengths"]), shard["texts"].tolist()
     utterances = zip(texts, np.split(frames, ends[:-1]), strict=True)
     return [(t, f) for t, f in utterances if all(c in known for c in t)]
+
+
+def texts(folder: Path) -> set[str]:
+    """All that is said in the shards."""
+    said = set()
+    for path in folder.glob("*.npz"):
+        with np.load(path) as shard:
+            said.update(shard["texts"].tolist())
+    return said - {""}
 
 
 def batches(folder: Path, known: dict[str, int], rng: random.Random):
@@ -53,25 +62,29 @@ def batches(folder: Path, known: dict[str, int], rng: random.Random):
 
 
 def pad(group: list[Utterance]) -> tuple[torch.Tensor, torch.Tensor]:
-    """(batch, frames, 80), the last frame repeated, and the frames of each."""
-    longest = (max(len(f) for _, f in group) + 3) // 4 * 4
-    x = np.stack([np.pad(f.astype(np.float32), ((0, longest - len(f)), (0, 0)), "edge") for _, f in group])
-    return torch.from_numpy(x), torch.tensor([len(f) for _, f in group])
+    """(batch, frames, 80) with the digital silence that the server puts behind, and the frames of each."""
+    lengths = torch.tensor([len(f) + 4 * DELAY for _, f in group])
+    longest = (int(lengths.max()) + 7) // 8 * 8
+    x = torch.full((len(group), longest, MEL_BINS), DIGITAL_SILENCE)
+    for row, (_, frames) in zip(x, group, strict=True):
+        row[: len(frames)] = torch.from_numpy(frames.astype(np.float32))
+    return x, lengths
 
 
 def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: random.Random):
     """Another tempo for the batch, another level and tilt for each utterance, then holes in time and frequency.
 
-    Some recordings end soon after the last word: the server puts digital silence behind them.
+    Some recordings end soon after the last word, where the digital silence begins.
     """
-    longest = round(x.shape[1] * rng.uniform(0.88, 1.12) / 4) * 4
+    longest = round(x.shape[1] * rng.uniform(0.88, 1.12) / 8) * 8
     lengths = (lengths * longest / x.shape[1]).long()
+    behind = round(4 * DELAY * longest / x.shape[1])
     x = F.interpolate(x.transpose(1, 2), longest, mode="linear", align_corners=False).transpose(1, 2).contiguous()
     x += torch.empty(len(x), 1, 1).uniform_(-1.5, 1.5)
     x += torch.empty(len(x), 1, 1).uniform_(-1, 1) * torch.linspace(-1, 1, MEL_BINS)
     for utterance, length in zip(x, lengths.tolist(), strict=True):
-        if rng.random() < 0.4:
-            utterance[length - rng.randint(1, SHORTEST_SILENCE) :] = DIGITAL_SILENCE
+        early = rng.randint(1, SHORTEST_SILENCE) if rng.random() < 0.4 else 0
+        utterance[length - behind - early :] = DIGITAL_SILENCE
         for _ in range(2):
             width = rng.randint(0, 12)
             low = rng.randint(0, MEL_BINS - width)

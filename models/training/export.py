@@ -1,6 +1,6 @@
 """`export.py [--to FOLDER]`: WORK/net.pt as the streaming `nemo-ctc` model.onnx that sherpa-onnx and the server load, with tokens.txt.
 
-One step takes 48 feature frames (480 ms). Every convolution's past is a slice of one state tensor.
+One step takes 48 feature frames (480 ms). Every convolution's past, and the delay's, is a slice of one state tensor.
 Batch normalisation is folded into the weights, and those are stored as 8-bit numbers with a scale for
 each output channel; Cast and Mul turn them back, which ONNX Runtime does once, when it loads the file.
 """
@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from onnx import TensorProto, helper, numpy_helper
 
-from model import CHANNELS, MEL_BINS, CausalConv, Net
+from model import CHANNELS, DELAY, MEL_BINS, CausalConv, Net
 
 WORK = Path(os.environ.get("WORK", Path(__file__).resolve().parent / "work"))
 STEP_FRAMES = 48
@@ -34,43 +34,56 @@ def folded(weight: torch.Tensor, bias: torch.Tensor | float, norm: torch.nn.Batc
 
 
 class Streaming(torch.nn.Module):
-    """The same network in (batch, channels, time), with the columns each convolution needs of its past as state."""
+    """The same network in (batch, channels, time), with the columns that each convolution and the delay need of their past as state."""
 
     def __init__(self, net: Net):
         super().__init__()
         self.net = net
-        self.convolutions = [net.halve1, net.halve2, *(block.conv for block in net.blocks)]
-        self.widths = [MEL_BINS, *[CHANNELS] * (len(self.convolutions) - 1)]
-        self.longest = max(c.past for c in self.convolutions)
+        blocks = [*net.blocks, *net.slow]
+        self.convolutions: list[CausalConv] = [net.halve1, net.halve2, *(block.conv for block in blocks)]
+        self.rows = len(self.convolutions) + 1  # of the state; the delay's is the last
+        self.longest = max(DELAY, *(c.past for c in self.convolutions))
 
-    def convolve(self, i: int, x: torch.Tensor, state: torch.Tensor):
-        conv: CausalConv = self.convolutions[i]
-        past = state[:, i, : self.widths[i], self.longest - conv.past :]
-        seen = torch.cat([past, x], 2)
+    def behind(self, row: int, columns: int, x: torch.Tensor, states: torch.Tensor, kept: list[torch.Tensor]) -> torch.Tensor:
+        """x with the `columns` before it."""
+        channels = x.shape[1]
+        seen = torch.cat([states[:, row, :channels, self.longest - columns :], x], 2)
+        kept.append(F.pad(seen[:, :, -columns:], (self.longest - columns, 0, 0, CHANNELS - channels)))
+        return seen
+
+    def convolve(self, row: int, x: torch.Tensor, states: torch.Tensor, kept: list[torch.Tensor]) -> torch.Tensor:
+        conv = self.convolutions[row]
+        seen = self.behind(row, conv.past, x, states, kept)
         weight, bias = folded(conv.weight, 0.0, conv.norm)
-        y = F.relu(F.conv1d(seen, weight, bias, conv.stride, 0, conv.dilation))
-        kept = seen[:, :, -conv.past :]
-        return y, F.pad(kept, (self.longest - conv.past, 0, 0, CHANNELS - self.widths[i]))
+        return F.relu(F.conv1d(seen, weight, bias, conv.stride, 0, conv.dilation))
+
+    def blocks(self, blocks: torch.nn.ModuleList, x: torch.Tensor, states: torch.Tensor, kept: list[torch.Tensor]):
+        for block in blocks:
+            y = self.convolve(len(kept), x, states, kept)
+            weight, bias = folded(block.mix.weight[:, :, None], block.mix.bias, block.norm)
+            x = F.relu(x + F.conv1d(y, weight, bias))
+        return x
 
     def forward(self, audio_signal, length, last_channel, last_time, last_channel_len):
         net = self.net
+        kept: list[torch.Tensor] = []
         x = (audio_signal - net.mean[:, None]) * net.inverse_std[:, None]
-        kept = []
-        for i in range(2):
-            x, state = self.convolve(i, x, last_time)
-            kept.append(state)
-        for i, block in enumerate(net.blocks, 2):
-            y, state = self.convolve(i, x, last_time)
-            kept.append(state)
-            weight, bias = folded(block.mix.weight[:, :, None], block.mix.bias, block.norm)
-            x = F.relu(x + F.conv1d(y, weight, bias))
+        for row in range(2):
+            x = self.convolve(row, x, last_time, kept)
+        x = self.blocks(net.blocks, x, last_time, kept)
+        pair = net.pair.weight.view(CHANNELS, 2, CHANNELS).transpose(1, 2)
+        y = F.relu(F.conv1d(x, pair, net.pair.bias, stride=2))
+        y = self.blocks(net.slow, y, last_time, kept)
+        unpair = F.conv1d(y, net.unpair.weight[:, :, None], net.unpair.bias)
+        unpair = unpair.view(-1, 2, CHANNELS, STEP_FRAMES // SUBSAMPLING // 2).permute(0, 2, 3, 1).flatten(2)
+        x = self.behind(len(kept), DELAY, x, last_time, kept)[:, :, :-DELAY] + unpair
         logits = F.conv1d(x, net.characters.weight[:, :, None], net.characters.bias)
         steps = length // SUBSAMPLING
         log_probabilities = F.log_softmax(logits.transpose(1, 2), -1)
         return log_probabilities, steps, last_channel + 0.0, torch.stack(kept, 1), last_channel_len + steps
 
     def first_state(self) -> tuple[torch.Tensor, ...]:
-        states = torch.zeros(1, len(self.convolutions), CHANNELS, self.longest)
+        states = torch.zeros(1, self.rows, CHANNELS, self.longest)
         return torch.zeros(1, 1, 1, 1), states, torch.zeros(1, dtype=torch.int64)
 
 
@@ -134,7 +147,7 @@ def describe(model: onnx.ModelProto, streaming: Streaming, vocabulary: int):
         "cache_last_channel_dim1": 1,
         "cache_last_channel_dim2": 1,
         "cache_last_channel_dim3": 1,
-        "cache_last_time_dim1": len(streaming.convolutions),
+        "cache_last_time_dim1": streaming.rows,
         "cache_last_time_dim2": CHANNELS,
         "cache_last_time_dim3": streaming.longest,
     }

@@ -15,8 +15,10 @@ def ctc(logits: torch.Tensor, steps: torch.Tensor, targets: list[list[int]]) -> 
     return losses.sum() / sizes.sum()
 
 
-def aligned(logits: torch.Tensor, group: list[Utterance], targets: list[list[int]], steps: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy on characters spread evenly over the loud part, 80 ms late."""
+def aligned(
+    logits: torch.Tensor, group: list[Utterance], targets: list[list[int]], steps: torch.Tensor, late: int
+) -> torch.Tensor:
+    """Cross-entropy on characters spread evenly over the loud part, `late` frames of 40 ms behind."""
     truth = torch.zeros(logits.shape[:2], dtype=torch.long)
     weight = torch.ones(logits.shape[:2])
     for i, ((_, frames), target) in enumerate(zip(group, targets, strict=True)):
@@ -26,7 +28,7 @@ def aligned(logits: torch.Tensor, group: list[Utterance], targets: list[list[int
         start, span = loud[0] / 4, (loud[-1] - loud[0]) / 4
         for n, t in enumerate(target):
             a, b = start + span * (n + 0.15) / len(target), start + span * (n + 1) / len(target)
-            truth[i, round(a) + 2 : round(b) + 2] = t
+            truth[i, round(a) + late : round(b) + late] = t
         weight[i, truth[i] == 0] = 0.3
         weight[i, steps[i] :] = 0
     losses = F.cross_entropy(logits.float().transpose(1, 2), truth.to(logits.device), reduction="none")

@@ -1,6 +1,7 @@
 """A causal convolutional network from log-mel frames to character log-probabilities, one every 40 ms.
 
-Everything looks only backwards, so streaming is exact: export.py runs the same weights step by step.
+Everything looks only backwards, so streaming is exact: export.py runs the same weights step by step. What
+comes after a word is seen by saying the word late (DELAY): CTC alone does not learn to wait.
 Layout here is (batch, time, channels): a convolution is then one matrix product, which CPUs do several
 times faster in bfloat16 than their convolution kernels.
 """
@@ -14,8 +15,13 @@ CHANNELS = 256
 KERNEL = 5
 # Left context: 4 x (kernel - 1) x sum of dilations frames of 40 ms, 4.5 s in all.
 DILATIONS = (1, 2, 4) * 4
-# The toneless-syllable loss hangs here: what is above it only has to choose between characters of one sound.
+# The loss of the syllables hangs here: what is above it only has to choose between characters of one sound.
 SYLLABLES_AFTER = 9
+# On top, one frame every 80 ms: the choice between characters of one sound needs words, not sounds. 5.4 s more of left context.
+SLOW_DILATIONS = (1, 2, 4, 1, 2, 4, 1, 2)
+# Frames of 40 ms that a character is held back, so that these blocks know what follows it. With the 0.1 s after a word that the network
+# takes by itself it must stay below the silence which the server puts behind a recording (0.6 s).
+DELAY = 10
 # Of whole channels, by utterance: drawing a number for every element would cost a seventh of the training time.
 DROPOUT = 0.05
 
@@ -68,11 +74,15 @@ class Net(nn.Module):
         self.halve1 = CausalConv(MEL_BINS, CHANNELS, stride=2)
         self.halve2 = CausalConv(CHANNELS, CHANNELS, stride=2)
         self.blocks = nn.ModuleList(Block(d, dormant=i >= SYLLABLES_AFTER) for i, d in enumerate(DILATIONS))
+        self.pair = nn.Linear(2 * CHANNELS, CHANNELS)
+        self.slow = nn.ModuleList(Block(d) for d in SLOW_DILATIONS)
+        self.unpair = nn.Linear(CHANNELS, 2 * CHANNELS)
+        nn.init.zeros_(self.unpair.weight)
         self.characters = nn.Linear(CHANNELS, characters)
         self.syllables = nn.Linear(CHANNELS, syllables)
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(batch, frames, 80) -> logits (batch, frames / 4, characters), (batch, frames / 4, syllables)."""
+        """(batch, frames, 80), frames a multiple of 8 -> logits (batch, frames / 4, characters), (batch, frames / 4, syllables)."""
         x = (features - self.mean) * self.inverse_std
         x = F.relu(self.halve1(x))
         x = F.relu(self.halve2(x))
@@ -81,4 +91,8 @@ class Net(nn.Module):
             x = block(x)
             if i == SYLLABLES_AFTER:
                 syllables = self.syllables(x)
+        y = F.relu(self.pair(x.reshape(len(x), -1, 2 * CHANNELS)))
+        for block in self.slow:
+            y = block(y)
+        x = F.pad(x, (0, 0, DELAY, -DELAY)) + self.unpair(y).view(x.shape)
         return self.characters(x), syllables

@@ -74,7 +74,7 @@ def spoken(kind: str, content, seed: int) -> tuple[str, np.ndarray] | None:
 
 
 def training_jobs(sentences: list[str], sampler: SentenceSampler, banned: set[str], rng: random.Random):
-    """Endless: a third real sentences, the rest sampled ones; synthetic and recorded voices; words alone; nothing."""
+    """Endless: half real sentences, half sampled ones; synthetic and recorded voices; words alone; nothing."""
     order: list[str] = []
     alone = sorted(words())
     while True:
@@ -85,7 +85,7 @@ def training_jobs(sentences: list[str], sampler: SentenceSampler, banned: set[st
         if draw < 0.05:
             yield "words", rng.choices(alone, k=rng.choice([1, 1, 2, 3])), seed
             continue
-        if rng.random() < 0.4:
+        if rng.random() < 0.5:
             order = order or rng.sample(sentences, len(sentences))
             sentence = order.pop()
         else:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from syllables import syllable_of
+from syllables import syllables_of
 from text import characters, tatoeba
 from voices import recorded_words
 
@@ -10,18 +10,28 @@ BLANK = "<blk>"
 
 
 class Targets:
-    """Numbers of characters and of their syllables; 0 is the blank of both."""
+    """Numbers of characters and of their toned syllables; 0 is the blank of both."""
 
     def __init__(self, data: Path, work: Path):
         sentences, held_out = tatoeba(data / "sentences.txt.gz")
         words = recorded_words(data / "hsk-words-24k.tar", work / "words.pkl")
         alphabet = sorted({c for text in (*sentences, *held_out, *words) for c in characters(text)})
         self.tokens = [BLANK, *alphabet]
-        said = syllable_of(alphabet)
-        self.inventory = [BLANK, *sorted(set(said.values()))]
         self.character = {c: i for i, c in enumerate(self.tokens)}
-        number = {s: i for i, s in enumerate(self.inventory)}
-        self.syllable = {c: number[said[c]] for c in alphabet}
+        said = syllables_of([*alphabet, *sorted({characters(s) for s in sentences})])
+        self.inventory = [BLANK, *sorted({s for heard in said.values() for s in heard})]
+        self._number = {s: i for i, s in enumerate(self.inventory)}
+        self._said: dict[str, list[int]] = {"": []}
+
+    def pronounce(self, texts: set[str]):
+        """Looks up what `syllables` is to know."""
+        for text, heard in syllables_of(sorted(texts)).items():
+            if self._number.keys() >= set(heard):
+                self._said[text] = [self._number[s] for s in heard]
+
+    def syllables(self, text: str) -> list[int] | None:
+        """None where espeak-ng's syllables do not fit the characters one by one."""
+        return self._said.get(text)
 
     def write(self, path: Path):
         path.write_text("".join(f"{t} {i}\n" for i, t in enumerate(self.tokens)).removesuffix("\n"), encoding="utf-8")

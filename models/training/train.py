@@ -1,6 +1,6 @@
 """`train.py --minutes M [--from CHECKPOINT]`: trains on the shards of synthesize.py, writes WORK/net.pt every few minutes.
 
-CTC on characters, with CTC on toneless syllables beside it. From nothing, the first eighth of the time
+CTC on characters, with CTC on syllables beside it. From nothing, the first eighth of the time
 is cross-entropy on a uniform alignment of short utterances: without it CTC stays on its all-blank
 plateau for thousands of steps. What is kept is the moving average of the weights.
 """
@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from batches import Utterance, batches, disguise, pad
+from batches import Utterance, batches, disguise, pad, texts
 from losses import aligned, ctc
-from model import Net
+from model import DELAY, Net
 from progress import error_rate, glimpses
 from targets import Targets
 
@@ -33,6 +33,7 @@ PEAK_LEARNING_RATE = 2e-3
 WARM_UP_STEPS = 200
 ALIGNED_SHARE = 1 / 8
 ALIGNED_FRAMES = 350
+LATE = 2  # frames of 40 ms after its sound that the alignment puts a syllable
 SYLLABLE_WEIGHT = 0.3
 SAVE_EVERY_S = 300
 MOST_MEMORY_BYTES = 12 << 30
@@ -66,10 +67,13 @@ def first_net(targets: Targets, stream) -> Net:
     return net
 
 
-def continued_net(checkpoint: Path) -> Net:
+def continued_net(targets: Targets, checkpoint: Path) -> Net:
     weights = torch.load(checkpoint, map_location="cpu")["average"]
-    net = Net(len(weights["characters.bias"]), len(weights["syllables.bias"]))
-    net.load_state_dict(weights)
+    net = Net(len(targets.tokens), len(targets.inventory))
+    fresh = net.state_dict()
+    kept = {name: w for name, w in weights.items() if name in fresh and w.shape == fresh[name].shape}
+    net.load_state_dict(kept, strict=False)
+    print(f"{len(kept)} of {len(fresh)} tensors go on from {checkpoint}, the others are new", flush=True)
     return net
 
 
@@ -80,11 +84,14 @@ def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, me
         x, lengths = disguise(x, lengths, mean, rng)
     with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=USE_BFLOAT16):
         heads = net(x.to(DEVICE))
-    numbers = [[[known[c] for c in text] for text, _ in group] for known in (targets.character, targets.syllable)]
     steps = lengths // 4
-    if uniform:
-        return [aligned(logits, group, said, steps) for logits, said in zip(heads, numbers, strict=True)]
-    return [ctc(logits, steps, said) for logits, said in zip(heads, numbers, strict=True)]
+    spelt = [[targets.character[c] for c in text] for text, _ in group]
+    said = {i: s for i, (text, _) in enumerate(group) if (s := targets.syllables(text)) is not None}
+    known, sounds = list(said), list(said.values())
+    if not uniform:
+        return ctc(heads[0], steps, spelt), ctc(heads[1][known], steps[known], sounds)
+    of_characters = aligned(heads[0], group, spelt, steps, LATE + DELAY)
+    return of_characters, aligned(heads[1][known], [group[i] for i in known], sounds, steps[known], LATE)
 
 
 def train(minutes: float, start_from: Path | None):
@@ -95,8 +102,9 @@ def train(minutes: float, start_from: Path | None):
     rng = random.Random(time.time_ns() if start_from else 0)
     targets = Targets(DATA, WORK)
     targets.write(WORK / "tokens.txt")
+    targets.pronounce(texts(WORK / "train"))
     stream = batches(WORK / "train", targets.character, rng)
-    net = continued_net(start_from) if start_from else first_net(targets, stream)
+    net = continued_net(targets, start_from) if start_from else first_net(targets, stream)
     mean = net.mean.clone()
     net.to(DEVICE)
     average = copy.deepcopy(net)

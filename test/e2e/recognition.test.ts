@@ -58,7 +58,7 @@ describe('the text of every recording', () => {
       expect(final).toMatchObject({ text: recording.text, audio_ms: Math.round(recording.pcm.length / 32) });
       expect(await client.closed()).toBe(1000);
       const partials = client.received.filter((message) => message.type === 'partial');
-      expect(partials.length).toBeGreaterThan(2);
+      expect(partials.length).toBeGreaterThan(1);
       expect(new Set(partials.map((partial) => partial['text'])).size).toBe(partials.length);
     },
   );

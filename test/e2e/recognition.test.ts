@@ -43,7 +43,7 @@ describe('the text of every recording', () => {
 
   // Twice as fast as real time: the backlog stays below two seconds, and the test short.
   test.each([
-    ['e12', 3_200],
+    ['h06', 3_200],
     ['h04', 3_200],
     ['e00', 1_000],
   ])(
@@ -58,7 +58,7 @@ describe('the text of every recording', () => {
       expect(final).toMatchObject({ text: recording.text, audio_ms: Math.round(recording.pcm.length / 32) });
       expect(await client.closed()).toBe(1000);
       const partials = client.received.filter((message) => message.type === 'partial');
-      expect(partials.length).toBeGreaterThan(1);
+      expect(partials.length).toBeGreaterThan(2);
       expect(new Set(partials.map((partial) => partial['text'])).size).toBe(partials.length);
     },
   );

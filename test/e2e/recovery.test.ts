@@ -6,6 +6,7 @@ import { writeZipformer2 } from '../onnx/model-folder.ts';
 import { REAL_SIZES } from '../onnx/real-size.ts';
 import { upload } from '../support/api.ts';
 import type { ProcessUnderTest } from '../support/inference-process.ts';
+import { nothingLeft } from '../support/nothing-left.ts';
 import {
   fixture,
   openStream,
@@ -28,14 +29,7 @@ beforeAll(async () => {
   api = await startApiProcess({ REDIS_URL: redis.url });
   await untilReady(api.origin);
 }, 40_000);
-afterEach(async () => {
-  await expect
-    .poll(() => redis.keys('{asr}:s*'), { interval: 10, timeout: 6_000 })
-    .not.toContain('{asr}:slot');
-  expect((await redis.keys()).filter((key) => key.includes(':session:') || key.includes(':upload:'))).toEqual(
-    [],
-  );
-});
+afterEach(() => nothingLeft(redis, 6_000));
 afterAll(async () => {
   await inference.stop();
   await api.process.stop();

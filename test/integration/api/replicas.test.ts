@@ -4,6 +4,7 @@ import { WebSocket } from 'ws';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
+import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
@@ -23,7 +24,7 @@ beforeAll(async () => {
   [first, second] = await Promise.all([startApi(redis.url), startApi(redis.url)]);
 });
 afterEach(async () => {
-  await expect.poll(() => redis.keys('{asr}:s*'), { interval: 5 }).not.toContain('{asr}:slot');
+  await nothingLeft(redis, 1_000);
 });
 afterAll(async () => {
   await Promise.all([first.stop(), second.stop()]);

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { STREAM_TIMEOUTS } from '../../../api/stream-clocks.ts';
 import { AUTHORIZED, startApi, type TestApi } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
+import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 
@@ -19,7 +20,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) client.terminate();
-  await expect.poll(() => redis.keys('{asr}:s*'), { interval: 5 }).not.toContain('{asr}:slot');
+  await nothingLeft(redis, 1_000);
 });
 afterAll(async () => {
   await api.stop();

@@ -22,7 +22,7 @@ export class RedisKeys {
   get sessions(): string {
     return `${this.prefix}:sessions`;
   }
-  /** Stream: `0-1` the opening entry, then `<frame number>-1` one entry a frame, then the end. Deleted with the last result. */
+  /** Stream: `0-1` the opening entry, then `<number>-1` an entry a frame (frames of a burst share one), then the end. Deleted with the last result. */
   audio(sessionId: string): string {
     return `${this.prefix}:session:${sessionId}:audio`;
   }

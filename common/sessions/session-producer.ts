@@ -12,7 +12,13 @@ export class SessionProducer {
   readonly #scripts: SessionProducerScripts;
   readonly sessionId: string;
   readonly #holder: SlotHolder;
-  #lastFrame = 0;
+  /** Frames that go together in the next entry. */
+  #waiting: Buffer[] = [];
+  /** The entry that will carry them. */
+  #next: Promise<boolean> | undefined;
+  /** The entry before it. */
+  #last: Promise<boolean> = Promise.resolve(true);
+  #lastEntry = 0;
 
   constructor(
     redis: RedisClient,
@@ -35,14 +41,21 @@ export class SessionProducer {
     return (await fromStore(this.#scripts.open.run(this.#redis, keys, args))) === 1;
   }
 
-  /** Appends one frame (not awaited by the next: the connection keeps the order). @returns false when the session is over. @throws StoreUnavailable */
-  async append(pcm: Buffer): Promise<boolean> {
-    return this.#add('pcm', pcm);
+  /**
+   * Appends one frame. In real time each is an entry of its own; those that come while an entry is on its way go behind it in one, since two seconds of the
+   * smallest frames, a command each, take longer than a command may. @returns false when the session is over. @throws StoreUnavailable
+   */
+  append(pcm: Buffer): Promise<boolean> {
+    this.#waiting.push(pcm);
+    this.#next ??= this.#last.then(() => this.#flush());
+    return this.#next;
   }
 
   /** Says that no more audio comes. @returns false when the session is over. @throws StoreUnavailable */
   async end(): Promise<boolean> {
-    return this.#add('kind', 'end');
+    // Frames and end are sent without a wait between them: the connection keeps the order.
+    const [, isStored] = await Promise.all([this.#flush(), this.#add('kind', 'end')]);
+    return isStored;
   }
 
   /** Ends a session without a result: the client is gone, or broke the protocol. @throws StoreUnavailable */
@@ -62,15 +75,26 @@ export class SessionProducer {
     await fromStore(this.#redis.del(this.#keys.results(this.sessionId), this.#keys.audio(this.sessionId)));
   }
 
+  /** @returns the entry that carries the last frame so far */
+  #flush(): Promise<boolean> {
+    if (this.#waiting.length > 0) {
+      const [first = Buffer.alloc(0), ...others] = this.#waiting;
+      this.#waiting = [];
+      this.#next = undefined;
+      this.#last = this.#add('pcm', others.length === 0 ? first : Buffer.concat([first, ...others]));
+    }
+    return this.#last;
+  }
+
   async #add(field: string, value: string | Buffer): Promise<boolean> {
-    this.#lastFrame += 1;
-    const id = `${this.#lastFrame}-1`;
+    this.#lastEntry += 1;
+    const id = `${this.#lastEntry}-1`;
     try {
       return (
         (await this.#redis.xadd(this.#keys.audio(this.sessionId), 'NOMKSTREAM', id, field, value)) !== null
       );
     } catch (error) {
-      // A repeated append after a lost reply: the frame is there, because its number is its id.
+      // A repeated append after a lost reply: the entry is there, because its number is its id.
       if (error instanceof Error && error.message.includes('equal or smaller')) return true;
       throw new StoreUnavailable(`Redis: ${error instanceof Error ? error.message : String(error)}`, {
         cause: error,

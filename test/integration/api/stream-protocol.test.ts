@@ -347,6 +347,23 @@ describe('amount of audio', () => {
     gate.release();
   });
 
+  test('two seconds at once in frames of 2 bytes are taken, in far fewer entries', async () => {
+    const pcm = scriptedPcm(2);
+    const frames = pcm.length / 2;
+    const gate = recognizer.hold();
+    const client = await ready();
+    for (let start = 0; start < pcm.length; start += 2) client.audio(pcm.subarray(start, start + 2));
+    client.end();
+    await gate.entered;
+    const [audio = ''] = await redis.keys('*:audio');
+    const stored = async () => (await redis.client.xrevrange(audio, '+', '-', 'COUNT', 1))[0]?.[1];
+    await expect.poll(stored, { timeout: 10_000 }).toEqual(['kind', 'end']);
+    expect(await redis.client.xlen(audio)).toBeLessThan(frames / 10);
+    gate.release();
+    expect(await client.message('final')).toMatchObject({ text: scriptedText(pcm), audio_ms: 2_000 });
+    await client.closed();
+  });
+
   test('480,000 bytes are accepted, 2 more are audio_too_long', async () => {
     const send = async (frames: number): Promise<StreamClient> => {
       const client = await ready();

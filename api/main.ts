@@ -47,7 +47,7 @@ const admin =
     ? undefined
     : await (await import('./admin.ts')).buildAdmin(services, metrics);
 
-shutdownOnSignal(log, DRAIN_MS + 10_000, () => [
+shutdownOnSignal(['SIGTERM', 'SIGINT', 'SIGHUP'], log, DRAIN_MS + 10_000, () => [
   { name: 'http', run: async () => app.close() },
   { name: 'admin', run: async () => admin?.close() },
   ...services.closing,

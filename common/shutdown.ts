@@ -9,11 +9,19 @@ export interface ShutdownStep {
 /** npm and systemd pass on a signal that has reached us already; a person who means a second one takes longer. */
 export const SAME_SIGNAL_MS = 500;
 
+/** SIGHUP, too, where it means nothing else: the terminal was closed. */
+export type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
+
 /**
- * Runs the steps in order on the first SIGTERM or SIGINT (also when the supervisor that holds our IPC channel is gone), waits at most `drainMs` for all of
+ * Runs the steps in order on the first of the signals (also when the supervisor that holds our IPC channel is gone), waits at most `drainMs` for all of
  * them, logs every step that failed and exits: 0 when all went well, 1 otherwise. A second signal exits at once with 1.
  */
-export function shutdownOnSignal(log: Logger, drainMs: number, steps: () => readonly ShutdownStep[]): void {
+export function shutdownOnSignal(
+  signals: readonly EndingSignal[],
+  log: Logger,
+  drainMs: number,
+  steps: () => readonly ShutdownStep[],
+): void {
   let stoppingSince: number | undefined;
   const stop = (reason: string): void => {
     if (stoppingSince !== undefined) {
@@ -33,8 +41,7 @@ export function shutdownOnSignal(log: Logger, drainMs: number, steps: () => read
       process.exit(failures === 0 ? 0 : 1);
     });
   };
-  process.on('SIGTERM', () => stop('SIGTERM'));
-  process.on('SIGINT', () => stop('SIGINT'));
+  for (const signal of signals) process.on(signal, stop);
   process.on('disconnect', () => stop('supervisor gone'));
 }
 

@@ -28,7 +28,7 @@ async function main(): Promise<void> {
       end(error.message, error instanceof ExecutionProviderError ? EXIT_CONFIG : 1);
     },
   });
-  shutdownOnSignal(log, DRAIN_MS, inference.stopSteps);
+  shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, inference.stopSteps);
   process.on('SIGHUP', () => inference.retryLoad());
   await inference.start();
 }

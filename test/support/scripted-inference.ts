@@ -28,6 +28,6 @@ const inference = createInference({
     throw error;
   },
 });
-shutdownOnSignal(log, 40_000, inference.stopSteps);
+shutdownOnSignal(['SIGTERM', 'SIGINT'], log, 40_000, inference.stopSteps);
 await inference.start();
 tell({ type: 'ready' });

@@ -44,8 +44,18 @@ export function connectRedis(
     ...optionsOf(use),
   };
   const client: RedisClient = open(target, options);
-  client.on('error', onError);
+  client.on('error', (error) => {
+    if (!isAnswerToSelect(error)) return onError(error);
+    // The client itself would go on in database 0, which may be another service's.
+    client.disconnect(true);
+    onError(new Error(`the database that REDIS_URL names cannot be had: ${error.message}`, { cause: error }));
+  });
   return client;
+}
+
+/** ioredis gives the answer of a refused command that command's name. */
+function isAnswerToSelect(error: Error & { command?: { name?: unknown } }): boolean {
+  return error.command?.name === 'select';
 }
 
 /** `socketTimeout` ends a connection whose other side has vanished without a word; nothing else would for many minutes. */

@@ -47,6 +47,28 @@ test('redis:// with a password', async () => {
   await expectToWork({ REDIS_URL: `redis://:secret@127.0.0.1:${redis.port}/2` });
 }, 40_000);
 
+test('a database that Redis does not have: not ready, one line says why, and no other database is used', async () => {
+  const redis = await startRedis(['--databases', '1']);
+  cleanups.push(() => redis.stop());
+  const env = { REDIS_URL: `${redis.url}/1` };
+  const inference = startInferenceProcess(env);
+  cleanups.push(() => inference.stop());
+  const api = await startApiProcess(env);
+  cleanups.push(() => api.process.stop());
+  expect(await upload(api.origin, fixture('e12').wav)).toMatchObject({
+    status: 503,
+    body: { error: 'not_ready' },
+  });
+  await expect
+    .poll(() => inference.logged('model loaded'), { interval: 20, timeout: 20_000 })
+    .toHaveLength(1);
+  for (const process of [api.process, inference])
+    expect(process.logged('Redis is away; trying again until it is back')).toMatchObject([
+      { error: 'the database that REDIS_URL names cannot be had: ERR DB index is out of range' },
+    ]);
+  expect(await redis.keys()).toEqual([]);
+}, 40_000);
+
 test('rediss://: TLS', async () => {
   const folder = await temporaryFolder();
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];

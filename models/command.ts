@@ -6,7 +6,15 @@ import { fromDiskError, ModelFailure } from './failure.ts';
 import { locateModel } from './locate.ts';
 import { acquireLock } from './lock.ts';
 import { catalogueTable, formatBytes, type ProgressOutput } from './report.ts';
-import { isMissing, type ModelFolders, readReceipt, removeModel, storePaths, verifyModel } from './store.ts';
+import {
+  type DownloadReceipt,
+  isMissing,
+  type ModelFolders,
+  readReceipt,
+  removeModel,
+  storePaths,
+  verifyModel,
+} from './store.ts';
 
 export interface CommandContext {
   readonly catalogue: readonly CatalogueEntry[];
@@ -93,8 +101,16 @@ async function list(context: CommandContext): Promise<0> {
   return 0;
 }
 
-async function stateOf({ folders }: CommandContext, entry: CatalogueEntry): Promise<string> {
-  const receipt = await readReceipt(folders, entry.id);
+async function stateOf({ folders, screen }: CommandContext, entry: CatalogueEntry): Promise<string> {
+  let receipt: DownloadReceipt | undefined;
+  try {
+    receipt = await readReceipt(folders, entry.id);
+  } catch (error) {
+    if (!(error instanceof ModelFailure)) throw error;
+    // The others can be listed all the same.
+    screen.write(`${error.message}\n`);
+    return 'damaged';
+  }
   if (receipt !== undefined) return receipt.archiveSha256 === entry.archiveSha256 ? 'yes' : 'an older one';
   const partBytes = await stat(storePaths(folders, entry.id).part).then(
     (found) => found.size,

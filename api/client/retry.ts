@@ -22,7 +22,7 @@ export interface Retry {
 /**
  * Runs `attempt` until it succeeds, fails for a reason that lasts, or has failed `attempts` times; between two, waits longer each time.
  * A quarter of each wait is random, so that clients that were refused together do not come back together.
- * @throws the last failure; the signal's reason when aborted.
+ * @throws the last failure; the signal's reason when aborted; RangeError when an option is no number it can be.
  */
 export async function withRetry<T>(
   attempt: () => Promise<T>,
@@ -30,6 +30,9 @@ export async function withRetry<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   const { attempts = 8, firstDelayMs = 250, maxDelayMs = 4_000 } = options;
+  expectAtLeast('attempts', attempts, 1);
+  expectAtLeast('firstDelayMs', firstDelayMs, 0);
+  expectAtLeast('maxDelayMs', maxDelayMs, 0);
   for (let number = 1; ; number += 1) {
     try {
       return await attempt();
@@ -42,4 +45,9 @@ export async function withRetry<T>(
       await delay(delayMs, signal);
     }
   }
+}
+
+/** NaN, as of a setting that is not there, would try again for ever. */
+function expectAtLeast(name: keyof RetryOptions, value: number, least: number): void {
+  if (!(value >= least)) throw new RangeError(`retry.${name} is ${value}, expected a number from ${least}`);
 }

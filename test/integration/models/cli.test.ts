@@ -121,6 +121,12 @@ describe('npm run models, a small model', () => {
       /Get it anew: npm run models -- remove small, then npm run models -- pull small\n$/,
     );
 
+    await writeFile(paths.receipt, '{');
+    const listed = await run('list').finished;
+    expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^small +damaged /m) });
+    expect(listed.stderr).toBe(
+      `${paths.receipt} is damaged: \`npm run models -- remove small\`, then \`npm run models -- pull small\`\n`,
+    );
     expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
     expect(await readdir(folders.downloaded)).toEqual([]);
   });

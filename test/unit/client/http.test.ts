@@ -196,6 +196,18 @@ test('a service that never answers is given up after the time limit, without ano
   expect(service.requests.length).toBe(1);
 });
 
+test.each([{ attempts: Number.NaN }, { attempts: 0 }, { firstDelayMs: -1 }, { maxDelayMs: Number.NaN }])(
+  'retry options that make no sense are refused before anything is sent: %j',
+  async (retry) => {
+    const seen = service.requests.length;
+    const [[name, value] = []] = Object.entries(retry);
+    await expect(client.transcribe(PCM, { retry })).rejects.toThrow(
+      new RangeError(`retry.${name} is ${value}, expected a number from ${name === 'attempts' ? 1 : 0}`),
+    );
+    expect(service.requests).toHaveLength(seen);
+  },
+);
+
 test('an abort rejects with its reason: in a request, between two attempts, before the first', async () => {
   const reason = new Error('enough');
   const inRequest = new AbortController();

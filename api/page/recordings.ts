@@ -20,6 +20,8 @@ export class Recordings {
   readonly #list = find('recordings', HTMLOListElement);
   readonly #items = new Map<Blob, Item>();
   readonly #audio = new Audio();
+  /** Shows the row that plays as silent again. */
+  #played = (): void => {};
   readonly #tryAgain: (recording: Recording) => void;
 
   constructor(tryAgain: (recording: Recording) => void) {
@@ -89,6 +91,8 @@ export class Recordings {
 
   #play({ levels }: Recording, address: string, play: HTMLButtonElement, wave: Waveform): void {
     const audio = this.#audio;
+    // Another source takes back the events that the old one still owes, its `pause` too.
+    this.#played();
     audio.src = address;
     play.dataset['playing'] = '';
     play.setAttribute('aria-label', texts.pause);
@@ -99,6 +103,7 @@ export class Recordings {
       delete play.dataset['playing'];
       play.setAttribute('aria-label', texts.play);
     };
+    this.#played = done;
     for (const type of ['pause', 'ended', 'error'])
       audio.addEventListener(type, done, { signal: ended.signal });
     audio.addEventListener('timeupdate', () => wave.show(levels, audio.currentTime / audio.duration), {

@@ -84,6 +84,13 @@ describe('files on the page', { timeout: 60_000 }, () => {
     }
     expect(await page.locator('#recordings li').count()).toBe(2);
     await shoot(page, 'files');
+    // One plays at a time, and only that one says so.
+    const players = page.locator('#recordings .play');
+    for (const n of [0, 1]) {
+      await players.nth(n).click();
+      await page.locator(`#recordings li:nth-child(${n + 1}) [data-playing]`).waitFor();
+      expect(await page.locator('#recordings [data-playing]').count()).toBe(1);
+    }
     expect(complaints).toEqual([]);
   });
 

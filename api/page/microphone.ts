@@ -26,7 +26,8 @@ const BY_NAME: Readonly<Record<string, FailureKind>> = {
 };
 
 function microphoneFailure(error: unknown): Failure {
-  const name = error instanceof DOMException ? error.name : '';
+  // By its name alone: WebKit's OverconstrainedError, its word for no microphone at all, is no DOMException.
+  const name = error instanceof Object && 'name' in error ? String(error.name) : '';
   return new Failure(BY_NAME[name] ?? 'unexpected', String(error));
 }
 

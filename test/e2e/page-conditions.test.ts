@@ -136,12 +136,12 @@ describe('the page', { timeout: 60_000 }, () => {
       await shoot(page, 'too-short');
       // Chromium's fake microphone cannot be unplugged, so its answers without one are played here.
       for (const [error, kind] of [
-        ['NotFoundError', 'microphone_missing'],
-        ['NotReadableError', 'microphone_in_use'],
+        [`new DOMException('', 'NotFoundError')`, 'microphone_missing'],
+        [`new DOMException('', 'NotReadableError')`, 'microphone_in_use'],
+        // What WebKit says without one.
+        [`{ name: 'OverconstrainedError', constraint: '' }`, 'microphone_missing'],
       ] as const) {
-        await page.evaluate(
-          `navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', '${error}'))`,
-        );
+        await page.evaluate(`navigator.mediaDevices.getUserMedia = () => Promise.reject(${error})`);
         await page.locator('#record').click();
         await notice(page, kind).waitFor();
         await shoot(page, kind);

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ReadinessStore } from '../common/readiness/readiness.ts';
-import type { StreamSummary } from './stream-session.ts';
+import type { StreamSummary } from './stream-tally.ts';
 
 /** Prometheus metrics of one API replica; the gauges are read from the store when they are scraped, so every replica shows the same. */
 export class ApiMetrics {

@@ -12,6 +12,7 @@ import { ReceivedAudio } from './received-audio.ts';
 import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
 import { StreamFailure, toStreamFailure } from './stream-failure.ts';
 import type { ActiveStream, StreamOpener } from './stream-opener.ts';
+import { type StreamSummary, StreamTally } from './stream-tally.ts';
 
 /**
  * One WebSocket connection, one recording.
@@ -46,18 +47,6 @@ export interface StreamPeer {
   close(code: number, reason: string): void;
 }
 
-/** What is logged when a session has ended; never text, audio or token. */
-export interface StreamSummary {
-  readonly sessionId: string;
-  readonly outcome: 'final' | 'error' | 'disconnected' | 'shutdown';
-  readonly code: StreamErrorCode | undefined;
-  readonly audioMs: number;
-  readonly partials: number;
-  readonly takeovers: number;
-  readonly finalizeMs: number | undefined;
-  readonly sessionMs: number;
-}
-
 export interface StreamSessionParts {
   readonly peer: StreamPeer;
   readonly opener: StreamOpener;
@@ -74,14 +63,10 @@ export class StreamSession {
   readonly #parts: StreamSessionParts;
   readonly #clocks: StreamClocks;
   readonly #audio = new ReceivedAudio();
-  readonly #startedAt = performance.now();
+  readonly #tally = new StreamTally();
   #state: State = 'connected';
   #active: ActiveStream | undefined;
   #revision = 0;
-  #partials = 0;
-  #claims = 0;
-  #endReceivedAt = 0;
-  #finalizeMs: number | undefined;
 
   constructor(parts: StreamSessionParts) {
     this.#parts = parts;
@@ -193,7 +178,7 @@ export class StreamSession {
       const what = this.#state === 'finishing' ? 'a second "end"' : '"end" before "ready"';
       throw new StreamFailure('invalid_sequence', what);
     }
-    this.#endReceivedAt = performance.now();
+    this.#tally.endReceived();
     this.#to('finishing');
     this.#clocks.awaitNothing();
     this.#stored(this.#active?.end());
@@ -203,7 +188,7 @@ export class StreamSession {
     if (this.#state === 'closed') return;
     switch (entry.kind) {
       case 'claimed':
-        this.#claims += 1;
+        this.#tally.claimed();
         return;
       case 'progress':
         this.#audio.taken(entry.takenBytes);
@@ -213,7 +198,7 @@ export class StreamSession {
         // A publication that was sent twice after a lost reply is not news.
         if (entry.revision <= this.#revision) return;
         this.#revision = entry.revision;
-        this.#partials += 1;
+        this.#tally.partialSent();
         this.#parts.peer.send({ type: 'partial', revision: entry.revision, text: entry.text });
         return;
       case 'final':
@@ -228,10 +213,9 @@ export class StreamSession {
   }
 
   #final(revision: number, text: string): void {
-    const finalizeMs = Math.round((performance.now() - this.#endReceivedAt) * 10) / 10;
-    this.#finalizeMs = finalizeMs;
+    const finalize_ms = this.#tally.finalized();
     const audio_ms = audioMs(this.#audio.receivedBytes);
-    this.#parts.peer.send({ type: 'final', revision, text, audio_ms, finalize_ms: finalizeMs });
+    this.#parts.peer.send({ type: 'final', revision, text, audio_ms, finalize_ms });
     this.#close('final');
     this.#parts.peer.close(1000, 'final');
   }
@@ -247,16 +231,10 @@ export class StreamSession {
     this.#clocks.stop();
     if (outcome === 'final') this.#active?.done();
     else this.#active?.abort();
-    this.#parts.onEnd({
-      sessionId: this.id,
-      outcome,
-      code,
-      audioMs: audioMs(this.#audio.receivedBytes),
-      partials: this.#partials,
-      takeovers: Math.max(0, this.#claims - 1),
-      finalizeMs: this.#finalizeMs,
-      sessionMs: Math.round(performance.now() - this.#startedAt),
-    });
+    const { id: sessionId } = this;
+    this.#parts.onEnd(
+      this.#tally.summary({ sessionId, outcome, code, audioMs: audioMs(this.#audio.receivedBytes) }),
+    );
   }
 
   #to(next: State): void {

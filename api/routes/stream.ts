@@ -3,7 +3,8 @@ import type { WebSocket } from 'ws';
 import { ApiFailure, StoreUnavailable } from '../../common/errors.ts';
 import type { ApiServices } from '../services.ts';
 import type { StreamTimeouts } from '../stream-clocks.ts';
-import { StreamSession, type StreamSummary } from '../stream-session.ts';
+import { StreamSession } from '../stream-session.ts';
+import type { StreamSummary } from '../stream-tally.ts';
 
 export const STREAM_PATH = '/ws/asr';
 

@@ -1,7 +1,9 @@
-/** The element of index.html with this id. @throws Error when the page and its script do not belong together. */
-export function find<T extends Element>(id: string, type: new () => T): T {
-  const element = document.getElementById(id);
-  if (!(element instanceof type)) throw new Error(`index.html has no ${type.name} with id "${id}"`);
+/** The element of index.html with this tag and id. @throws Error when the page and its script do not belong together. */
+export function find<K extends keyof HTMLElementTagNameMap>(
+  name: `${K}#${string}`,
+): HTMLElementTagNameMap[K] {
+  const element = document.querySelector<HTMLElementTagNameMap[K]>(name);
+  if (element === null) throw new Error(`index.html has no ${name}`);
   return element;
 }
 

@@ -2,13 +2,13 @@ import { find } from './elements.ts';
 
 /** Recordings from files: by the button, or dropped anywhere on the page. Of several files the first is taken. */
 export function onFileChosen(chosen: (file: File) => void): void {
-  const input = find('file', HTMLInputElement);
-  const cover = find('drop', HTMLDivElement);
+  const input = find('input#file');
+  const cover = find('div#drop');
   const take = (files: FileList | null | undefined): void => {
     const file = files?.[0];
     if (file !== undefined) chosen(file);
   };
-  find('choose', HTMLButtonElement).addEventListener('click', () => input.click());
+  find('button#choose').addEventListener('click', () => input.click());
   input.addEventListener('change', () => {
     take(input.files);
     // The same file, chosen once more, is a change again.

@@ -27,9 +27,9 @@ class Page {
   readonly #recordings = new Recordings((recording) =>
     this.#begin(() => this.#dictation.tryAgain(recording)),
   );
-  readonly #wave = new Waveform(find('wave', HTMLCanvasElement), FRAMES_PER_RECORDING);
-  readonly #measures = find('measures', HTMLDListElement);
-  readonly #left = find('left', HTMLSpanElement);
+  readonly #wave = new Waveform(find('canvas#wave'), FRAMES_PER_RECORDING);
+  readonly #measures = find('dl#measures');
+  readonly #left = find('span#left');
   readonly #copy = copyButton(() => this.#transcript.text);
   readonly #dictation = new Dictation(
     {
@@ -78,8 +78,7 @@ class Page {
     this.#progress([], 0);
     void work().then(() => {
       // Whoever pressed a button that is gone by now goes on with the keyboard from here.
-      if (document.activeElement === document.body)
-        find('record', HTMLButtonElement).focus({ preventScroll: true });
+      if (document.activeElement === document.body) find('button#record').focus({ preventScroll: true });
     });
   }
 
@@ -110,12 +109,7 @@ class Page {
 
   /** Where the failure may be the service's state, it is shown and followed until it is ready again. */
   #checkService({ kind }: Failure): void {
-    if (kind !== 'not_ready' && kind !== 'connection_lost' && kind !== 'cancelled') return;
-    this.#status.watch(
-      this.#token.value,
-      () => {},
-      () => {},
-    );
+    if (['not_ready', 'connection_lost', 'cancelled'].includes(kind)) this.#status.watch(this.#token.value);
   }
 
   #recorded(recording: Recording): void {
@@ -149,14 +143,14 @@ class Page {
       this.#notice.hide();
     }
     if (state === 'idle') this.#left.textContent = String(MAX_RECORDING_MS / 1000);
-    find('choose', HTMLButtonElement).disabled = state !== 'idle';
+    find('button#choose').disabled = state !== 'idle';
   }
 
   #progress(levels: readonly number[], recordedMs: number): void {
     const level = levels.at(-1) ?? 0;
     this.#wave.show(levels);
     this.#button.loudness(level);
-    find('level', HTMLMeterElement).value = Math.round(level * 100);
+    find('meter#level').value = Math.round(level * 100);
     const secondsLeft = Math.ceil((MAX_RECORDING_MS - recordedMs) / 1000);
     if (this.#left.textContent === String(secondsLeft)) return;
     this.#left.textContent = String(secondsLeft);
@@ -168,7 +162,7 @@ class Page {
 function translate(): void {
   const { lang, labels, level } = texts;
   document.documentElement.lang = lang;
-  find('level', HTMLMeterElement).setAttribute('aria-label', level);
+  find('meter#level').setAttribute('aria-label', level);
   if (labels === undefined) return;
   const isLabel = (key: string): key is Label => key in labels;
   for (const element of document.querySelectorAll('[data-text]')) {

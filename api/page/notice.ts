@@ -5,12 +5,12 @@ import { texts } from './words.ts';
 
 /** Speaks to a screen reader; `urgent` interrupts. */
 export function announce(words: string, urgent = false): void {
-  find(urgent ? 'alert' : 'announcement', HTMLParagraphElement).textContent = words;
+  find(urgent ? 'p#alert' : 'p#announcement').textContent = words;
 }
 
 /** The one place that says what went wrong and what to do. */
 export class Notice {
-  readonly #element = find('notice', HTMLDivElement);
+  readonly #element = find('div#notice');
   readonly #stop: HTMLButtonElement;
   #ticking: ReturnType<typeof setInterval> | undefined;
 
@@ -26,21 +26,19 @@ export class Notice {
   }
 
   failed(failure: Failure): void {
-    const [what, todo] = texts.failures[failure.kind];
+    const [, todo] = texts.failures[failure.kind];
     const technical = failure.kind === 'unexpected' ? [make('p', { class: 'detail' }, failure.detail)] : [];
-    this.#show('problem', failure, what, make('p', {}, todo), ...technical);
+    const what = this.#show('problem', failure, make('p', {}, todo), ...technical);
     announce(`${what} ${todo}`, true);
   }
 
   /** The recording goes on, without live text. */
   keepSpeaking(failure: Failure): void {
-    const [what] = texts.failures[failure.kind];
-    this.#show('wait', failure, what, make('p', {}, texts.keepSpeaking));
+    const what = this.#show('wait', failure, make('p', {}, texts.keepSpeaking));
     announce(`${what} ${texts.keepSpeaking}`);
   }
 
   waiting({ failure, delayMs, attempt, attempts }: Waiting): void {
-    const [what] = texts.failures[failure.kind];
     const until = performance.now() + delayMs;
     const countdown = make('p', {});
     const tick = (): void => {
@@ -48,19 +46,22 @@ export class Notice {
       countdown.textContent = texts.retryIn(seconds, attempt, attempts);
     };
     const focused = document.activeElement === this.#stop;
-    this.#show('wait', failure, what, countdown, this.#stop);
+    const what = this.#show('wait', failure, countdown, this.#stop);
     if (focused) this.#stop.focus();
     tick();
     this.#ticking = setInterval(tick, 250);
     if (attempt === 1) announce(`${what} ${countdown.textContent}`);
   }
 
-  #show(tone: 'problem' | 'wait', failure: Failure, what: string, ...rest: Node[]): void {
+  /** Returns what happened, in words. */
+  #show(tone: 'problem' | 'wait', failure: Failure, ...rest: Node[]): string {
+    const [what] = texts.failures[failure.kind];
     this.hide();
     this.#element.dataset['tone'] = tone;
     this.#element.dataset['kind'] = failure.kind;
     this.#element.title = failure.detail;
     this.#element.append(make('p', { class: 'what' }, what), ...rest);
     this.#element.hidden = false;
+    return what;
   }
 }

@@ -61,8 +61,8 @@ export function durationMs(samples: number): number {
   return Math.round((samples / TARGET_RATE_HZ) * 1000);
 }
 
-const four = (letters: string): number =>
-  [...letters].reduceRight((word, letter) => word * 256 + letter.charCodeAt(0), 0);
+/** The names in a WAV's header, as words of 32 bits. */
+const [RIFF, WAVE, FMT, DATA] = [0x46_46_49_52, 0x45_56_41_57, 0x20_74_6d_66, 0x61_74_61_64];
 
 /** A WAV file of these pieces: its header is eleven words of 32 bits, little-endian as the samples. */
 export function wavFile(pieces: readonly Pcm[]): Blob {
@@ -70,9 +70,9 @@ export function wavFile(pieces: readonly Pcm[]): Blob {
   const pcmAndMono = 0x1_00_01;
   const bitsAndBytes = 0x10_00_00 | BYTES_PER_SAMPLE;
   const header = Uint32Array.of(
-    ...[four('RIFF'), 36 + bytes, four('WAVE')],
-    ...[four('fmt '), 16, pcmAndMono, TARGET_RATE_HZ, TARGET_RATE_HZ * BYTES_PER_SAMPLE, bitsAndBytes],
-    ...[four('data'), bytes],
+    ...[RIFF, 36 + bytes, WAVE],
+    ...[FMT, 16, pcmAndMono, TARGET_RATE_HZ, TARGET_RATE_HZ * BYTES_PER_SAMPLE, bitsAndBytes],
+    ...[DATA, bytes],
   );
   return new Blob([header, ...pieces], { type: 'audio/wav' });
 }

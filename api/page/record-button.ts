@@ -5,8 +5,8 @@ import { texts } from './words.ts';
 
 /** The big button, and the space bar anywhere on the page where it has no other meaning. */
 export class RecordButton {
-  readonly #button = find('record', HTMLButtonElement);
-  readonly #hint = find('hint', HTMLParagraphElement);
+  readonly #button = find('button#record');
+  readonly #hint = find('p#hint');
 
   constructor(target: Pressable) {
     const gesture = new PressGesture(target);

@@ -16,8 +16,8 @@ interface Item {
 
 /** The recordings of this tab, the latest first. The audio is what identifies one: trying again replaces its row. */
 export class Recordings {
-  readonly #section = find('history', HTMLElement);
-  readonly #list = find('recordings', HTMLOListElement);
+  readonly #section = find('section#history');
+  readonly #list = find('ol#recordings');
   readonly #items = new Map<Blob, Item>();
   readonly #audio = new Audio();
   /** Shows the row that plays as silent again. */
@@ -58,12 +58,15 @@ export class Recordings {
     const text = make('p', { class: failed || outcome.text === '' ? 'said none' : 'said' }, words);
     if (!failed && outcome.text !== '') text.lang = 'zh-CN';
     const name = recording.fileName ?? texts.microphone;
-    const save = make('a', {
-      href: address,
-      download: recording.fileName ?? 'recording.wav',
-      class: 'quiet',
-    });
-    save.append(texts.save);
+    const save = make(
+      'a',
+      {
+        href: address,
+        download: recording.fileName ?? 'recording.wav',
+        class: 'quiet',
+      },
+      texts.save,
+    );
     const actions = make('div', { class: 'actions' }, make('span', { class: 'name' }, name));
     if (failed) actions.append(button(texts.tryAgain, () => this.#tryAgain(recording)));
     else {
@@ -96,19 +99,13 @@ export class Recordings {
     audio.src = address;
     play.dataset['playing'] = '';
     play.setAttribute('aria-label', texts.pause);
-    const ended = new AbortController();
     const done = (): void => {
-      ended.abort();
       wave.show(levels);
       delete play.dataset['playing'];
       play.setAttribute('aria-label', texts.play);
     };
-    this.#played = done;
-    for (const type of ['pause', 'ended', 'error'])
-      audio.addEventListener(type, done, { signal: ended.signal });
-    audio.addEventListener('timeupdate', () => wave.show(levels, audio.currentTime / audio.duration), {
-      signal: ended.signal,
-    });
+    this.#played = audio.onpause = audio.onended = audio.onerror = done;
+    audio.ontimeupdate = () => wave.show(levels, audio.currentTime / audio.duration);
     audio.play().catch(done);
   }
 }

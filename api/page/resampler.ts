@@ -5,8 +5,8 @@ const STOP_BAND_DB = 75;
 /** The transition from pass to stop band, as a part of the stop band's edge: 7.2 to 8 kHz for rates above 16 kHz. */
 const PASS_EDGE = 0.9;
 
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+function commonDivisor(a: number, b: number): number {
+  return b === 0 ? a : commonDivisor(b, a % b);
 }
 
 /** Modified Bessel function of the first kind, order 0 (power series; converges fast for the arguments of a Kaiser window). */
@@ -44,7 +44,7 @@ export class Resampler {
         `cannot resample from ${inputRateHz} Hz: expected a whole number from 8000 to 384000`,
       );
     }
-    const divisor = greatestCommonDivisor(inputRateHz, TARGET_RATE_HZ);
+    const divisor = commonDivisor(inputRateHz, TARGET_RATE_HZ);
     this.#phases = TARGET_RATE_HZ / divisor;
     this.#step = inputRateHz / divisor;
     const stopHz = Math.min(inputRateHz, TARGET_RATE_HZ) / 2;

@@ -10,7 +10,7 @@ const LONGEST_WAIT_MS = 8_000;
 
 /** The service's state beside the title. While it is not ready it is asked again, ever more rarely. */
 export class ServiceStatus {
-  readonly #element = find('status', HTMLParagraphElement);
+  readonly #element = find('p#status');
   #abort = new AbortController();
 
   show(status: Status): void {
@@ -23,7 +23,7 @@ export class ServiceStatus {
    * @param accepted called once, when the service has taken the token.
    * @param refused called with `unauthorized` or `forbidden`, which end the watch.
    */
-  watch(token: string, accepted: () => void, refused: (failure: Failure) => void): void {
+  watch(token: string, accepted?: () => void, refused?: (failure: Failure) => void): void {
     this.#abort.abort();
     this.#abort = new AbortController();
     this.show('checking');
@@ -34,8 +34,8 @@ export class ServiceStatus {
 
   async #watch(
     token: string,
-    accepted: () => void,
-    refused: (failure: Failure) => void,
+    accepted: (() => void) | undefined,
+    refused: ((failure: Failure) => void) | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     let told = false;
@@ -43,7 +43,7 @@ export class ServiceStatus {
       try {
         const status = await readiness(token, signal);
         this.show(status);
-        if (!told) accepted();
+        if (!told) accepted?.();
         told = true;
         if (status === 'ready') return;
       } catch (error) {
@@ -51,7 +51,7 @@ export class ServiceStatus {
         const failure = asFailure(error);
         if (failure.kind === 'unauthorized' || failure.kind === 'forbidden') {
           this.show('no_token');
-          refused(failure);
+          refused?.(failure);
           return;
         }
         this.show('unreachable');

@@ -68,11 +68,11 @@ export const english: Texts = {
       'The recognition itself failed.',
       'Try again. If it happens with every recording, tell the operator.',
     ],
-    cancelled: ['Stopped waiting.', 'The recording is kept below; try again whenever you like.'],
+    cancelled: ['Stopped waiting.', 'The recording is kept below, to try again.'],
     file_unreadable: ['This file is no audio that can be read.', 'Choose a WAV, MP3 or M4A file.'],
     file_too_long: [
       'The recording is longer than 15 seconds.',
-      'Cut it into pieces of up to 15 seconds; 2 to 8 seconds are best.',
+      'Cut it into pieces; 2 to 8 seconds are best.',
     ],
     file_empty: ['The file holds no sound.', 'Choose another file.'],
     unexpected: [
@@ -112,7 +112,7 @@ export const english: Texts = {
   cancel: 'Stop waiting',
   microphone: 'Microphone',
   keepSpeaking: 'Keep speaking: the whole recording will be recognized when you stop.',
-  limitReached: 'Fifteen seconds are full; the recording has ended.',
+  limitReached: '15 seconds are full; the recording has ended.',
   left: (seconds) => `${seconds} seconds left`,
   retryIn: (seconds, attempt, attempts) =>
     `Trying again in ${seconds} s (${attempt} of ${attempts}). You need not do anything.`,

@@ -5,9 +5,9 @@ const STORED_AS = 'asr-token';
 
 /** The access token's field. It steps aside once the service has accepted a token. */
 export class TokenField {
-  readonly #form = find('token-form', HTMLFormElement);
-  readonly #input = find('token', HTMLInputElement);
-  readonly #change = find('token-change', HTMLButtonElement);
+  readonly #form = find('form#token-form');
+  readonly #input = find('input#token');
+  readonly #change = find('button#token-change');
 
   /** @param entered called with each token that was typed in. */
   constructor(entered: (token: string) => void) {
@@ -26,7 +26,7 @@ export class TokenField {
       entered(this.value);
     });
     this.#change.addEventListener('click', () => this.ask());
-    const show = find('token-show', HTMLButtonElement);
+    const show = find('button#token-show');
     show.addEventListener('click', () => {
       const secret = this.#input.classList.toggle('secret');
       show.setAttribute('aria-pressed', String(!secret));
@@ -47,7 +47,7 @@ export class TokenField {
 
   accepted(): void {
     // Who has just typed it goes on with the keyboard.
-    if (this.#form.contains(document.activeElement)) find('record', HTMLButtonElement).focus();
+    if (this.#form.contains(document.activeElement)) find('button#record').focus();
     this.#form.hidden = true;
     this.#change.hidden = false;
   }

@@ -4,7 +4,7 @@ import { texts } from './words.ts';
 
 /** The large text: the words as they come, then the result. */
 export class Transcript {
-  readonly #element = find('transcript', HTMLParagraphElement);
+  readonly #element = find('p#transcript');
   #text = '';
 
   constructor() {

@@ -12,6 +12,8 @@ const KEPT = 20;
 interface Item {
   readonly row: HTMLLIElement;
   readonly address: string;
+  /** Its place in the order of this tab, from 1: what tells it from others of the same name. */
+  readonly number: number;
 }
 
 /** The recordings of this tab, the latest first. The audio is what identifies one: trying again replaces its row. */
@@ -19,6 +21,7 @@ export class Recordings {
   readonly #section = find('section#history');
   readonly #list = find('ol#recordings');
   readonly #items = new Map<Blob, Item>();
+  #count = 0;
   readonly #audio = new Audio();
   /** Shows the row that plays as silent again. */
   #played = (): void => {};
@@ -31,10 +34,12 @@ export class Recordings {
   add(recording: Recording): void {
     const known = this.#items.get(recording.wav);
     const address = known?.address ?? URL.createObjectURL(recording.wav);
-    const row = this.#row(recording, address);
+    if (known === undefined) this.#count += 1;
+    const number = known?.number ?? this.#count;
+    const row = this.#row(recording, address, number);
     if (known === undefined) this.#list.prepend(row);
     else known.row.replaceWith(row);
-    this.#items.set(recording.wav, { row, address });
+    this.#items.set(recording.wav, { row, address, number });
     this.#section.hidden = false;
     const [oldest] = this.#items;
     if (this.#items.size > KEPT && oldest !== undefined) this.#forget(...oldest);
@@ -51,13 +56,17 @@ export class Recordings {
     this.#items.delete(wav);
   }
 
-  #row(recording: Recording, address: string): HTMLLIElement {
+  #row(recording: Recording, address: string, number: number): HTMLLIElement {
     const { outcome } = recording;
     const failed = outcome instanceof Failure;
     const words = failed ? texts.failures[outcome.kind][0] : outcome.text || texts.nothingHeard;
     const text = make('p', { class: failed || outcome.text === '' ? 'said none' : 'said' }, words);
     if (!failed && outcome.text !== '') text.lang = 'zh-CN';
-    const name = recording.fileName ?? texts.microphone;
+    const name = make(
+      'span',
+      { class: 'name', id: `recording-${number}` },
+      `${number}. ${recording.fileName ?? texts.microphone}`,
+    );
     const save = make(
       'a',
       {
@@ -67,7 +76,7 @@ export class Recordings {
       },
       texts.save,
     );
-    const actions = make('div', { class: 'actions' }, make('span', { class: 'name' }, name));
+    const actions = make('div', { class: 'actions' }, name);
     if (failed) actions.append(button(texts.tryAgain, () => this.#tryAgain(recording)));
     else {
       actions.append(make('dl', { class: 'measures' }, ...measures(outcome)));
@@ -76,7 +85,13 @@ export class Recordings {
       }
     }
     actions.append(save);
-    return make('li', {}, this.#player(recording, address), text, actions);
+    const row = make('li', {}, this.#player(recording, address), text, actions);
+    // Each says what it does, in its words of the moment, and to which recording.
+    for (const [n, control] of row.querySelectorAll('button, a').entries()) {
+      control.id = `${name.id}-${n}`;
+      control.setAttribute('aria-labelledby', `${control.id} ${name.id}`);
+    }
+    return row;
   }
 
   #player(recording: Recording, address: string): HTMLElement {

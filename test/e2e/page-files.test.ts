@@ -84,6 +84,13 @@ describe('files on the page', { timeout: 60_000 }, () => {
     }
     expect(await page.locator('#recordings li').count()).toBe(2);
     await shoot(page, 'files');
+    // Each button says which recording is meant, also once it has other words.
+    for (const name of ['1. h08.wav', '2. studio.wav']) {
+      await page.getByRole('button', { name: `Play ${name}`, exact: true }).waitFor();
+      await page.getByRole('link', { name: `Save WAV ${name}`, exact: true }).waitFor();
+      await page.getByRole('button', { name: `Copy ${name}`, exact: true }).click();
+      await page.getByRole('button', { name: `Copied ${name}`, exact: true }).waitFor();
+    }
     // One plays at a time, and only that one says so.
     const players = page.locator('#recordings .play');
     for (const n of [0, 1]) {

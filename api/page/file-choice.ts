@@ -19,7 +19,7 @@ export function onFileChosen(chosen: (file: File) => void): void {
   document.addEventListener('dragover', (event) => {
     if (!hasFiles(event)) return;
     event.preventDefault();
-    cover.hidden = false;
+    cover.hidden = document.body.dataset['state'] !== 'idle';
   });
   document.addEventListener('dragleave', (event) => {
     if (event.relatedTarget === null) cover.hidden = true;

@@ -65,11 +65,14 @@ class Page {
 
   /** Nothing is started without a token: the service would only refuse it. */
   #begin(work: () => Promise<void>): void {
+    if (this.#dictation.state !== 'idle') {
+      this.#notice.notNow();
+      return;
+    }
     if (this.#token.value === '') {
       this.#failed(new Failure('token_missing'));
       return;
     }
-    if (this.#dictation.state !== 'idle') return;
     this.#recordings.silence();
     this.#notice.hide();
     this.#measures.replaceChildren();

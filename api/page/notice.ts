@@ -12,6 +12,7 @@ export function announce(words: string, urgent = false): void {
 export class Notice {
   readonly #element = find('div#notice');
   readonly #stop: HTMLButtonElement;
+  readonly #notNow = make('p', { class: 'what' }, texts.notNow);
   #ticking: ReturnType<typeof setInterval> | undefined;
 
   /** @param cancel gives up waiting for a retry. */
@@ -22,6 +23,7 @@ export class Notice {
   hide(): void {
     clearInterval(this.#ticking);
     this.#element.hidden = true;
+    this.#element.title = '';
     this.#element.replaceChildren();
   }
 
@@ -51,6 +53,14 @@ export class Notice {
     tick();
     this.#ticking = setInterval(tick, 250);
     if (attempt === 1) announce(`${what} ${countdown.textContent}`);
+  }
+
+  /** Something else was asked for in the middle of a recording, whose own notice stays. */
+  notNow(): void {
+    this.#element.dataset['tone'] = 'wait';
+    this.#element.append(this.#notNow);
+    this.#element.hidden = false;
+    announce(texts.notNow);
   }
 
   /** Returns what happened, in words. */

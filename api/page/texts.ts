@@ -49,6 +49,7 @@ export interface Texts {
   readonly cancel: string;
   readonly microphone: string;
   readonly keepSpeaking: string;
+  readonly notNow: string;
   readonly limitReached: string;
   /** For listeners: so many seconds are left. */
   left(seconds: number): string;

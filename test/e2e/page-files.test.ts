@@ -4,7 +4,16 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { wavFile } from '../support/wav.ts';
-import { figure, launchBrowser, notice, openPage, resultText, shoot, signIn } from './page-browser.ts';
+import {
+  figure,
+  launchBrowser,
+  notice,
+  openPage,
+  resultText,
+  secondsLeft,
+  shoot,
+  signIn,
+} from './page-browser.ts';
 import { type PageService, startPageService } from './page-service.ts';
 
 const FIXTURES = join(packageRoot(), 'test', 'fixtures');
@@ -136,6 +145,21 @@ describe('files on the page', { timeout: 60_000 }, () => {
     expect(await resultText(page)).toBe(OTHER_TEXT);
     expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
     expect(await page.getByText('把录音拖放到这里').isVisible()).toBe(false);
+    // In the middle of a recording that one goes on, and the page says why the file is not taken.
+    await page.locator('#record').click();
+    await page.locator('body[data-state="recording"]').waitFor();
+    await drag('dragover');
+    expect(await page.getByText('把录音拖放到这里').isVisible()).toBe(false);
+    await drag('drop');
+    await page.locator('#notice', { hasText: '一次只能处理一段录音' }).waitFor();
+    expect(await page.locator('#announcement').textContent()).toContain('一次只能处理一段录音');
+    expect(await page.locator('body').getAttribute('data-state')).toBe('recording');
+    await shoot(page, 'dropped-while-recording');
+    await secondsLeft(page, 14);
+    await page.locator('#record').click();
+    await resultText(page);
+    expect(await page.locator('#recordings .name').allTextContents()).toEqual(['2. 麦克风', '1. 昨天.wav']);
+    expect(await page.locator('#notice').isVisible()).toBe(false);
   });
 
   it('is under 60,000 bytes in all, uncompressed, with the words of both languages', async () => {

@@ -12,6 +12,9 @@ export interface ReadyAudio {
 /** More than 15 s of any common format; decoding takes memory many times the file. */
 const MAX_FILE_BYTES = 32_000_000;
 
+/** WebKit on Linux never answers for some WAV files, such as µ-law. */
+const DECODED_WITHIN_MS = 20_000;
+
 /** Decoding at the file's own rate leaves the resampling to the page's filter. A plain WAV has its rate at byte 24. */
 function rateHz(bytes: ArrayBuffer): number {
   const view = new DataView(bytes);
@@ -30,7 +33,10 @@ export async function readAudioFile(file: File): Promise<ReadyAudio> {
   let audio: AudioBuffer;
   try {
     const bytes = await file.arrayBuffer();
-    audio = await new OfflineAudioContext(1, 1, rateHz(bytes)).decodeAudioData(bytes);
+    audio = await Promise.race([
+      new OfflineAudioContext(1, 1, rateHz(bytes)).decodeAudioData(bytes),
+      new Promise<never>((_, reject) => setTimeout(reject, DECODED_WITHIN_MS, 'no answer')),
+    ]);
   } catch (error) {
     throw new Failure(file.size === 0 ? 'file_empty' : 'file_unreadable', String(error));
   }

@@ -35,8 +35,8 @@ export interface DictationView {
 /**
  * What the page does for its user, one thing at a time:
  *
- *     idle ──start──▶ opening ──microphone open──▶ recording ──stop, 15 s──▶ recognizing ──▶ idle
- *       └──────────── file, try again ─────────────────────────────────────▶ recognizing ──▶ idle
+ *     idle ──start──▶ opening ──microphone heard──▶ recording ──stop, 15 s──▶ recognizing ──▶ idle
+ *       └──────────── file, try again ──────────────────────────────────────▶ recognizing ──▶ idle
  *
  * A recording whose stream fails is not lost: it is kept, and sent whole over HTTP once it has ended.
  */
@@ -68,17 +68,20 @@ export class Dictation {
     try {
       const ended = await new Promise<string>((resolve, reject) => {
         const frame = (pcm: Pcm): void => {
+          // Only now: an open microphone can be seconds from its first sound, and what is said meanwhile is lost; a stream without audio would hold the one
+          // slot for as long, and while somebody reads the browser's question.
+          if (live === undefined) {
+            this.#enter('recording');
+            live = this.#goLive();
+          }
           pieces.push(pcm);
           levels.push(level(pcm));
           samples += pcm.length;
           this.#view.progress(levels, durationMs(samples));
-          // Only now: a stream without audio would hold the one slot while somebody reads the browser's question.
-          live ??= this.#goLive();
           live.push(pcm);
         };
         openMicrophone({ frame, end: resolve }).then((capture) => {
           this.#capture = capture;
-          this.#enter('recording');
           if (this.#stopAsked) capture.stop();
         }, reject);
       });

@@ -112,7 +112,7 @@ export const english: Texts = {
   cancel: 'Stop waiting',
   microphone: 'Microphone',
   keepSpeaking: 'Keep speaking: the whole recording will be recognized when you stop.',
-  notNow: 'One recording at a time: finish this one, then choose again.',
+  notNow: 'One recording at a time: finish this one first.',
   limitReached: '15 seconds are full; the recording has ended.',
   left: (seconds) => `${seconds} seconds left`,
   retryIn: (seconds, attempt, attempts) =>

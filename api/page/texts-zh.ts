@@ -83,7 +83,7 @@ export const chinese: Texts = {
   cancel: '停止等待',
   microphone: '麦克风',
   keepSpeaking: '请继续说：结束后会识别整段录音。',
-  notNow: '一次只能处理一段录音：请先完成这一段，再重新选择。',
+  notNow: '一次只能处理一段录音：请先完成这一段。',
   limitReached: '已满 15 秒，录音结束。',
   left: (seconds) => `还剩 ${seconds} 秒`,
   retryIn: (seconds, attempt, attempts) =>

@@ -134,6 +134,25 @@ describe('the page', { timeout: 60_000 }, () => {
       await page.evaluate(`dispatchEvent(new Event('allowed'))`);
       await notice(page, 'too_short').waitFor();
       await shoot(page, 'too-short');
+      // Nobody is asked to speak before the microphone, open already, gives its first sound.
+      await page.evaluate(`{
+        const source = AudioContext.prototype.createMediaStreamSource;
+        AudioContext.prototype.createMediaStreamSource = function (stream) {
+          const node = source.call(this, stream);
+          const connect = node.connect.bind(node);
+          node.connect = (next) => addEventListener('heard', () => connect(next), { once: true });
+          document.body.dataset.open = '';
+          return node;
+        };
+      }`);
+      await page.locator('#record').click();
+      await page.evaluate(`dispatchEvent(new Event('allowed'))`);
+      await page.locator('body[data-open]').waitFor();
+      expect(await page.locator('body').getAttribute('data-state')).toBe('opening');
+      await page.evaluate(`dispatchEvent(new Event('heard'))`);
+      await page.locator('body[data-state="recording"]').waitFor();
+      await page.locator('#record').click();
+      await page.locator('body[data-state="idle"]').waitFor();
       // Chromium's fake microphone cannot be unplugged, so its answers without one are played here.
       for (const [error, kind] of [
         [`new DOMException('', 'NotFoundError')`, 'microphone_missing'],

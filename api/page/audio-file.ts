@@ -12,7 +12,7 @@ export interface ReadyAudio {
 /** More than 15 s of any common format; decoding takes memory many times the file. */
 const MAX_FILE_BYTES = 32_000_000;
 
-/** WebKit on Linux never answers for some WAV files, such as µ-law. */
+/** WebKit on Linux never answers for some files, such as µ-law. */
 const DECODED_WITHIN_MS = 20_000;
 
 /** Decoding at the file's own rate leaves the resampling to the page's filter. A plain WAV has its rate at byte 24. */
@@ -29,6 +29,7 @@ function rateHz(bytes: ArrayBuffer): number {
  * @throws Failure `file_unreadable`, `file_too_long`, `file_empty`.
  */
 export async function readAudioFile(file: File): Promise<ReadyAudio> {
+  if (file.size === 0) throw new Failure('file_empty');
   if (file.size > MAX_FILE_BYTES) throw new Failure('file_too_long', `${file.size} bytes`);
   let audio: AudioBuffer;
   try {
@@ -38,7 +39,7 @@ export async function readAudioFile(file: File): Promise<ReadyAudio> {
       new Promise<never>((_, reject) => setTimeout(reject, DECODED_WITHIN_MS, 'no answer')),
     ]);
   } catch (error) {
-    throw new Failure(file.size === 0 ? 'file_empty' : 'file_unreadable', String(error));
+    throw new Failure('file_unreadable', String(error));
   }
   if (audio.length === 0) throw new Failure('file_empty');
   if (audio.duration * 1000 > MAX_RECORDING_MS) throw new Failure('file_too_long', `${audio.duration} s`);

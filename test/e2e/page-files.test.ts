@@ -136,6 +136,8 @@ describe('files on the page', { timeout: 60_000 }, () => {
     await page.clock.fastForward(20_000);
     await notice(page, 'file_unreadable').waitFor();
     await page.locator('body[data-state="idle"]').waitFor();
+    await input.setInputFiles(file(Buffer.alloc(0)));
+    await notice(page, 'file_empty').waitFor({ timeout: 5_000 });
   });
 
   it('takes a file that is dropped on it', async () => {

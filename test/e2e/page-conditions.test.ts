@@ -105,6 +105,12 @@ describe('the page', { timeout: 60_000 }, () => {
       await page.locator('body[data-state="recognizing"]').waitFor();
       await overloaded.waitFor({ state: 'hidden' });
       await shoot(page, 'overloaded-recognizing');
+      const turnSeconds = () =>
+        page.evaluate("getComputedStyle(document.querySelector('#record .shape')).animationDuration");
+      await page.emulateMedia({ reducedMotion: 'no-preference' });
+      expect(await turnSeconds()).toBe('0.9s');
+      await page.emulateMedia({ reducedMotion: 'reduce' });
+      expect(await turnSeconds()).toBe('3s');
       inference.kill('SIGCONT');
       const text = await resultText(page);
       expect(text).not.toBe('');

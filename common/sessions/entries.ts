@@ -6,6 +6,7 @@ import { fieldsOf, type StreamEntry } from '../result-streams.ts';
  */
 export type AudioEntry =
   | { kind: 'open'; fence: number }
+  /** `number`: the entry’s, from 1. `pcm`: a frame, or those of a burst. */
   | { kind: 'frame'; number: number; pcm: Buffer }
   | { kind: 'end' }
   | { kind: 'abort' };

@@ -78,10 +78,10 @@ export class SessionProducer {
   /** @returns the entry that carries the last frame so far */
   #flush(): Promise<boolean> {
     if (this.#waiting.length > 0) {
-      const [first = Buffer.alloc(0), ...others] = this.#waiting;
+      const pcm = Buffer.concat(this.#waiting);
       this.#waiting = [];
       this.#next = undefined;
-      this.#last = this.#add('pcm', others.length === 0 ? first : Buffer.concat([first, ...others]));
+      this.#last = this.#add('pcm', pcm);
     }
     return this.#last;
   }

@@ -7,6 +7,7 @@ import { Slot, slotHolder } from '../../common/slot/slot.ts';
 import { InferenceError } from '../../inference/recognizer.ts';
 import { startApi, type TestApi, TOKEN, upload } from '../support/api.ts';
 import { startInference, type TestInference } from '../support/inference.ts';
+import { keysLeft } from '../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Gate, scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 import { wavFile } from '../support/wav.ts';
@@ -145,9 +146,7 @@ export class FuzzService {
   async #settled(): Promise<void> {
     const deadline = performance.now() + SETTLE_LIMIT_MS;
     for (;;) {
-      const left = (await this.#redis.keys()).filter(
-        (key) => key === '{asr}:slot' || key.includes(':session:') || key.includes(':upload:'),
-      );
+      const left = await keysLeft(this.#redis);
       const sockets = openSockets() - this.#socketsAtRest;
       if (left.length === 0 && sockets <= 0) return;
       if (performance.now() > deadline) {

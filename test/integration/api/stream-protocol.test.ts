@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
-import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
@@ -21,7 +20,10 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) client.terminate();
-  await nothingLeft(redis, 5_000);
+  await slotFree();
+  expect((await redis.keys()).filter((key) => key.includes(':session:') || key.includes(':upload:'))).toEqual(
+    [],
+  );
 });
 afterAll(async () => {
   await api.stop();

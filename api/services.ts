@@ -5,6 +5,7 @@ import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type ConnectionUse, connectRedis, follow } from '../common/redis.ts';
+import { evictionWarning } from '../common/redis-eviction.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
 import { persistenceWarning } from '../common/redis-persistence.ts';
@@ -50,7 +51,7 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
   };
   const redis = connect('commands', 'commands');
   redis.once('ready', () => {
-    for (const look of [persistenceWarning, versionWarning])
+    for (const look of [persistenceWarning, versionWarning, evictionWarning])
       look(redis).then((warning) => warning !== undefined && log.warn(warning));
   });
   const blocking = connect('blocking', 'results');

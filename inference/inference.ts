@@ -5,6 +5,7 @@ import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type ConnectionUse, connectRedis, follow } from '../common/redis.ts';
+import { evictionWarning } from '../common/redis-eviction.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
 import { persistenceWarning } from '../common/redis-persistence.ts';
@@ -69,7 +70,7 @@ export function createInference(parts: InferenceParts): Inference {
   );
   redis.on('ready', () => void heartbeat.beat());
   redis.once('ready', () => {
-    for (const look of [persistenceWarning, versionWarning])
+    for (const look of [persistenceWarning, versionWarning, evictionWarning])
       look(redis).then((warning) => warning !== undefined && log.warn(warning));
   });
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Job, Worker } from 'bullmq';
+import type { Job } from 'bullmq';
 import { StoreUnavailable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
@@ -14,6 +14,7 @@ import {
 } from '../common/uploads/upload-jobs.ts';
 import type { FenceGuard } from './fence-guard.ts';
 import type { ModelCalls } from './model-calls.ts';
+import type { UploadWorker } from './upload-worker.ts';
 
 const RETRY_MS = 200;
 /** BullMQ reports what Redis refuses with each of its attempts, several a second. */
@@ -47,7 +48,7 @@ type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
  */
 export class JobWorker {
   readonly #parts: JobWorkerParts;
-  #worker: Worker<UploadJob, void> | undefined;
+  #worker: UploadWorker | undefined;
   #running: Promise<unknown> = Promise.resolve();
   readonly #warnedAt = new Map<string, number>();
 
@@ -58,9 +59,9 @@ export class JobWorker {
   /** Connects, and takes no job yet. */
   async prepare(): Promise<void> {
     // Loaded late: the model's thread has begun by then, and loads meanwhile.
-    const { Worker } = await import('bullmq');
+    const { UploadWorker } = await import('./upload-worker.ts');
     const { connection, keys, log } = this.#parts;
-    this.#worker = new Worker<UploadJob, void>(
+    this.#worker = new UploadWorker(
       keys.queueName,
       (job) => {
         const running = this.#process(job);

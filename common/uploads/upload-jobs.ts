@@ -38,6 +38,8 @@ export const UPLOAD_WORKER_OPTIONS = {
   lockDuration: 1_000,
   stalledInterval: 500,
   maxStalledCount: 1,
+  // It asks INFO, which a user with few permissions may not; our own look does without an answer.
+  skipVersionCheck: true,
 } as const satisfies Partial<WorkerOptions>;
 
 /** Settings of the queue itself. Nobody looks at a job that was served: its end is elsewhere. One that failed can be looked at for a minute. */

@@ -98,6 +98,40 @@ it('a Redis that is full: one line says so and what to do, one that it works aga
   await expectServed();
 });
 
+it('a Redis whose user may do nothing but work on the keys is served', async () => {
+  await redis.client.call(
+    'ACL',
+    'SETUSER',
+    'asr',
+    'on',
+    '>secret',
+    '~{asr}*',
+    '+@all',
+    '-@admin',
+    '-@dangerous',
+  );
+  inference = await startInference(redis.url.replace('//', '//asr:secret@'));
+  await whenReady();
+  await expectServed();
+});
+
+it('a Redis that refuses to give jobs is asked a few times a second, and serves when it does again', async () => {
+  await redis.client.call('ACL', 'SETUSER', 'asr', 'on', '>secret', '~{asr}*', '+@all', '-rpoplpush');
+  inference = await startInference(redis.url.replace('//', '//asr:secret@'));
+  await whenReady();
+  await redis.client.config('RESETSTAT');
+  const count = async (name: string): Promise<number> =>
+    Number(new RegExp(`${name}=(\\d+)`).exec(await redis.client.info('everything'))?.[1] ?? 0);
+  // One a heartbeat, which comes every second.
+  const beats = (): Promise<number> => count('cmdstat_zadd:calls');
+  await eventually(async () => expect(await beats()).toBeGreaterThan(2));
+  const refusals = await count('errorstat_ERR:count');
+  expect(refusals).toBeGreaterThan(0);
+  expect(refusals / (await beats())).toBeLessThan(20);
+  await redis.client.call('ACL', 'SETUSER', 'asr', '+@all');
+  await expectServed();
+});
+
 it('a master that became a replica is left for the one behind the same address, and does not fill the log', async () => {
   const old = redis;
   const relay = await startRelay(old.port);

@@ -14,7 +14,7 @@ export class RedisKeys {
   get slot(): string {
     return `${this.prefix}:slot`;
   }
-  /** Counter: the fence given out with the last acquisition of the slot. */
+  /** Number: the fence given out with the last acquisition of the slot. */
   get fence(): string {
     return `${this.prefix}:fence`;
   }

@@ -1,13 +1,24 @@
+import type { Slot } from '../common/slot/slot.ts';
+
 /**
  * The highest fence this process has seen, over uploads and sessions. Work with a smaller one belongs to a holder that lost the slot
  * before the last one got it.
  */
 export class FenceGuard {
+  readonly #slot: Pick<Slot, 'raiseFence'>;
   #highest = 0;
+
+  constructor(slot: Pick<Slot, 'raiseFence'>) {
+    this.#slot = slot;
+  }
 
   /** @returns false for work that came too late. */
   admit(fence: number): boolean {
-    if (fence < this.#highest) return false;
+    if (fence < this.#highest) {
+      // Or Redis came back empty with a clock far behind: then the next work must not be refused too.
+      this.#slot.raiseFence(this.#highest).catch(() => undefined);
+      return false;
+    }
     this.#highest = fence;
     return true;
   }

@@ -74,7 +74,7 @@ export function createInference(parts: InferenceParts): Inference {
       look(redis).then((warning) => warning !== undefined && log.warn(warning));
   });
 
-  const fences = new FenceGuard();
+  const fences = new FenceGuard(slot);
   const model = new ModelCalls(recognizer, slot, onFatal);
   const consumer = new SessionConsumer(redis, keys);
   const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });

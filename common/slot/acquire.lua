@@ -2,18 +2,17 @@
 -- KEYS[1] slot   KEYS[2] fence counter
 -- ARGV[1] holder (whole value)   ARGV[2] TTL in ms
 -- Returns the fence (a string of digits), or 0 when another holder has the slot.
--- Guarantee: safe to send twice (a lost reply and a retry give the same fence); the fence only grows, also over an emptied Redis,
--- because a new counter starts at the clock's microseconds and there is less than one acquisition a microsecond.
+-- Guarantee: safe to send twice (a lost reply and a retry give the same fence); the fence only grows, also over an emptied Redis and a
+-- replica that became the master without the last writes, because it is the clock's microseconds (one more than the last when they are behind).
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[1] then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return redis.call('GET', KEYS[2])
 end
 if holder then return 0 end
-if redis.call('EXISTS', KEYS[2]) == 0 then
-  local now = redis.call('TIME')
-  redis.call('SET', KEYS[2], string.format('%.0f', now[1] * 1000000 + now[2]))
-end
-redis.call('INCR', KEYS[2])
+local now = redis.call('TIME')
+local last = tonumber(redis.call('GET', KEYS[2]) or 0)
+local fence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
+redis.call('SET', KEYS[2], fence)
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return redis.call('GET', KEYS[2])
+return fence

@@ -43,6 +43,7 @@ export class Slot {
   readonly #acquire = new LuaScript('slot/acquire.lua', 2);
   readonly #renew = new LuaScript('slot/renew.lua', 1);
   readonly #release = new LuaScript('slot/release.lua', 1);
+  readonly #raiseFence = new LuaScript('slot/raise-fence.lua', 1);
 
   constructor(redis: RedisClient, keys: RedisKeys) {
     this.#redis = redis;
@@ -69,6 +70,11 @@ export class Slot {
   /** @returns whether the holder had the slot until now. @throws StoreUnavailable */
   async release(holder: SlotHolder): Promise<boolean> {
     return (await fromStore(this.#release.run(this.#redis, [this.#keys.slot], [holder]))) === 1;
+  }
+
+  /** The next fences will be larger than this one. @throws StoreUnavailable */
+  async raiseFence(seen: number): Promise<void> {
+    await fromStore(this.#raiseFence.run(this.#redis, [this.#keys.fence], [seen]));
   }
 
   /** @returns the slot's value; undefined is a free slot. @throws StoreUnavailable */

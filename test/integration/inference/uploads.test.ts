@@ -90,6 +90,17 @@ describe('an upload', () => {
     await redis.client.del('{asr}:slot', `{asr}:upload:${job.id}`);
   });
 
+  it('is served again after one was refused, when a Redis with a clock far behind gave the fences', async () => {
+    const pcm = scriptedPcm(0.5);
+    const days = 3 * 86_400_000_000;
+    const ahead = await uploads.submit(pcm, { fence: Date.now() * 1_000 + days });
+    expect(await ahead.ended).toMatchObject({ kind: 'completed', end: { kind: 'done' } });
+    const refused = await uploads.submit(pcm);
+    expect(await refused.ended).toMatchObject({ end: { kind: 'failed', reason: 'superseded' } });
+    const next = await uploads.submit(pcm);
+    expect(await next.ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
+  });
+
   it('of a replica whose clock is behind is served: it has its slot', async () => {
     const pcm = scriptedPcm(0.5);
     const { ended } = await uploads.submit(pcm, { deadlineMs: Date.now() - 3_600_000 });

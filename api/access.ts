@@ -67,6 +67,19 @@ export class Access {
   };
 }
 
+/**
+ * Hook in front of all that looks at the peer: several load balancers (Azure's application gateway, IIS) write `address:port` into X-Forwarded-For, IPv6 in brackets,
+ * and an address with a port is on no list.
+ */
+export async function dropForwardedPorts({ raw: { headers } }: FastifyRequest): Promise<void> {
+  const hops = headers['x-forwarded-for'];
+  if (typeof hops !== 'string') return;
+  headers['x-forwarded-for'] = hops
+    .split(',')
+    .map((hop) => hop.replace(/^\s*(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?\s*$/, '$1$2'))
+    .join(',');
+}
+
 /** An IPv4 address that a dual-stack socket shows as IPv6 is the IPv4 address. */
 function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');

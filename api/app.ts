@@ -10,6 +10,7 @@ import {
 import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
+import { dropForwardedPorts } from './access.ts';
 import { InFlight, stopListeningOnClose } from './in-flight.ts';
 import { LastResponses } from './last-response.ts';
 import type { ApiMetrics } from './metrics.ts';
@@ -115,6 +116,7 @@ export async function buildApp({
     const level = status < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
     request.log[level](line, 'request');
   });
+  app.addHook('onRequest', dropForwardedPorts);
   app.addHook('onRequest', services.access.checkPeer);
   app.addHook('onRequest', requireHost);
   app.addHook('onRequest', refuseStrayHandshake);

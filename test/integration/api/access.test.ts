@@ -114,6 +114,24 @@ describe('peer address', () => {
     expect(refused).toMatchObject({ status: 403, body: { error: 'forbidden' } });
   });
 
+  test.each([
+    ['192.0.2.7:5555', 503],
+    ['192.0.2.8:5555', 403],
+    ['[2001:db8::7]:443', 503],
+    ['[2001:db8::7]', 503],
+    ['[2001:db8::8]:443', 403],
+    ['192.0.2.7:5555, 10.1.2.3:80', 503],
+    ['192.0.2.7, [2001:db8:1::5]:80', 503],
+    ['192.0.2.7:5555, 192.0.2.8:80', 403],
+    ['192.0.2.7:http', 403],
+  ])('a proxy may write ports: %s → %i', async (hops, status) => {
+    const api = await start({
+      ASR_TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8,2001:db8:1::/48',
+      ASR_ALLOWED_CLIENTS: '192.0.2.7,2001:db8::7',
+    });
+    expect((await fetch(`${api.origin}/readyz`, { headers: from(hops) })).status).toBe(status);
+  });
+
   test('without trusted proxies X-Forwarded-For is ignored', async () => {
     const api = await start();
     expect((await fetch(`${api.origin}/readyz`, { headers: from('192.0.2.8') })).status).toBe(503);

@@ -87,18 +87,19 @@ function noSuchPath({ method, url }: FastifyRequest): string {
 }
 
 /**
- * An answer before the body was read: the connection stays open and the rest is read and dropped, since closing it would reset it under a client that is
- * still sending, who would then never see the answer. So a client that asked for the end of the connection gets it behind its body (Node would
- * bring it behind the answer). Node's request timeout bounds it.
+ * An answer before the body was read. It is the connection's last: Node's own HTTP client, and so axios and node-fetch, writes the rest of its body no further once it
+ * has its answer, and aiohttp writes its next request into it; on a connection that is kept, that request would wait for Node's request timeout. The rest is read
+ * and dropped, since closing at once would reset the connection under a client that is still sending, who would then never see the answer; so the end that
+ * Node puts behind the answer comes behind the body. Node's request timeout bounds it.
  */
-function letBodyDrain({ raw: request }: FastifyRequest, { raw: response }: FastifyReply): void {
-  if (request.complete) return;
+function letBodyDrain({ raw: request }: FastifyRequest, reply: FastifyReply): void {
+  const { headers, socket } = request;
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  if (request.complete || !hasBody) return;
   request.resume();
-  if (response.shouldKeepAlive && response.getHeader('connection') !== 'close') return;
-  response.removeHeader('connection');
-  response.shouldKeepAlive = true;
-  const close = (): void => request.socket.destroySoon();
-  response.once('finish', () => (request.complete ? close() : request.once('end', close)));
+  reply.header('connection', 'close');
+  const end = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => (request.complete ? end() : void request.once('end', end));
 }
 
 function closeAfterwards(request: FastifyRequest, reply: FastifyReply): void {

@@ -123,21 +123,36 @@ describe('refused before or while the body comes', () => {
     },
   );
 
+  // Of a client that would keep it, too: several write no more of a body that is answered, and the next request into the same connection.
   test.each([
+    ['HTTP/1.1', 'Host: x\r\n'],
     ['HTTP/1.1', 'Host: x\r\nConnection: close\r\n'],
     ['HTTP/1.0', ''],
-  ])('and one that wants the connection closed (%s): it is, behind the body', async (version, headers) => {
-    const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
-    let answer = '';
-    socket.on('data', (data) => {
-      answer += data.toString();
-    });
-    socket.write(`POST ${path} ${version}\r\n${headers}Content-Length: 20000000\r\n\r\n`);
-    socket.write(Buffer.alloc(20_000_000));
-    // Rejects when the connection is reset.
-    await once(socket, 'close');
-    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
-    expect(answer).toContain('"error":"unauthorized"');
+  ])(
+    'and it says that the connection is closed (%s, %j): it is, behind the body',
+    async (version, headers) => {
+      const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+      let answer = '';
+      socket.on('data', (data) => {
+        answer += data.toString();
+      });
+      socket.write(`POST ${path} ${version}\r\n${headers}Content-Length: 20000000\r\n\r\n`);
+      socket.write(Buffer.alloc(20_000_000));
+      // Rejects when the connection is reset.
+      await once(socket, 'close');
+      expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+      expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+      expect(answer).toContain('"error":"unauthorized"');
+    },
+  );
+
+  test.each([
+    ['a request without a body', { headers: {} }],
+    ['an upload that was read', { method: 'POST', headers: AUTHORIZED, body: 'x' }],
+  ])('a refusal of %s keeps the connection', async (_name, request) => {
+    const response = await fetch(api.origin + path, request);
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    expect(response.headers.get('connection')).toBe('keep-alive');
   });
 
   const rawRequest = (headers: string) =>

@@ -4,7 +4,7 @@ import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
-import { type ConnectionUse, connectRedis, follow } from '../common/redis.ts';
+import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis.ts';
 import { evictionWarning } from '../common/redis-eviction.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
@@ -94,7 +94,7 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
       {
         name: 'redis',
         run: async () => {
-          for (const client of [redis, blocking]) client.disconnect();
+          for (const client of [redis, blocking]) closeRedis(client);
         },
       },
     ],

@@ -24,7 +24,10 @@ const SILENT_SOCKET_MS = 5_000;
 const SILENT_BULLMQ_SOCKET_MS = 15_000;
 const READ_ONLY = 'read-only';
 
-/** Opens one connection. It begins to connect at once, keeps trying for ever, and reports its errors only through `onError`. */
+/** The clients that are to stay without a connection. */
+const closed = new WeakSet<RedisClient>();
+
+/** Opens one connection. It begins to connect at once, keeps trying until `closeRedis`, and reports its errors only through `onError`. */
 export function connectRedis(
   target: RedisTarget,
   use: ConnectionUse,
@@ -50,7 +53,17 @@ export function connectRedis(
     client.disconnect(true);
     onError(new Error(`the database that REDIS_URL names cannot be had: ${error.message}`, { cause: error }));
   });
+  // A disconnect in the middle of connecting, such as of a second failover, is the client's end, whatever it was to do after it.
+  client.on('end', () => {
+    if (!closed.has(client)) client.connect().catch(() => undefined);
+  });
   return client;
+}
+
+/** Ends a connection for good. */
+export function closeRedis(client: RedisClient): void {
+  closed.add(client);
+  client.disconnect();
 }
 
 /** ioredis gives the answer of a refused command that command's name. */

@@ -4,7 +4,7 @@ import type { InferenceConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
-import { type ConnectionUse, connectRedis, follow } from '../common/redis.ts';
+import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis.ts';
 import { evictionWarning } from '../common/redis-eviction.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
@@ -107,7 +107,7 @@ export function createInference(parts: InferenceParts): Inference {
     {
       name: 'connections',
       run: async () => {
-        for (const client of [redis, blocking, connection]) client.disconnect();
+        for (const client of [redis, blocking, connection]) closeRedis(client);
       },
     },
   ];

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommonConfig } from '../config.ts';
 import { ReadinessStore } from '../readiness/readiness.ts';
-import { connectRedis } from '../redis.ts';
+import { closeRedis, connectRedis } from '../redis.ts';
 import { RedisKeys } from '../redis-keys.ts';
 import type { Service } from './announcement.ts';
 
@@ -34,7 +34,7 @@ export async function whenServing(
       await sleep(LOOK_AGAIN_MS, undefined, { signal });
     }
   } finally {
-    redis.disconnect();
+    closeRedis(redis);
   }
 }
 

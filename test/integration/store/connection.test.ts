@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ConnectionUse, closeRedis, connectRedis, whenReady } from '../../../common/redis.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+const connect = (use: ConnectionUse) =>
+  connectRedis({ kind: 'single', url: redis.url }, use, 'test', () => undefined);
+
+test.each(['commands', 'blocking', 'bullmq'] as const)(
+  'a connection for %s that is told to connect anew while it connects does so',
+  async (use) => {
+    const client = connect(use);
+    client.disconnect(true);
+    expect(await whenReady(client, 10_000)).toBe(true);
+    closeRedis(client);
+  },
+);
+
+test('a connection that was closed stays closed, also in the middle of connecting', async () => {
+  const ready = connect('commands');
+  await whenReady(ready, 10_000);
+  for (const client of [ready, connect('commands')]) {
+    const ended = new Promise<void>((resolve) => client.once('end', () => resolve()));
+    closeRedis(client);
+    await ended;
+    expect(client.status).toBe('end');
+  }
+});

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { type DestinationStream, type Logger, destination as openDestination, pino } from 'pino';
 import type { LogLevel } from './config.ts';
 
@@ -5,6 +6,9 @@ export type { Logger } from 'pino';
 
 /** What waits for an output that takes nothing; lines beyond it are lost. */
 const MAX_WAITING_BYTES = 1024 * 1024;
+
+/** Standard output, while lines wait for it. */
+let busyOutput: EventEmitter | undefined;
 
 /**
  * One JSON line an event on standard output. What must never be logged (token, text, audio) is not passed in; the redaction is the second fence
@@ -39,6 +43,16 @@ export function createLogger(
   return pino(options, destination ?? standardOutput());
 }
 
+/** Resolves when standard output has taken every line, or cannot be written. */
+export async function logWritten(): Promise<void> {
+  const output = busyOutput;
+  if (output === undefined) return;
+  await new Promise<void>((resolve) => {
+    output.once('drain', resolve);
+    output.once('error', () => resolve());
+  });
+}
+
 /** A log that cannot be written, above all on a full disk, ends nothing: what waits is written with the first line that can be again. */
 function standardOutput(): DestinationStream {
   const output = openDestination({ dest: 1, maxLength: MAX_WAITING_BYTES });
@@ -47,6 +61,15 @@ function standardOutput(): DestinationStream {
     if (!isFailing)
       console.error(`the log cannot be written (${error.message}): the service goes on, lines may be lost`);
     isFailing = true;
+    busyOutput = undefined;
+  });
+  const write = output.write.bind(output);
+  output.write = (line) => {
+    busyOutput = output;
+    return write(line);
+  };
+  output.on('drain', () => {
+    busyOutput = undefined;
   });
   output.on('write', () => {
     isFailing = false;

@@ -1,5 +1,5 @@
 import { errorName } from './errors.ts';
-import type { Logger } from './log.ts';
+import { type Logger, logWritten } from './log.ts';
 
 export interface ShutdownStep {
   readonly name: string;
@@ -8,6 +8,8 @@ export interface ShutdownStep {
 
 /** npm and systemd pass on a signal that has reached us already; a person who means a second one takes longer. */
 export const SAME_SIGNAL_MS = 500;
+/** How long the last lines of the log may take at the end of the process. */
+const LOG_WRITTEN_MS = 2_000;
 
 /** SIGHUP, too, where it means nothing else: the terminal was closed. */
 export type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
@@ -27,22 +29,30 @@ export function shutdownOnSignal(
     if (stoppingSince !== undefined) {
       if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
       log.warn({ reason }, 'second signal: exiting at once');
-      process.exit(1);
+      void exit(1);
+      return;
     }
     stoppingSince = performance.now();
     log.info({ reason }, 'shutting down');
     const force = setTimeout(() => {
       log.error({ drainMs }, 'not drained in time: exiting');
-      process.exit(1);
+      void exit(1);
     }, drainMs);
     runSteps(log, steps()).then((failures) => {
       clearTimeout(force);
       log.info({ failures }, 'stopped');
-      process.exit(failures === 0 ? 0 : 1);
+      void exit(failures === 0 ? 0 : 1);
     });
   };
   for (const signal of signals) process.on(signal, stop);
   process.on('disconnect', () => stop('supervisor gone'));
+}
+
+/** Node itself waits for ever for an output that takes nothing, such as a pipe whose reader stands still. */
+async function exit(code: number): Promise<void> {
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), LOG_WRITTEN_MS);
+  await logWritten();
+  process.exit(code);
 }
 
 /** Every step runs, also after one that failed. @returns how many failed. */

@@ -1,7 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { packageRoot } from '../../common/package-root.ts';
 import { ScriptedProcess } from '../support/inference-process.ts';
 import { openStream, startApiProcess, untilReady } from '../support/real-service.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 
 /** What ends a replica that is started by hand or by a service manager: a signal. */
@@ -42,3 +48,36 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   },
   20_000,
 );
+
+test('a reader of the log that stands still does not keep a replica from serving and from ending', async () => {
+  const log = fullPipe();
+  const port = await freePort();
+  const api = spawn(process.execPath, [join(packageRoot(), 'dist/api/main.js')], {
+    env: { REDIS_URL: redis.url, ASR_API_TOKEN: 'a-token-of-this-test', ASR_PORT: String(port) },
+    stdio: ['ignore', log, 'inherit'],
+  });
+  const ended = once(api, 'exit');
+  const alive = () => fetch(`http://127.0.0.1:${port}/healthz`).then(({ ok }) => ok);
+  await expect.poll(() => alive().catch(() => false), { timeout: 10_000 }).toBe(true);
+  api.kill('SIGTERM');
+  expect(await ended).toEqual([null, 'SIGKILL']);
+}, 20_000);
+
+/** @returns the end to write to of a pipe that takes nothing any more */
+function fullPipe(): number {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-pipe-'));
+  const path = join(folder, 'pipe');
+  execFileSync('mkfifo', [path]);
+  const end = openSync(path, constants.O_RDWR);
+  const filling = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+  onTestFinished(() => {
+    closeSync(end);
+    rmSync(folder, { recursive: true });
+  });
+  try {
+    for (;;) writeSync(filling, Buffer.alloc(4_096));
+  } catch {
+    closeSync(filling);
+  }
+  return end;
+}

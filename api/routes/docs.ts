@@ -43,10 +43,10 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** The service's address for this reader: the public one, or else the one that has just worked. */
-function baseUrl(request: FastifyRequest, publicBaseUrl: string): string {
-  const isHost = /^[\w.:[\]-]+$/.test(request.host);
-  return isLoopbackUrl(publicBaseUrl) && isHost ? `${request.protocol}://${request.host}` : publicBaseUrl;
+/** The service's address for this reader: the public one, or else the one that has just worked. Its parts are what the client, or a proxy for it, said. */
+function baseUrl({ protocol, host }: FastifyRequest, publicBaseUrl: string): string {
+  const own = `${protocol}://${host}`;
+  return isLoopbackUrl(publicBaseUrl) && /^https?:\/\/[\w.:[\]-]+$/.test(own) ? own : publicBaseUrl;
 }
 
 /** The routes for reading: /api-docs, /openapi.json, /api-reference.md and the recording page at /. */

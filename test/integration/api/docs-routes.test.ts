@@ -155,6 +155,25 @@ test('without a public address the documents name the one that they are read at'
   }
 });
 
+test('behind a trusted proxy they name the address that it says, if it is one', async () => {
+  const own = await startApi(redis.url, { ASR_TRUSTED_PROXIES: '127.0.0.1' });
+  const named = async (protocol: string, host: string): Promise<string | undefined> => {
+    const headers = { 'x-forwarded-proto': protocol, 'x-forwarded-host': host };
+    const reference = await (await fetch(`${own.origin}/api-reference.md`, { headers })).text();
+    return /The address of this service is `(.*)`/.exec(reference)?.[1];
+  };
+  try {
+    expect(await named('https', 'asr.example.com')).toBe('https://asr.example.com');
+    for (const [protocol, host] of [
+      ['https"; id #', 'asr.example.com'],
+      ['https', 'asr.example.com"; id #'],
+    ] as const)
+      expect(await named(protocol, host)).toBe(own.config.publicBaseUrl);
+  } finally {
+    await own.stop();
+  }
+});
+
 describe('what is read', () => {
   const PATHS = [
     '/',

@@ -57,6 +57,8 @@ export async function logWritten(): Promise<void> {
 function standardOutput(): DestinationStream {
   const output = openDestination({ dest: 1, maxLength: MAX_WAITING_BYTES });
   let isFailing = false;
+  // Where that is said may be the same disk.
+  process.stderr.on('error', () => undefined);
   output.on('error', (error) => {
     if (!isFailing)
       console.error(`the log cannot be written (${error.message}): the service goes on, lines may be lost`);

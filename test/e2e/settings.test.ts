@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -6,6 +6,8 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
+import { ReadinessStore } from '../../common/readiness/readiness.ts';
+import { RedisKeys } from '../../common/redis-keys.ts';
 import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';
 import { fixture, startApiProcess, startInferenceProcess, untilReady } from '../support/real-service.ts';
@@ -130,6 +132,20 @@ describe('both', () => {
       expect(stderr).toMatch(/^the log cannot be written \(ENOSPC: .*\n$/);
     },
   );
+  test.skipIf(!existsSync('/dev/full'))('nor does it end one whose stderr is on that disk too', async () => {
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [join(packageRoot(), 'dist/inference/main.js')], {
+      env: { PATH: process.env['PATH'], REDIS_URL: redis.url },
+      stdio: ['ignore', full, full],
+    });
+    closeSync(full);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const exited = once(child, 'close');
+    const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
+    await expect.poll(async () => (await readiness.read()).ready, { timeout: 15_000 }).toBe(true);
+    child.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+  });
   test('ASR_KEY_PREFIX: two services on one Redis do not see each other', async () => {
     inference({ ASR_KEY_PREFIX: '{one}' });
     const one = await api({ ASR_KEY_PREFIX: '{one}' });

@@ -38,7 +38,8 @@ export function streamRoute(
       }
     },
     handler: async (_request, reply) => {
-      const message = 'this path speaks WebSocket only; plain HTTP has POST /v1/audio/transcriptions';
+      const message =
+        'this path speaks WebSocket only (a proxy in front must pass on Upgrade and Connection); plain HTTP has POST /v1/audio/transcriptions';
       return reply.code(426).header('Upgrade', 'websocket').send({ error: 'bad_request', message });
     },
     wsHandler: (socket: WebSocket, request: FastifyRequest) => {

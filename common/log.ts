@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import { type DestinationStream, type Logger, destination as openDestination, pino } from 'pino';
 import type { LogLevel } from './config.ts';
 
@@ -7,8 +6,16 @@ export type { Logger } from 'pino';
 /** What waits for an output that takes nothing; lines beyond it are lost. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** Standard output, while lines wait for it. */
-let busyOutput: EventEmitter | undefined;
+/** The logger of a process. */
+export interface ProcessLogger extends Logger {
+  /** Resolves when its output has taken every line, or cannot be written. */
+  readonly written: () => Promise<void>;
+}
+
+interface Output {
+  readonly destination: DestinationStream;
+  readonly written: ProcessLogger['written'];
+}
 
 /**
  * One JSON line an event on standard output. What must never be logged (token, text, audio) is not passed in; the redaction is the second fence
@@ -18,7 +25,7 @@ export function createLogger(
   level: LogLevel,
   process_: 'api' | 'inference',
   destination?: DestinationStream,
-): Logger {
+): ProcessLogger {
   const options = {
     level,
     base: { process: process_, pid: process.pid },
@@ -40,38 +47,31 @@ export function createLogger(
       censor: '[redacted]',
     },
   };
-  return pino(options, destination ?? standardOutput());
-}
-
-/** Resolves when standard output has taken every line, or cannot be written. */
-export async function logWritten(): Promise<void> {
-  const output = busyOutput;
-  if (output === undefined) return;
-  await new Promise<void>((resolve) => {
-    output.once('drain', resolve);
-    output.once('error', () => resolve());
-  });
+  const output =
+    destination === undefined ? standardOutput() : { destination, written: async () => undefined };
+  return Object.assign(pino(options, output.destination), { written: output.written });
 }
 
 /** A log that cannot be written, above all on a full disk, ends nothing: what waits is written with the first line that can be again. */
-function standardOutput(): DestinationStream {
+function standardOutput(): Output {
   const output = openDestination({ dest: 1, maxLength: MAX_WAITING_BYTES });
   let isFailing = false;
+  let isWriting = false;
   // Where that is said may be the same disk.
   process.stderr.on('error', () => undefined);
   output.on('error', (error) => {
     if (!isFailing)
       console.error(`the log cannot be written (${error.message}): the service goes on, lines may be lost`);
     isFailing = true;
-    busyOutput = undefined;
+    isWriting = false;
   });
   const write = output.write.bind(output);
   output.write = (line) => {
-    busyOutput = output;
+    isWriting = true;
     return write(line);
   };
   output.on('drain', () => {
-    busyOutput = undefined;
+    isWriting = false;
   });
   output.on('write', () => {
     isFailing = false;
@@ -81,5 +81,12 @@ function standardOutput(): DestinationStream {
   output.flushSync = () => {
     if (!isFailing) flushSync();
   };
-  return output;
+  const written = async (): Promise<void> => {
+    if (!isWriting) return;
+    await new Promise<void>((resolve) => {
+      output.once('drain', resolve);
+      output.once('error', () => resolve());
+    });
+  };
+  return { destination: output, written };
 }

@@ -1,5 +1,5 @@
 import { errorName } from './errors.ts';
-import { type Logger, logWritten } from './log.ts';
+import type { Logger, ProcessLogger } from './log.ts';
 
 export interface ShutdownStep {
   readonly name: string;
@@ -20,7 +20,7 @@ export type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
  */
 export function shutdownOnSignal(
   signals: readonly EndingSignal[],
-  log: Logger,
+  log: ProcessLogger,
   drainMs: number,
   steps: () => readonly ShutdownStep[],
 ): void {
@@ -29,19 +29,19 @@ export function shutdownOnSignal(
     if (stoppingSince !== undefined) {
       if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
       log.warn({ reason }, 'second signal: exiting at once');
-      void exit(1);
+      void exit(log, 1);
       return;
     }
     stoppingSince = performance.now();
     log.info({ reason }, 'shutting down');
     const force = setTimeout(() => {
       log.error({ drainMs }, 'not drained in time: exiting');
-      void exit(1);
+      void exit(log, 1);
     }, drainMs);
     runSteps(log, steps()).then((failures) => {
       clearTimeout(force);
       log.info({ failures }, 'stopped');
-      void exit(failures === 0 ? 0 : 1);
+      void exit(log, failures === 0 ? 0 : 1);
     });
   };
   for (const signal of signals) process.on(signal, stop);
@@ -49,9 +49,9 @@ export function shutdownOnSignal(
 }
 
 /** Node itself waits for ever for an output that takes nothing, such as a pipe whose reader stands still. */
-async function exit(code: number): Promise<void> {
+async function exit(log: ProcessLogger, code: number): Promise<void> {
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), LOG_WRITTEN_MS);
-  await logWritten();
+  await log.written();
   process.exit(code);
 }
 

@@ -12,9 +12,9 @@ import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import { dropForwardedPorts } from './access.ts';
 import { InFlight, stopListeningOnClose } from './in-flight.ts';
-import { LastResponses } from './last-response.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
+import { PipelinedRequests } from './pipelined-requests.ts';
 import {
   replyNotFound,
   replyToBadTarget,
@@ -63,7 +63,7 @@ export async function buildApp({
 }: AppParts): Promise<FastifyInstance> {
   const requestTimeout = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS;
   const logger: FastifyBaseLogger = log;
-  const responses = new LastResponses();
+  const pipelined = new PipelinedRequests();
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -83,7 +83,7 @@ export async function buildApp({
     forceCloseConnections: true,
     // While this replica drains it serves what still comes, see stopListeningOnClose.
     return503OnClosing: false,
-    clientErrorHandler: (error, socket) => replyToBrokenHttp(error, socket, responses.on(socket)),
+    clientErrorHandler: (error, socket) => replyToBrokenHttp(error, socket, pipelined.current(socket)),
     frameworkErrors: replyToBadTarget,
   });
 
@@ -94,7 +94,7 @@ export async function buildApp({
   app.setNotFoundHandler(replyNotFound);
   await registerOpenApi(app, config.publicBaseUrl);
   await app.register(websocket, {
-    options: { ...WS_OPTIONS, server: webSocketHandshakes(app.server, responses) },
+    options: { ...WS_OPTIONS, server: webSocketHandshakes(app.server, pipelined) },
     // ws has closed the connection already, with the code that says why.
     errorHandler: (error, _socket, request) =>
       request.log.debug({ err: error }, 'a WebSocket connection broke'),
@@ -102,7 +102,7 @@ export async function buildApp({
     preClose: (done) => done(),
   });
 
-  responses.watch(app.server);
+  pipelined.watch(app.server);
   app.websocketServer.on('wsClientError', replyToBrokenHandshake);
   // HTTP lets a server ignore an expectation that it does not know; Node's own refusal has no body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -117,6 +117,7 @@ export async function buildApp({
     request.log[level](line, 'request');
   });
   app.addHook('onRequest', dropForwardedPorts);
+  app.addHook('onRequest', pipelined.inTurn);
   app.addHook('onRequest', services.access.checkPeer);
   app.addHook('onRequest', requireHost);
   app.addHook('onRequest', refuseStrayHandshake);

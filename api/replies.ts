@@ -141,18 +141,18 @@ export function replyToBadTarget(error: FastifyError, request: FastifyRequest, r
 
 /**
  * Requests that never become a request: broken HTTP, or headers or a body that did not arrive in time.
- * @param last the response to the connection's last request, sent or not
+ * @param current the response that the connection carries, or carried last
  */
 export function replyToBrokenHttp(
   error: Error & { code?: string },
   socket: Socket,
-  last: ServerResponse | undefined,
+  current: ServerResponse | undefined,
 ): void {
   if (error.code === 'ECONNRESET') socket.destroy();
   // Each piece that follows the broken one is an error again.
   if (!socket.writable) return;
   // The rest of a request that was refused early, or what stands behind a response that is being sent: no answer may follow.
-  if (last?.headersSent && !(last.writableFinished && last.req.complete)) {
+  if (current?.headersSent && !(current.writableFinished && current.req.complete)) {
     endWith(socket, '');
     return;
   }

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { LastResponses } from './last-response.ts';
+import type { PipelinedRequests } from './pipelined-requests.ts';
 
 /**
  * Node hands every request that asks for another protocol over as an `upgrade`, without its body. Only WebSocket handshakes may go on as such:
@@ -8,10 +8,10 @@ import type { LastResponses } from './last-response.ts';
  * - a handshake sent behind a request that is not answered yet cannot have the socket: it is closed behind that answer.
  * @returns what emits the other handshakes as `upgrade`, for the WebSocket plugin to listen to
  */
-export function webSocketHandshakes(server: Server, responses: LastResponses): Server {
+export function webSocketHandshakes(server: Server, pipelined: PipelinedRequests): Server {
   const handshakes = createServer();
   server.on('upgrade', (request, socket, head) => {
-    const before = responses.on(socket);
+    const before = pipelined.last(socket);
     // A response that is written keeps the socket until the next tick.
     if (before !== undefined && (before.socket !== null || !before.writableFinished)) {
       socket.on('error', () => socket.destroy());

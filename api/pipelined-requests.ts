@@ -1,0 +1,66 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ClientGone } from './upload.ts';
+
+/** A connection on which more requests wait for their answers is nobody's who means them. */
+const MAX_WAITING = 100;
+
+/**
+ * The requests of each connection, one after the other. Node hands over all that a client sends without waiting for answers, and keeps their answers until the
+ * client has read those in front: a connection that reads nothing would hold gigabytes, and the files behind such answers would stay open when it goes,
+ * since nobody tells a response that never had its turn.
+ */
+export class PipelinedRequests {
+  /** The responses of a connection that are not closed, in the order of their requests; at least the last one. */
+  readonly #responses = new WeakMap<Duplex, ServerResponse[]>();
+
+  watch(server: Server): void {
+    // In front of the listener that serves the request.
+    server.prependListener('request', ({ socket }, response) => {
+      this.#responses.set(socket, [...this.#open(socket), response]);
+    });
+  }
+
+  /** The response to a connection's last request, sent or not. */
+  last(socket: Duplex): ServerResponse | undefined {
+    return this.#responses.get(socket)?.at(-1);
+  }
+
+  /** The response whose turn it is, or else the last one. */
+  current(socket: Duplex): ServerResponse | undefined {
+    return this.#open(socket)[0] ?? this.last(socket);
+  }
+
+  /** Hook: the request waits until the one before it is answered. @throws ClientGone when its connection ends meanwhile, or has too many that wait */
+  readonly inTurn = async (
+    { raw: { socket }, log, ip }: FastifyRequest,
+    { raw: response }: FastifyReply,
+  ): Promise<void> => {
+    const open = this.#open(socket);
+    const before = open[open.indexOf(response) - 1];
+    if (before === undefined) return;
+    if (open.length > MAX_WAITING && !socket.destroyed) {
+      log.info({ peer: ip }, `a connection on which over ${MAX_WAITING} requests wait was ended`);
+      socket.destroy();
+    }
+    if (!socket.destroyed) await firstToClose(before, socket);
+    if (socket.destroyed) throw new ClientGone('the client hung up before it was its turn');
+  };
+
+  #open(socket: Duplex): ServerResponse[] {
+    return (this.#responses.get(socket) ?? []).filter((response) => !response.closed);
+  }
+}
+
+function firstToClose(response: ServerResponse, socket: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const closed = (): void => {
+      response.off('close', closed);
+      socket.off('close', closed);
+      resolve();
+    };
+    response.once('close', closed);
+    socket.once('close', closed);
+  });
+}

@@ -1,0 +1,102 @@
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { RawConnection } from '../../fuzz/raw-connection.ts';
+import { startApi, type TestApi, TOKEN } from '../../support/api.ts';
+import { filePart, form } from '../../support/form.ts';
+import { startInference, type TestInference } from '../../support/inference.ts';
+import { nothingLeft } from '../../support/nothing-left.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { wavFile } from '../../support/wav.ts';
+
+/** Requests that a client sends without waiting for answers. */
+let redis: TestRedis;
+let api: TestApi;
+let inference: TestInference;
+const connections: RawConnection[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  inference = await startInference(redis.url);
+  api = await startApi(redis.url);
+});
+afterEach(async () => {
+  for (const connection of connections.splice(0)) connection.destroy();
+  await nothingLeft(redis, 1_000);
+});
+afterAll(async () => {
+  await api.stop();
+  await inference.stop();
+  await redis.stop();
+});
+
+async function sent(...requests: (Buffer | string)[]): Promise<RawConnection> {
+  const connection = await RawConnection.open(Number(new URL(api.origin).port));
+  connections.push(connection);
+  connection.write(Buffer.concat(requests.map((request) => Buffer.from(request))));
+  return connection;
+}
+
+function uploadOf(pcm: Buffer): Buffer {
+  const { body, type } = form([filePart(wavFile(pcm))]);
+  const head = `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}`;
+  return Buffer.concat([
+    Buffer.from(`${head}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n`),
+    body,
+  ]);
+}
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const asked = (path: string, times: number): string => get(path).repeat(times);
+
+test('they are served one after the other: a second upload does not find its own client busy', async () => {
+  const recordings = [scriptedPcm(1, 1), scriptedPcm(1, 2)];
+  const connection = await sent(...recordings.map(uploadOf));
+  const answers = await connection.answersUntil(2);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  const texts = answers.map(({ body }) => JSON.parse(body.toString('utf8')).text);
+  expect(texts).toEqual(recordings.map((pcm) => scriptedText(pcm)));
+});
+
+test('100 on one connection are answered, with one more that waits it is ended', async () => {
+  const gate = inference.recognizer.hold();
+  const most = await sent(uploadOf(scriptedPcm(0.5)), asked('/healthz', 99));
+  await gate.entered;
+  gate.release();
+  const answers = await most.answersUntil(100);
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
+
+  const held = inference.recognizer.hold();
+  const over = await sent(uploadOf(scriptedPcm(0.5)), asked('/healthz', 100));
+  await over.untilClosed();
+  expect(over.received).toHaveLength(0);
+  await api.logged((line) => String(line['msg']).startsWith('a connection on which over 100 requests wait'));
+  await held.entered;
+  held.release();
+});
+
+const FILES = '/proc/self/fd';
+test.skipIf(!existsSync(FILES))(
+  'behind an answer that is not there yet nothing is opened, and nothing stays open when the client goes',
+  async () => {
+    const file = 'swagger-ui-bundle.js';
+    const open = () =>
+      readdirSync(FILES)
+        .map((fd) => {
+          try {
+            return readlinkSync(`${FILES}/${fd}`);
+          } catch {
+            return ''; // of the reading itself
+          }
+        })
+        .filter((path) => path.endsWith(file));
+    const gate = inference.recognizer.hold();
+    const connection = await sent(uploadOf(scriptedPcm(0.5)), asked(`/api-docs/static/${file}`, 50));
+    await gate.entered;
+    connection.destroy();
+    // Each is reported when it has ended, those that never had their turn too.
+    const isEnd = (line: Record<string, unknown>) => line['route'] === '/api-docs/static/*';
+    await expect.poll(() => api.log.filter(isEnd).length).toBe(50);
+    expect(open()).toEqual([]);
+    gate.release();
+  },
+);

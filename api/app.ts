@@ -87,6 +87,8 @@ export async function buildApp({
     frameworkErrors: replyToBadTarget,
   });
 
+  // Their bytes are bounded; of more than 2,000, Node would drop what comes last: X-Forwarded-For of a proxy, Content-Length.
+  app.server.maxHeadersCount = 0;
   // Only an upload's handler reads a body, bounded and counted, whatever its type says it is; no other path looks at one.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));

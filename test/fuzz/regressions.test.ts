@@ -93,6 +93,15 @@ describe('broken HTTP', () => {
     expect(refused && assertDocumented(refused)).toBe('empty_audio');
   });
 
+  test('nor do thousands of headers make its body another request', async () => {
+    const headers = `Connection: Upgrade\r\nUpgrade: h2c\r\n${'a:b\r\n'.repeat(2_500)}`;
+    const body = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+    const request = `POST /nowhere HTTP/1.1\r\nHost: x\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`;
+    const connection = await sent(`${request}GET /next HTTP/1.1\r\nHost: x\r\n\r\n`);
+    const answers = await connection.answersUntil(2);
+    expect(answers.map(({ status }) => status)).toEqual([404, 404]);
+  });
+
   test('a request whose connection has gone before it is looked at is no fault of the server', async () => {
     // For CONNECT the server has no answer but to cut the connection.
     const connection = await sent(

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Access } from '../../../api/access.ts';
+import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../support/api.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { StreamClient } from '../../support/stream-client.ts';
@@ -130,6 +131,15 @@ describe('peer address', () => {
       ASR_ALLOWED_CLIENTS: '192.0.2.7,2001:db8::7',
     });
     expect((await fetch(`${api.origin}/readyz`, { headers: from(hops) })).status).toBe(status);
+  });
+
+  test('what a proxy says behind thousands of headers of its client counts too', async () => {
+    const api = await start({ ASR_TRUSTED_PROXIES: '127.0.0.1' });
+    const connection = await RawConnection.open(Number(new URL(api.origin).port));
+    const headers = `${'a:b\r\n'.repeat(2_500)}X-Forwarded-For: 192.0.2.8\r\n`;
+    connection.write(`GET /readyz HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+    expect(await connection.answersUntil(1)).toMatchObject([{ status: 403 }]);
+    connection.destroy();
   });
 
   test('without trusted proxies X-Forwarded-For is ignored', async () => {

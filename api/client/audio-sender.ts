@@ -1,4 +1,4 @@
-import { secondsOf } from './audio/pcm.ts';
+import { kindOf, secondsOf } from './audio/pcm.ts';
 import { AsrError } from './errors.ts';
 import { FrameCutter, littleEndian, type Pace } from './frames.ts';
 import type { Socket } from './socket.ts';
@@ -33,8 +33,7 @@ export class AudioSender {
   push(samples: Int16Array): Promise<void> {
     // A stream of a file or a pipe gives bytes, and to TypeScript it is one of anything: each byte would become a sample.
     if (!(samples instanceof Int16Array)) {
-      const given = Object.prototype.toString.call(samples).slice(8, -1);
-      const message = `audio comes in pieces of Int16Array (16 kHz, mono), not of ${given}`;
+      const message = `audio comes in pieces of Int16Array (16 kHz, mono), not of ${kindOf(samples)}`;
       return Promise.reject(new AsrError('invalid_format', message));
     }
     const total = this.#acceptedSamples + samples.length;

@@ -19,4 +19,5 @@ export interface StreamOptions {
 }
 
 export const isPieces = (audio: AudioInput | AsyncIterable<Int16Array>): audio is AsyncIterable<Int16Array> =>
-  Symbol.asyncIterator in audio;
+  // Also for what a program without types gives: `in` throws for a path and for null.
+  typeof audio === 'object' && audio !== null && Symbol.asyncIterator in audio;

@@ -17,8 +17,19 @@ export async function toPcm(audio: AudioInput): Promise<Int16Array> {
     return audio;
   }
   if (audio instanceof Blob) return wavToPcm(new Uint8Array(await audio.arrayBuffer()));
+  // What a program without types gives (a path, a stream, floats) would become bytes that are no file, and the file be blamed.
+  const kind = kindOf(audio);
+  if (!BYTES.has(kind)) {
+    const message = `audio is given whole, as a Blob, ArrayBuffer, Uint8Array or Int16Array, not as ${kind}`;
+    throw new AsrError('invalid_format', message);
+  }
   return wavToPcm(audio instanceof Uint8Array ? audio : new Uint8Array(audio));
 }
+
+const BYTES: ReadonlySet<string> = new Set(['Uint8Array', 'ArrayBuffer', 'SharedArrayBuffer']);
+
+/** @returns what a value is, whatever its type says and wherever it was made, e.g. `Uint8Array` or `String` */
+export const kindOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
 
 function wavToPcm(file: Uint8Array): Int16Array {
   const wav = readWav(file);

@@ -93,6 +93,20 @@ test('bytes in place of samples, as a file or a pipe gives them: refused, not ta
   });
 });
 
+test.for([
+  { what: 'a path', audio: 'recording.wav', kind: 'String' },
+  { what: 'floats', audio: new Float32Array(1_600), kind: 'Float32Array' },
+  { what: 'a promise', audio: Promise.resolve(PCM), kind: 'Promise' },
+  { what: 'nothing', audio: null, kind: 'Null' },
+])('$what in place of a recording: it is said so, and no file is blamed', async ({ audio, kind }) => {
+  const message = `audio is given whole, as a Blob, ArrayBuffer, Uint8Array or Int16Array, not as ${kind}`;
+  // @ts-expect-error what only a program without types can give
+  expect(await failure(client.transcribe(audio))).toMatchObject({ code: 'invalid_format', message });
+  // @ts-expect-error the same
+  expect(await failure(client.stream({ audio }).final)).toMatchObject({ code: 'invalid_format', message });
+  expect(service.sessions).toEqual([]);
+});
+
 test('a whole recording over 15 s does not even connect', async () => {
   const error = await failure(client.stream({ audio: new Int16Array(240_001) }).final);
   expect(error.code).toBe('audio_too_long');

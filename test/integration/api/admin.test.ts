@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildAdmin } from '../../../api/admin.ts';
+import { ApiMetrics } from '../../../api/metrics.ts';
+import { startApi, type TestApi } from '../../support/api.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let redis: TestRedis;
+let api: TestApi;
+let admin: FastifyInstance;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  api = await startApi(redis.url);
+  admin = await buildAdmin(api.services, new ApiMetrics(api.services.readiness));
+  await admin.listen({ host: '127.0.0.1', port: 0 });
+});
+afterAll(async () => {
+  await admin.close();
+  await api.stop();
+  await redis.stop();
+});
+
+async function status(path: string, host: string, method = 'GET'): Promise<number | undefined> {
+  const sent = request(`${admin.listeningOrigin}${path}`, { method, headers: { host } }).end();
+  const [answer] = await once(sent, 'response');
+  answer.resume();
+  return answer.statusCode;
+}
+
+test.each(['127.0.0.1', '127.0.0.1:9100', 'localhost:9100', 'asr.localhost', '[::1]:9100', '[::1]'])(
+  'for the host %s it is served',
+  async (host) => {
+    expect(await status('/metrics', host)).toBe(200);
+    expect(await status('/queues', host)).toBe(200);
+  },
+);
+
+test.each([
+  'rebound.example',
+  'rebound.example:9100',
+  'localhost.example',
+  '127.0.0.1.example',
+  'notlocalhost',
+])('a page that has made its name %s point here may read nothing', async (host) => {
+  for (const path of ['/', '/metrics', '/queues', '/queues/api/queues', '/queues/static/favicon.ico'])
+    expect(await status(path, host)).toBe(403);
+});
+
+test('the board changes nothing', async () => {
+  for (const [path, method] of [
+    ['pause', 'PUT'],
+    ['empty', 'PUT'],
+    ['obliterate', 'PUT'],
+    ['add', 'POST'],
+  ] as const)
+    expect(await status(`/queues/api/queues/uploads/${path}`, '127.0.0.1', method)).toBe(405);
+});

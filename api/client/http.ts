@@ -1,4 +1,5 @@
 import { AsrError, type AsrErrorCode, isServiceErrorCode } from './errors.ts';
+import { after } from './waiting.ts';
 import {
   excerpt,
   parseObject,
@@ -104,7 +105,7 @@ export async function request(url: string, options: RequestOptions): Promise<Htt
   const attempt = new AbortController();
   const stop = () => attempt.abort(signal?.reason);
   const late = new AsrError('no_answer', `no answer from ${url} within ${timeoutMs / 1000} s`);
-  const timer = setTimeout(() => attempt.abort(late), timeoutMs);
+  const timer = after(timeoutMs, () => attempt.abort(late));
   signal?.addEventListener('abort', stop, { once: true });
   try {
     const response = await fetch(url, {

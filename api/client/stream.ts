@@ -5,7 +5,7 @@ import { Pace } from './frames.ts';
 import type { Socket, Transport } from './socket.ts';
 import { isPieces, type StreamOptions } from './stream-options.ts';
 import { UnreadPartials } from './unread-partials.ts';
-import { Deferred } from './waiting.ts';
+import { after, Deferred } from './waiting.ts';
 import {
   parseServerMessage,
   SAMPLE_RATE_HZ,
@@ -227,9 +227,9 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
 
   #limit(durationMs: number, what: string): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
+    this.#timer = after(durationMs, () => {
       this.#fail(new AsrError('no_answer', `${what} within ${durationMs / 1000} s`));
-    }, durationMs);
+    });
   }
 
   #limitClose(): void {

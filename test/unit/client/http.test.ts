@@ -196,6 +196,21 @@ test('a service that never answers is given up after the time limit, without ano
   expect(service.requests.length).toBe(1);
 });
 
+test.each([Number.POSITIVE_INFINITY, 2 ** 31])(
+  'a limit of %d ms, longer than any timer, is waited for',
+  async (timeoutMs) => {
+    service.http = [
+      json(200, { status: 'ready', busy: false }),
+      json(409, { error: 'busy' }),
+      json(200, RESULT),
+    ];
+    expect((await client.ready({ timeoutMs })).status).toBe('ready');
+    expect(await client.transcribe(PCM, { timeoutMs, retry: { ...FAST, maxDelayMs: timeoutMs } })).toEqual(
+      RESULT,
+    );
+  },
+);
+
 test.each([{ attempts: Number.NaN }, { attempts: 0 }, { firstDelayMs: -1 }, { maxDelayMs: Number.NaN }])(
   'retry options that make no sense are refused before anything is sent: %j',
   async (retry) => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AsrClient } from '../../../api/client/node.ts';
-import { ScriptedService, type ScriptedSession } from './scripted-service.ts';
+import { recognizeAs, ScriptedService, type ScriptedSession } from './scripted-service.ts';
 import { failure, onStart, PCM, partials, TOKEN } from './sessions.ts';
 
 let service: ScriptedService;
@@ -197,6 +197,12 @@ test('every wait has a limit: for the handshake, ready and the final text', asyn
   const error = await failure(client.stream({ finalTimeoutMs: 50 }).end());
   expect(error).toMatchObject({ code: 'no_answer', message: 'the service sent no final text within 0.05 s' });
   await service.sessions[1]?.closed;
+});
+
+test('a limit longer than any timer does not run out at once', async () => {
+  service.stream = [recognizeAs('你好')];
+  const limits = { readyTimeoutMs: Number.POSITIVE_INFINITY, finalTimeoutMs: Number.POSITIVE_INFINITY };
+  expect((await client.stream({ audio: PCM, ...limits }).final).text).toBe('你好');
 });
 
 test('pieces that nobody waits for: the failure is told by `final` and ends no program', async () => {

@@ -51,11 +51,16 @@ function packageVersion(): string {
   return manifest.version;
 }
 
+/** Much longer than an interrupted request or stream takes to end. */
+const ENDING_MS = 2_000;
+
 const interrupt = new AbortController();
-const stop = () => {
+const stop = (by: NodeJS.Signals) => {
   interrupt.abort();
   // A read of standard input has no other end.
   process.stdin.destroy();
+  // Nor has the opening of a pipe that nobody writes to: only the signal itself, now without its handler, ends that.
+  setTimeout(() => process.kill(process.pid, by), ENDING_MS).unref();
 };
 process.once('SIGINT', stop);
 process.once('SIGTERM', stop);

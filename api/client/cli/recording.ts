@@ -19,9 +19,10 @@ export async function readRecordingFile(path: string, signal: AbortSignal): Prom
   try {
     const stat = await file.stat();
     // What another program writes (`<(…)` in a shell) can be read once only.
-    if (stat.isFIFO()) return await readRecordingInput(file.createReadStream({ signal }), false, signal);
+    if (stat.isFIFO()) return await readRecordingInput(file.createReadStream(), false, signal);
     const start = Buffer.alloc(12);
-    await file.read(start, 0, 12, 0);
+    const { bytesRead } = await file.read(start, 0, 12, 0);
+    if (bytesRead === 0) throw empty();
     if (!isWav(start)) return { kind: 'whole', samples: await decodeWithFfmpeg(path, signal) };
     if (stat.size > MAX_WAV_BYTES) throw tooLarge(stat.size);
   } finally {
@@ -51,7 +52,7 @@ export async function readRecordingInput(
       if (isWav(start)) return { kind: 'live', samples: wavStreamToPcm(startedAgain(start, pieces)) };
     }
   }
-  if (heldBytes === 0) throw new AsrError('empty_audio', 'the input is empty');
+  if (heldBytes === 0) throw empty();
   const file = Buffer.concat(held);
   return { kind: 'whole', samples: await decode(file, file, signal) };
 }
@@ -70,6 +71,8 @@ async function decode(file: Buffer, forFfmpeg: string | Buffer, signal: AbortSig
     throw error;
   }
 }
+
+const empty = (): AsrError => new AsrError('empty_audio', 'the input is empty');
 
 function tooLarge(bytes: number): AsrError {
   const megabytes = Math.round(bytes / 1_000_000);

@@ -1,6 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { wavFile } from '../../support/wav.ts';
 import { type Ended, jsonLines, startClient, whenEnded } from './client-process.ts';
@@ -131,4 +134,29 @@ test('an interrupt ends it with 130, in a stream and in a wait for standard inpu
   child.stdin.write(wavFile(Buffer.alloc(8_000), { dataBytes: 0xffff_ffff }));
   expect(await whenEnded(child)).toEqual({ code: 130, stdout: '', stderr: '' });
   await service.sessions[0]?.closed;
+});
+
+test.for([
+  { pipe: 'that nobody writes', writer: () => {} },
+  // For reading and writing: the writer must not wait for its reader.
+  { pipe: 'whose writer is silent', writer: (path: string) => openSync(path, 'r+') },
+])('an interrupt ends it while it waits for a named pipe $pipe', async ({ writer }) => {
+  service.http = [json(200, RESULT)];
+  const pipe = join(mkdtempSync(join(folder, 'pipe-')), 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const fd = writer(pipe);
+  const child = start(['transcribe', good, pipe]);
+  // With its answer for the first, it goes on to the pipe.
+  child.stdout.once('data', () => child.kill('SIGINT'));
+  const [stderr, [code, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  expect(stderr).toBe('');
+  // To a shell they are the same.
+  expect(code ?? signal).toBeOneOf([130, 'SIGINT']);
+  if (fd !== undefined) closeSync(fd);
+});
+
+test('a file without a byte is empty, not one for ffmpeg', async () => {
+  const { code, stderr } = await run(['transcribe', file('empty.wav', '')], { PATH: '/nowhere' });
+  expect(code).toBe(1);
+  expect(stderr).toContain('the input is empty [empty_audio]');
 });

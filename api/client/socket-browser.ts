@@ -8,7 +8,7 @@ interface PlatformWebSocket {
   onopen: (() => void) | null;
   onmessage: ((event: { readonly data: unknown }) => void) | null;
   onclose: ((event: { readonly code: number; readonly reason: string }) => void) | null;
-  send(data: string | Uint8Array<ArrayBuffer>): void;
+  send(data: string | Uint8Array): void;
   close(code?: number): void;
 }
 

@@ -106,6 +106,21 @@ test.for([
   },
 );
 
+test('the types are plain enough for every TypeScript 5: its arrays have no parameter before 5.7', () => {
+  const seen = new Set<string>();
+  const visit = (file: string): void => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    const types = readFileSync(file, 'utf8');
+    expect(types, file).not.toMatch(/\b(?:Uint8|Int16|Float32)Array</);
+    for (const [, specifier = ''] of types.matchAll(/from ['"]([^'"]+)['"]/g))
+      visit(join(file, '..', specifier.replace(/\.ts$/, '.d.ts')));
+  };
+  visit(join(installed, 'dist/api/client/node.d.ts'));
+  visit(join(installed, 'dist/api/client/browser.d.ts'));
+  expect(seen.size).toBeGreaterThan(10);
+});
+
 test('the tarball holds what the programs need and no tests', () => {
   for (const needed of [
     'common/slot/acquire.lua',

@@ -10,6 +10,7 @@ import {
 import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
+import { UPLOAD_DEADLINE_MS } from '../common/uploads/upload-jobs.ts';
 import { dropForwardedPorts } from './access.ts';
 import { InFlight, stopListeningOnClose } from './in-flight.ts';
 import type { ApiMetrics } from './metrics.ts';
@@ -51,6 +52,8 @@ export interface AppParts {
   readonly metrics: ApiMetrics;
   readonly log: Logger;
   readonly streamTimeouts?: StreamTimeouts;
+  /** How long an answer may stand still because its client does not read it, in milliseconds. */
+  readonly unreadMs?: number;
 }
 
 /** The whole HTTP and WebSocket interface on given services; it does not listen and opens nothing itself. */
@@ -60,6 +63,8 @@ export async function buildApp({
   metrics,
   log,
   streamTimeouts = STREAM_TIMEOUTS,
+  // The server itself is silent for so long at most: while the body comes in, and then while it is recognized.
+  unreadMs = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS + UPLOAD_DEADLINE_MS,
 }: AppParts): Promise<FastifyInstance> {
   const requestTimeout = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS;
   const logger: FastifyBaseLogger = log;
@@ -72,6 +77,8 @@ export async function buildApp({
     trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],
     bodyLimit: MAX_MULTIPART_BYTES,
     requestTimeout,
+    // Of connections with nothing to read or write. A WebSocket has its own clocks.
+    connectionTimeout: unreadMs,
     http: {
       requestTimeout,
       headersTimeout: HEADERS_TIMEOUT_MS,

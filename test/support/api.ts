@@ -28,7 +28,7 @@ export interface TestApi {
 export async function startApi(
   redisUrl: string,
   env: Record<string, string> = {},
-  options: { streamTimeouts?: StreamTimeouts; waitForRedis?: boolean } = {},
+  options: { streamTimeouts?: StreamTimeouts; unreadMs?: number; waitForRedis?: boolean } = {},
 ): Promise<TestApi> {
   const config = readApiConfig({
     REDIS_URL: redisUrl,
@@ -48,7 +48,7 @@ export async function startApi(
     },
   });
   const services = createServices(config, log);
-  const { streamTimeouts } = options;
+  const { streamTimeouts, unreadMs } = options;
   const metrics = new ApiMetrics(services.readiness);
   const app = await buildApp({
     config,
@@ -56,6 +56,7 @@ export async function startApi(
     metrics,
     log,
     ...(streamTimeouts ? { streamTimeouts } : {}),
+    ...(unreadMs === undefined ? {} : { unreadMs }),
   });
   if (options.waitForRedis !== false && !(await whenReady(services.redis, 5_000)))
     throw new Error('no Redis');

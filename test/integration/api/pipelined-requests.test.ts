@@ -1,12 +1,15 @@
+import { once } from 'node:events';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
-import { startApi, type TestApi, TOKEN } from '../../support/api.ts';
+import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../support/api.ts';
 import { filePart, form } from '../../support/form.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 
 /** Requests that a client sends without waiting for answers. */
@@ -100,3 +103,19 @@ test.skipIf(!existsSync(FILES))(
     gate.release();
   },
 );
+
+test('an answer that its client does not go on to read ends its connection; a stream may be silent for longer', async () => {
+  const impatient = await startApi(redis.url, {}, { unreadMs: 200 });
+  const stream = await StreamClient.connect(impatient.wsUrl, AUTHORIZED);
+  const socket = connect(Number(new URL(impatient.origin).port), '127.0.0.1').pause();
+  await once(socket, 'connect');
+  // More than the system's buffers hold.
+  socket.write(asked('/api-docs/static/swagger-ui-bundle.js', 50));
+  await impatient.logged((line) => line['code'] === 'client_gone');
+  socket.destroy();
+  stream.start();
+  await stream.message('ready');
+  stream.end();
+  await stream.message('final');
+  await impatient.stop();
+});

@@ -52,6 +52,13 @@ describe('/openapi.json', () => {
     });
   });
 
+  test('says of each operation whether it needs the token, also that one does not', async () => {
+    const { paths } = JSON.parse((await text('/openapi.json')).body);
+    expect(paths['/healthz'].get.security).toEqual([]);
+    expect(paths['/readyz'].get.security).toEqual([{ bearer: [] }]);
+    expect(paths['/v1/audio/transcriptions'].post.security).toEqual([{ bearer: [] }]);
+  });
+
   test('names the resources as the interface does, and the upload form', async () => {
     const { body } = await text('/openapi.json');
     const document = JSON.parse(body);

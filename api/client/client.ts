@@ -15,17 +15,17 @@ export interface AsrClientOptions {
 }
 
 export interface ReadyOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Longest wait for the answer. Default 10,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface TranscribeOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Longest wait for the answer of one attempt. Default 90,000: the service's time for an upload (30 s) and a recovery of its own. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** How to go on after busy, not ready and network failures. `false`: one attempt. */
-  readonly retry?: RetryOptions | false;
+  readonly retry?: RetryOptions | false | undefined;
 }
 
 /** What both platforms share; they differ in how they connect. */

@@ -3,12 +3,12 @@ import { delay } from './waiting.ts';
 
 export interface RetryOptions {
   /** Attempts in all; 1 never retries. Default 8, which waits about 15 s in all: as long as another recording may take. */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /** Wait before the second attempt; doubles from one to the next. Default 250. */
-  readonly firstDelayMs?: number;
+  readonly firstDelayMs?: number | undefined;
   /** Longest wait between two attempts. Default 4000. */
-  readonly maxDelayMs?: number;
-  readonly onRetry?: (retry: Retry) => void;
+  readonly maxDelayMs?: number | undefined;
+  readonly onRetry?: ((retry: Retry) => void) | undefined;
 }
 
 export interface Retry {

@@ -5,17 +5,17 @@ export interface StreamOptions {
    * What to send: a whole recording, or pieces of 16 kHz mono PCM as they come. The session then sends and ends by itself.
    * Without it, call `send` and `end`.
    */
-  readonly audio?: AudioInput | AsyncIterable<Int16Array>;
+  readonly audio?: AudioInput | AsyncIterable<Int16Array> | undefined;
   /**
    * Send as fast as it is spoken. Default: true for a whole recording in `audio`. Otherwise audio is expected to come at its own speed:
    * after a stall of the connection 1 s of it follows at once, the rest at twice its speed.
    */
-  readonly realTime?: boolean;
-  readonly signal?: AbortSignal;
+  readonly realTime?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Longest wait for the connection and the service's `ready`. Default 10,000. */
-  readonly readyTimeoutMs?: number;
+  readonly readyTimeoutMs?: number | undefined;
   /** Longest wait for the final text after the end of the audio. Default 60,000. */
-  readonly finalTimeoutMs?: number;
+  readonly finalTimeoutMs?: number | undefined;
 }
 
 export const isPieces = (audio: AudioInput | AsyncIterable<Int16Array>): audio is AsyncIterable<Int16Array> =>

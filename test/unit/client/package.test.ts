@@ -85,6 +85,12 @@ test.for([
         throw error;
       }
     }
+    // What the caller of the caller may leave out.
+    export const passedOn = (client: AsrClient, signal?: AbortSignal, timeoutMs?: number, attempts?: number) => [
+      client.ready({ signal, timeoutMs }),
+      client.transcribe(new Uint8Array(), { signal, timeoutMs, retry: { attempts, onRetry: undefined } }),
+      client.stream({ audio: undefined, signal, readyTimeoutMs: timeoutMs, finalTimeoutMs: timeoutMs }),
+    ];
     // @ts-expect-error there is no such code
     export const never = (error: AsrError) => error.code === 'sleepy';`;
     const folder = mkdtempSync(join(project, 'source-'));
@@ -95,6 +101,7 @@ test.for([
       lib: ['es2023', 'dom'],
       types: [],
       strict: true,
+      exactOptionalPropertyTypes: true,
       noEmit: true,
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['use.ts'] }));

@@ -77,7 +77,7 @@ export async function buildApp({
     trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],
     bodyLimit: MAX_MULTIPART_BYTES,
     requestTimeout,
-    // Of connections with nothing to read or write. A WebSocket has its own clocks.
+    // Of connections with nothing to read or write; Node looks once in that time, so it may take twice as long. A WebSocket has its own clocks.
     connectionTimeout: unreadMs,
     http: {
       requestTimeout,

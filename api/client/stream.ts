@@ -39,6 +39,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
   readonly final: Promise<StreamFinal>;
 
   readonly #options: StreamOptions;
+  readonly #whole: boolean;
   readonly #ready = new Deferred<StreamReady>();
   readonly #final = new Deferred<StreamFinal>();
   readonly #takesAudio = new Deferred<FrameSink>();
@@ -57,8 +58,8 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     this.ready = this.#ready.promise;
     this.final = this.#final.promise;
     const { audio, signal } = options;
-    const whole = audio !== undefined && !isPieces(audio);
-    const pace = new Pace((options.realTime ?? whole) ? 'real-time' : 'live');
+    this.#whole = audio !== undefined && !isPieces(audio);
+    const pace = new Pace((options.realTime ?? this.#whole) ? 'real-time' : 'live');
     this.#sender = new AudioSender(this.#takesAudio.promise, pace, this.#stopAudio.signal);
     if (signal?.aborted) {
       this.#fail(signal.reason);
@@ -92,6 +93,11 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
 
   /** Sends what is left and the end of the recording. @returns `final` */
   end(): Promise<StreamFinal> {
+    // A whole recording ends by itself, behind its last sample.
+    return this.#whole ? this.final : this.#end();
+  }
+
+  #end(): Promise<StreamFinal> {
     if (this.#ended) return this.final;
     this.#ended = true;
     this.#sender.flush().then(
@@ -120,7 +126,11 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     if (audio === undefined) return this.#connect(url, apiToken, transport);
     if (isPieces(audio)) {
       this.#connect(url, apiToken, transport);
-      for await (const samples of audio) await this.send(samples);
+      for await (const samples of audio) {
+        // The caller may end a recording before its source does, as with a button; leaving the loop tells the source.
+        if (this.#ended) break;
+        await this.send(samples);
+      }
     } else {
       // Before connecting: a file that cannot be sent must not take the service's one slot.
       const samples = await toPcm(audio);
@@ -128,7 +138,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
       this.#connect(url, apiToken, transport);
       await this.send(samples);
     }
-    await this.end();
+    await this.#end();
   }
 
   #connect(url: string, apiToken: string, transport: Transport): void {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { AsrClient as BrowserClient } from '../../../api/client/browser.ts';
 import { AsrClient } from '../../../api/client/node.ts';
+import { Deferred } from '../../../api/client/waiting.ts';
 import { wavFile } from '../../support/wav.ts';
 import { recognizeAs, ScriptedService } from './scripted-service.ts';
 import { failure, PCM, partials, TOKEN } from './sessions.ts';
@@ -111,6 +112,44 @@ test('a whole recording over 15 s does not even connect', async () => {
   const error = await failure(client.stream({ audio: new Int16Array(240_001) }).final);
   expect(error.code).toBe('audio_too_long');
   expect(service.sessions).toEqual([]);
+});
+
+test('end() while pieces still come: the recording ends there, and its source is told', async () => {
+  const next = new Deferred<void>();
+  const left = new Deferred<void>();
+  async function* microphone() {
+    try {
+      yield PCM;
+      await next.promise;
+      yield PCM;
+    } finally {
+      left.resolve();
+    }
+  }
+  service.stream = [
+    (session) => {
+      session
+        .on('start', () => session.ready())
+        .on('end', async () => {
+          next.resolve();
+          await left.promise;
+          const audio_ms = Math.round(session.pcm.length / 32);
+          session.say({ type: 'final', revision: 1, text: '你好', audio_ms, finalize_ms: 1.5 });
+          session.socket.close(1000);
+        });
+    },
+  ];
+  const stream = client.stream({ audio: microphone() });
+  await stream.ready;
+  expect(await stream.end()).toMatchObject({ text: '你好', audio_ms: 250 });
+});
+
+test('end() of a whole recording waits for what is left of it', async () => {
+  service.stream = [recognizeAs('你好')];
+  expect(await client.stream({ audio: PCM }).end()).toMatchObject({ text: '你好', audio_ms: 250 });
+  const stream = client.stream({ audio: wavFile(Buffer.from(PCM_BYTES)) });
+  await stream.ready;
+  expect(await stream.end()).toMatchObject({ text: '你好', audio_ms: 250 });
 });
 
 test('a reader may come late, or not at all', async () => {

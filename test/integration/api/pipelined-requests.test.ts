@@ -105,7 +105,7 @@ test.skipIf(!existsSync(FILES))(
 );
 
 test('an answer that its client does not go on to read ends its connection; a stream may be silent for longer', async () => {
-  const impatient = await startApi(redis.url, {}, { unreadMs: 200 });
+  const impatient = await startApi(redis.url, {}, { unreadMs: 1_000 });
   const stream = await StreamClient.connect(impatient.wsUrl, AUTHORIZED);
   const socket = connect(Number(new URL(impatient.origin).port), '127.0.0.1').pause();
   await once(socket, 'connect');

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from features import SMALLEST_ENERGY
 from model import DELAY, MEL_BINS
 
-BATCH_FRAMES = 8000
+BATCH_FRAMES = 10000
 SHARDS_AT_ONCE = 8
 SHORTEST_SILENCE = 30  # frames behind every training utterance's speech
 DIGITAL_SILENCE = math.log(SMALLEST_ENERGY)

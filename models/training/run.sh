@@ -24,7 +24,12 @@ threads=$(nproc)
 
 "$python" synthesize.py eval
 "$python" synthesize.py train --hours "$HOURS"
-LD_PRELOAD=$jemalloc MALLOC_CONF=dirty_decay_ms:5000,muzzy_decay_ms:5000 \
-  OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive "$python" train.py --minutes "$MINUTES"
+train() {
+  LD_PRELOAD=$jemalloc MALLOC_CONF=dirty_decay_ms:5000,muzzy_decay_ms:5000 \
+    OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive "$python" train.py --minutes "$(awk "BEGIN { print $MINUTES / 2 }")" "$@"
+}
+train
+mv "$WORK/net.pt" "$WORK/half.pt"
+train --from "$WORK/half.pt"
 "$python" export.py
 echo "judge it against the one in use:  npm run eval -- --no-pairs bundled $WORK/exported"

@@ -58,7 +58,7 @@ export function level(pcm: Int16Array): number {
 }
 
 export function durationMs(samples: number): number {
-  return Math.round((samples / TARGET_RATE_HZ) * 1000);
+  return Math.round((samples * 1000) / TARGET_RATE_HZ);
 }
 
 /** The names in a WAV's header, as words of 32 bits. */

@@ -21,5 +21,6 @@ export const CHUNK_BYTES = (BYTES_PER_SECOND * CHUNK_MS) / 1000;
 
 /** Duration of `pcmBytes` of audio in whole milliseconds, rounded. */
 export function audioMs(pcmBytes: number): number {
-  return Math.round((pcmBytes / BYTES_PER_SECOND) * 1000);
+  // The product first: it is whole, and the quotient exact at half a millisecond, which rounds up.
+  return Math.round((pcmBytes * 1000) / BYTES_PER_SECOND);
 }

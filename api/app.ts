@@ -120,7 +120,8 @@ export async function buildApp({
   const inFlight = new InFlight(app, (request, reply) => {
     const line = requestLine(request, reply);
     const { route, status } = line;
-    metrics.request(route, status, request.failureCode, reply.elapsedTime);
+    const { failureCode: code, recognized } = request;
+    metrics.request({ route, status, code, durationMs: reply.elapsedTime, recognized });
     // A load balancer asks for the health every second or two; that is no news while it is well.
     const level = status < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
     request.log[level](line, 'request');

@@ -1,6 +1,15 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ReadinessStore } from '../common/readiness/readiness.ts';
+import type { SlotOwner } from '../common/slot/slot.ts';
 import type { StreamSummary } from './stream-tally.ts';
+
+export interface AnsweredRequest {
+  readonly route: string;
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly durationMs: number;
+  readonly recognized: { readonly audioMs: number; readonly inferenceMs: number } | undefined;
+}
 
 /** Prometheus metrics of one API replica; the gauges are read from the store when they are scraped, so every replica shows the same. */
 export class ApiMetrics {
@@ -30,6 +39,18 @@ export class ApiMetrics {
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [this.registry],
   });
+  readonly #audioSeconds = new Counter({
+    name: 'asr_audio_seconds_total',
+    help: 'Audio that was recognized to its end',
+    labelNames: ['via'] as const,
+    registers: [this.registry],
+  });
+  readonly #inferenceSeconds = new Histogram({
+    name: 'asr_upload_inference_seconds',
+    help: 'Time that the model took for an upload',
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [this.registry],
+  });
   readonly #takeovers = new Counter({
     name: 'asr_stream_takeovers_total',
     help: 'Sessions that a second inference process had to take over',
@@ -44,6 +65,11 @@ export class ApiMetrics {
         help: '1 while the recognition slot is taken',
         registers: [this.registry],
       }),
+      slotAge: new Gauge({
+        name: 'asr_slot_age_seconds',
+        help: 'For how long the recognition in the slot has had it; 0 while the slot is free',
+        registers: [this.registry],
+      }),
       ready: new Gauge({
         name: 'asr_inference_ready',
         help: 'Inference processes that are ready',
@@ -55,6 +81,7 @@ export class ApiMetrics {
       const state = await readiness.read().catch(() => undefined);
       gauges.store.set(state ? 1 : 0);
       gauges.busy.set(state?.busy ? 1 : 0);
+      gauges.slotAge.set(slotAgeSeconds(state?.holder));
       gauges.ready.set(state?.processes.filter((process) => process.state === 'ready').length ?? 0);
     };
   }
@@ -62,14 +89,24 @@ export class ApiMetrics {
   /** Reads the gauges from the store. */
   readonly refresh: () => Promise<void>;
 
-  request(route: string, status: number, code: string | undefined, durationMs: number): void {
+  request({ route, status, code, durationMs, recognized }: AnsweredRequest): void {
     this.#requests.inc({ route, status: String(status), code: code ?? '' });
     this.#requestSeconds.observe({ route }, durationMs / 1000);
+    if (!recognized) return;
+    this.#audioSeconds.inc({ via: 'http' }, recognized.audioMs / 1000);
+    this.#inferenceSeconds.observe(recognized.inferenceMs / 1000);
   }
 
   session(summary: StreamSummary): void {
     this.#sessions.inc({ outcome: summary.outcome, code: summary.code ?? '' });
     this.#takeovers.inc(summary.takeovers);
+    if (summary.outcome === 'final') this.#audioSeconds.inc({ via: 'ws' }, summary.audioMs / 1000);
     if (summary.finalizeMs !== undefined) this.#finalizeSeconds.observe(summary.finalizeMs / 1000);
   }
+}
+
+/** By the clock of the replica that took it; another host's may be ahead. */
+function slotAgeSeconds(holder: SlotOwner | undefined): number {
+  const sinceMs = Date.parse(holder?.since ?? '');
+  return Number.isNaN(sinceMs) ? 0 : Math.max(0, Date.now() - sinceMs) / 1000;
 }

@@ -15,6 +15,7 @@ export interface TestApi {
   readonly origin: string;
   readonly wsUrl: string;
   readonly services: ApiServices;
+  readonly metrics: ApiMetrics;
   readonly config: ApiConfig;
   /** Every line it logged, parsed. */
   readonly log: Record<string, unknown>[];
@@ -65,6 +66,7 @@ export async function startApi(
     origin,
     wsUrl: `${origin.replace('http', 'ws')}/ws/asr`,
     services,
+    metrics,
     config,
     log: lines,
     rawLog,

@@ -1,0 +1,82 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { startInference, type TestInference } from '../../support/inference.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { scriptedPcm } from '../../support/scripted-recognizer.ts';
+import { StreamClient } from '../../support/stream-client.ts';
+import { wavFile } from '../../support/wav.ts';
+
+let redis: TestRedis;
+let api: TestApi;
+let inference: TestInference;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  inference = await startInference(redis.url);
+  api = await startApi(redis.url);
+});
+afterEach(() => redis.client.del('{asr}:slot'));
+afterAll(async () => {
+  await api.stop();
+  await inference.stop();
+  await redis.stop();
+});
+
+/** The value behind exactly this series, as Prometheus reads it. */
+async function metric(series: string): Promise<number | undefined> {
+  await api.metrics.refresh();
+  const lines = (await api.metrics.registry.metrics()).split('\n');
+  const line = lines.find((text) => text.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}
+
+test('audio counts when it was recognized to its end, and how long the model took for an upload', async () => {
+  const route = 'route="/v1/audio/transcriptions"';
+  const gate = inference.recognizer.hold();
+  const first = upload(api.origin, wavFile(scriptedPcm(1.25)));
+  await gate.entered;
+  expect((await upload(api.origin, wavFile(scriptedPcm(2)))).status).toBe(409);
+  gate.release();
+  const { body } = await first;
+  await api.logged((line) => line['outcome'] === 'done' && line['route'] === '/v1/audio/transcriptions');
+  expect(await metric('asr_audio_seconds_total{via="http"}')).toBe(1.25);
+  expect(await metric('asr_upload_inference_seconds_sum')).toBe(Number(body['inference_ms']) / 1000);
+  expect(await metric('asr_upload_inference_seconds_count')).toBe(1);
+  expect(await metric(`asr_http_requests_total{${route},status="200",code=""}`)).toBe(1);
+  expect(await metric(`asr_http_requests_total{${route},status="409",code="busy"}`)).toBe(1);
+});
+
+test('of two streams the one that has its final counts', async () => {
+  for (const finish of [
+    (client: StreamClient) => client.end(),
+    (client: StreamClient) => client.text('no JSON'),
+  ]) {
+    const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+    client.start();
+    await client.message('ready');
+    for (let frame = 0; frame < 3; frame += 1) client.audio(scriptedPcm(0.1));
+    finish(client);
+    await client.closed();
+  }
+  await api.logged((line) => line['code'] === 'invalid_message');
+  expect(await metric('asr_audio_seconds_total{via="ws"}')).toBe(0.3);
+  expect(await metric('asr_stream_sessions_total{outcome="final",code=""}')).toBe(1);
+  expect(await metric('asr_stream_sessions_total{outcome="error",code="invalid_message"}')).toBe(1);
+});
+
+test('the slot: free, taken for a while, by a clock that is ahead, and by a stranger', async () => {
+  const holder = (sinceMs: number): string =>
+    JSON.stringify({ id: 'a', via: 'http', replica: 'b:1', since: new Date(sinceMs).toISOString() });
+  expect([await metric('asr_slot_busy'), await metric('asr_slot_age_seconds')]).toEqual([0, 0]);
+
+  await redis.client.set('{asr}:slot', holder(Date.now() - 90_000));
+  expect(await metric('asr_slot_busy')).toBe(1);
+  const age = await metric('asr_slot_age_seconds');
+  expect(age).toBeGreaterThanOrEqual(90);
+  expect(age).toBeLessThan(120);
+
+  for (const value of [holder(Date.now() + 90_000), 'a stranger']) {
+    await redis.client.set('{asr}:slot', value);
+    expect([await metric('asr_slot_busy'), await metric('asr_slot_age_seconds')]).toEqual([1, 0]);
+  }
+});

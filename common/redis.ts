@@ -34,15 +34,20 @@ export function connectRedis(
   name: string,
   onError: (error: Error) => void,
 ): RedisClient {
+  let leftAtMs = Number.NEGATIVE_INFINITY;
   const options: RedisOptions = {
     connectionName: name,
     retryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
     connectTimeout: 2_000,
-    // A master that became a replica keeps its connections; behind the same name there may be another one by now.
+    // A master that became a replica keeps its connections; behind the same name there may be another one by now. While there is none, a new connection each
+    // time would be over a hundred a second.
     reconnectOnError: (error) => {
-      const isReplica = refusedWith('READONLY', error.message);
-      if (isReplica) client.emit(READ_ONLY);
-      return isReplica;
+      if (!refusedWith('READONLY', error.message)) return false;
+      const nowMs = performance.now();
+      if (nowMs - leftAtMs < MAX_RECONNECT_DELAY_MS) return false;
+      leftAtMs = nowMs;
+      client.emit(READ_ONLY);
+      return true;
     },
     ...optionsOf(use),
   };

@@ -40,6 +40,11 @@ async function expectServed(): Promise<void> {
   await uploads.close();
 }
 
+/** A figure of Redis's own, by what stands before it. */
+async function statistic({ client }: TestRedis, label: string): Promise<number> {
+  return Number(new RegExp(`${label}(\\d+)`).exec(await client.info('everything'))?.[1] ?? 0);
+}
+
 const outageLines = (): unknown[] =>
   inference.log.map((line) => line['msg']).filter((msg) => String(msg).startsWith('Redis is'));
 
@@ -120,8 +125,7 @@ it('a Redis that refuses to give jobs is asked a few times a second, and serves 
   inference = await startInference(redis.url.replace('//', '//asr:secret@'));
   await whenReady();
   await redis.client.config('RESETSTAT');
-  const count = async (name: string): Promise<number> =>
-    Number(new RegExp(`${name}=(\\d+)`).exec(await redis.client.info('everything'))?.[1] ?? 0);
+  const count = (name: string): Promise<number> => statistic(redis, `${name}=`);
   // One a heartbeat, which comes every second.
   const beats = (): Promise<number> => count('cmdstat_zadd:calls');
   await eventually(async () => expect(await beats()).toBeGreaterThan(2));
@@ -146,6 +150,12 @@ it('a master that became a replica is left for the one behind the same address, 
   const warnings = (): unknown[] => inference.log.filter((line) => Number(line['level']) >= 40);
   const refused = (line: Record<string, unknown>): boolean => String(line['error']).startsWith('READONLY');
   await eventually(() => expect(inference.log.filter(refused)).toHaveLength(1));
+  // BullMQ asks for a job ten times a second.
+  const asked = (): Promise<number> => statistic(old, 'cmdstat_bzpopmin:.*rejected_calls=');
+  const connections = (): Promise<number> => statistic(old, 'total_connections_received:');
+  const [askedBefore, connectionsBefore] = [await asked(), await connections()];
+  await eventually(async () => expect(await asked()).toBeGreaterThanOrEqual(askedBefore + 10));
+  expect((await connections()) - connectionsBefore).toBeLessThan(30);
   relay.to(redis.port);
   await whenReady();
   await expectServed();

@@ -79,7 +79,7 @@ export class StreamOpener {
 
     let graceTimer: NodeJS.Timeout | undefined;
     const stopKeeping = keepSlot(slot, holder, (loss) => {
-      if (loss === 'store-unavailable')
+      if (loss.kind === 'store-unavailable')
         return events.onFailure(new StoreUnavailable('the slot could not be renewed'));
       const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
       graceTimer ??= setTimeout(() => events.onFailure(lost), LAST_RESULT_GRACE_MS);

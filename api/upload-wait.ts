@@ -20,7 +20,6 @@ export class UploadWait {
   readonly #unsubscribe: () => void;
   readonly #deadline: NodeJS.Timeout;
   #settle: (outcome: UploadOutcome) => void = () => undefined;
-  #awaySinceMs: number | undefined;
 
   constructor(feed: ResultFeed, store: UploadStore, keys: RedisKeys, job: UploadJob) {
     this.#store = store;
@@ -40,9 +39,8 @@ export class UploadWait {
 
   /** A renewal of the slot found it gone, or Redis away. */
   slotLost(loss: SlotLoss): void {
-    if (loss === 'store-unavailable') {
-      this.#awaySinceMs ??= performance.now();
-      if (performance.now() - this.#awaySinceMs > SLOT_TTL_MS) this.#settle({ kind: 'vanished' });
+    if (loss.kind === 'store-unavailable') {
+      if (loss.awayMs > SLOT_TTL_MS) this.#settle({ kind: 'vanished' });
       return;
     }
     // The end frees the slot too, in the same step: it is there by now, or never.

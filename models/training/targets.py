@@ -33,5 +33,6 @@ class Targets:
         """None where espeak-ng's syllables do not fit the characters one by one."""
         return self._said.get(text)
 
-    def write(self, path: Path):
-        path.write_text("".join(f"{t} {i}\n" for i, t in enumerate(self.tokens)).removesuffix("\n"), encoding="utf-8")
+    def text(self) -> str:
+        """What tokens.txt says."""
+        return "\n".join(f"{t} {i}" for i, t in enumerate(self.tokens))

@@ -1,4 +1,4 @@
-"""`train.py --minutes M [--from CHECKPOINT]`: trains on the shards of synthesize.py, writes WORK/net.pt every few minutes.
+"""`train.py --minutes M [--from CHECKPOINT] [--peak RATE]`: trains on the shards of synthesize.py, writes WORK/net.pt every few minutes.
 
 CTC on characters, with CTC on syllables beside it. From nothing, the first eighth of the time
 is cross-entropy on a uniform alignment of short utterances: without it CTC stays on its all-blank
@@ -105,14 +105,14 @@ def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, me
     return of_characters, aligned(heads[1][known], [group[i] for i in known], sounds, steps[known], LATE)
 
 
-def train(minutes: float, start_from: Path | None):
+def train(minutes: float, start_from: Path | None, peak: float):
     torch.manual_seed(0)
     if DEVICE == "cpu":  # What eats memory shall end this program and not the machine; net.pt is minutes old at most.
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
     torch.set_flush_denormal(True)  # On a CPU a step takes several times longer without.
     rng = random.Random(time.time_ns() if start_from else 0)
     targets = Targets(DATA, WORK)
-    targets.write(WORK / "tokens.txt")
+    (WORK / "tokens.txt").write_text(targets.text(), encoding="utf-8")
     targets.pronounce(texts(WORK / "train"))
     stream = batches(WORK / "train", targets.character, rng)
     net = continued_net(targets, start_from) if start_from else first_net(targets, stream)
@@ -120,7 +120,6 @@ def train(minutes: float, start_from: Path | None):
     net.to(DEVICE)
     average = copy.deepcopy(net)
     optimizers = muon_and_adamw(net) if start_from else [torch.optim.AdamW(net.parameters(), weight_decay=1e-2)]
-    peak = MUON_PEAK_RATE if start_from else BEGINNING_PEAK_RATE
     watched = glimpses(WORK / "eval", 60)
     print(f"{sum(p.numel() for p in net.parameters()) / 1e6:.1f} M parameters on {DEVICE}", flush=True)
     began = saved = time.monotonic()
@@ -160,5 +159,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, required=True)
     parser.add_argument("--from", dest="start_from", type=Path)
+    parser.add_argument("--peak", type=float, help="the highest learning rate")
     arguments = parser.parse_args()
-    train(arguments.minutes, arguments.start_from)
+    usual = MUON_PEAK_RATE if arguments.start_from else BEGINNING_PEAK_RATE
+    train(arguments.minutes, arguments.start_from, arguments.peak or usual)

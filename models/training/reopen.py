@@ -1,0 +1,146 @@
+"""`reopen.py [--model FOLDER]`: WORK/reopened.pt from an exported model, for `train.py --from` to go on where no checkpoint was kept.
+
+Batch normalisation was folded into the weights: they get it back with the statistics of one large batch, which leaves
+what the network computes as it was. The head for the syllables is not in an export; it is fitted anew below a trunk that stands still.
+"""
+
+import argparse
+import os
+import random
+from itertools import islice
+from pathlib import Path
+
+import onnx
+import torch
+from onnx import numpy_helper
+
+from batches import batches, disguise, pad, texts
+from losses import ctc
+from model import MEL_BINS, CausalConv, Net
+from progress import error_rate, glimpses
+from targets import Targets
+
+HERE = Path(__file__).resolve().parent
+DATA = Path(os.environ.get("DATA", HERE / "data"))
+WORK = Path(os.environ.get("WORK", HERE / "work"))
+STATISTICS_BATCHES = 6
+SYLLABLE_STEPS = 500
+# Normalisation makes the scale of a row free, and it says how far a step of the optimizer turns the row: with rows of length 1, the training lost what it had.
+WEIGHT_SIZE = 0.08
+SYLLABLE_RATE = 1e-2
+
+
+class Exported:
+    """The tensors of an exported model, in the order of its graph."""
+
+    def __init__(self, file: Path):
+        graph = onnx.load(file).graph
+        self._stored = {t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in graph.initializer}
+        self._convolutions = iter([n for n in graph.node if n.op_type == "Conv"])
+        used = [(n.op_type, self._stored.get(n.input[1])) for n in graph.node if n.op_type in ("Sub", "Mul")]
+        self.of_features = {op: t.flatten() for op, t in used if t is not None and t.shape == (MEL_BINS, 1)}
+
+    def convolution(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """(weight, bias) of the next one, as float."""
+        _, weight, bias = next(self._convolutions).input
+        return self._tensor(weight), self._tensor(bias)
+
+    def _tensor(self, name: str) -> torch.Tensor:
+        if name in self._stored:
+            return self._stored[name]
+        whole, scale = self._stored[f"{name}.int8"].float(), self._stored[f"{name}.scale"]
+        return whole * scale.view(-1, *[1] * (whole.dim() - 1))
+
+
+def unfold(folded: tuple[torch.Tensor, torch.Tensor], weight: torch.nn.Parameter, norm: torch.nn.BatchNorm1d):
+    """The numbers of a row get the size WEIGHT_SIZE on average; from the next batch on `norm` gives back what they were."""
+    rows, bias = folded[0].flatten(1), folded[1]
+    sizes = rows.square().mean(1).sqrt() / WEIGHT_SIZE
+    weight.copy_((rows / sizes[:, None]).view_as(weight))
+
+    def give_back(_norm: torch.nn.BatchNorm1d, inputs: tuple[torch.Tensor]):
+        variance, mean = torch.var_mean(inputs[0], 0, unbiased=False)
+        norm.weight.copy_(sizes * torch.sqrt(variance + norm.eps))
+        norm.bias.copy_(bias + sizes * mean)
+        norm.running_mean.copy_(mean)
+        norm.running_var.copy_(variance)
+        once.remove()
+
+    once = norm.register_forward_pre_hook(give_back)
+
+
+def reopen(model: Exported, net: Net, features: torch.Tensor):
+    """Everything but the syllables' head. features: (batch, frames, 80), disguised as in training, for the statistics."""
+    net.mean.copy_(model.of_features["Sub"])
+    net.inverse_std.copy_(model.of_features["Mul"])
+
+    def linear(into: torch.nn.Linear, weight: torch.Tensor, bias: torch.Tensor):
+        into.weight.copy_(weight.reshape(into.weight.shape))
+        into.bias.copy_(bias)
+
+    def convolution(into: CausalConv):
+        unfold(model.convolution(), into.weight, into.norm)
+
+    def blocks(into: torch.nn.ModuleList):
+        for block in into:
+            convolution(block.conv)
+            block.mix.bias.zero_()
+            unfold(model.convolution(), block.mix.weight, block.norm)
+
+    convolution(net.halve1)
+    convolution(net.halve2)
+    blocks(net.blocks)
+    weight, bias = model.convolution()
+    linear(net.pair, weight.transpose(1, 2), bias)
+    blocks(net.slow)
+    linear(net.unpair, *model.convolution())
+    linear(net.characters, *model.convolution())
+    net.eval()
+    for norm in net.modules():
+        if isinstance(norm, torch.nn.BatchNorm1d):
+            norm.train()
+    net(features)
+    net.eval()
+
+
+def fit_syllables(net: Net, stream, targets: Targets, rng: random.Random):
+    """The trunk's statistics and weights stay as they are."""
+    optimizer = torch.optim.AdamW(net.syllables.parameters())
+    for step in range(1, SYLLABLE_STEPS + 1):
+        optimizer.param_groups[0]["lr"] = SYLLABLE_RATE * (1 - step / (SYLLABLE_STEPS + 1))
+        group = [u for u in next(stream) if targets.syllables(u[0])]
+        x, lengths = disguise(*pad(group), net.mean, rng)
+        loss = ctc(net(x)[1], lengths // 4, [targets.syllables(text) for text, _ in group])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 20 == 0:
+            print(f"step {step}: syllables {loss.item():.3f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, default=HERE.parent / "bundled")
+    folder = parser.parse_args().model
+    torch.manual_seed(0)
+    torch.set_flush_denormal(True)
+    rng = random.Random(0)
+    targets = Targets(DATA, WORK)
+    if (folder / "tokens.txt").read_text(encoding="utf-8") != targets.text():
+        raise SystemExit(f"{folder / 'tokens.txt'} lists other characters than the sentences and words in {DATA}")
+    targets.pronounce(texts(WORK / "train"))
+    stream = batches(WORK / "train", targets.character, rng)
+    net = Net(len(targets.tokens), len(targets.inventory)).requires_grad_(False)
+    model = Exported(folder / "model.onnx")
+    groups = sorted(islice(stream, 20 * STATISTICS_BATCHES), key=lambda group: len(group[0][1]))
+    middle = [utterance for group in groups[len(groups) // 2 :][:STATISTICS_BATCHES] for utterance in group]
+    reopen(model, net, disguise(*pad(middle), model.of_features["Sub"], rng)[0])
+    watched = glimpses(WORK / "eval", 60)
+    print("error rates %", error_rate(net, targets, watched), flush=True)
+    net.syllables.requires_grad_(True)
+    fit_syllables(net, stream, targets, rng)
+    torch.save({"average": net.state_dict(), "net": net.state_dict()}, WORK / "reopened.pt")
+
+
+if __name__ == "__main__":
+    main()

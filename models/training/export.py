@@ -1,6 +1,6 @@
 """`export.py [--to FOLDER]`: WORK/net.pt as the streaming `nemo-ctc` model.onnx that sherpa-onnx and the server load, with tokens.txt.
 
-One step takes 48 feature frames (480 ms). Every convolution's past, and the delay's, is a slice of one state tensor.
+One step takes 48 feature frames (480 ms). Every convolution's past, and the delay's, is a part of one state tensor.
 Batch normalisation is folded into the weights, and those are stored as 8-bit numbers with a scale for
 each output channel; Cast and Mul turn them back, which ONNX Runtime does once, when it loads the file.
 """
@@ -34,56 +34,51 @@ def folded(weight: torch.Tensor, bias: torch.Tensor | float, norm: torch.nn.Batc
 
 
 class Streaming(torch.nn.Module):
-    """The same network in (batch, channels, time), with the columns that each convolution and the delay need of their past as state."""
+    """The same network in (batch, channels, time). Its one state is what the convolutions and the delay need of their past, one after the other in time."""
 
     def __init__(self, net: Net):
         super().__init__()
         self.net = net
-        blocks = [*net.blocks, *net.slow]
-        self.convolutions: list[CausalConv] = [net.halve1, net.halve2, *(block.conv for block in blocks)]
-        self.rows = len(self.convolutions) + 1  # of the state; the delay's is the last
-        self.longest = max(DELAY, *(c.past for c in self.convolutions))
-
-    def behind(self, row: int, columns: int, x: torch.Tensor, states: torch.Tensor, kept: list[torch.Tensor]) -> torch.Tensor:
-        """x with the `columns` before it."""
-        channels = x.shape[1]
-        seen = torch.cat([states[:, row, :channels, self.longest - columns :], x], 2)
-        kept.append(F.pad(seen[:, :, -columns:], (self.longest - columns, 0, 0, CHANNELS - channels)))
-        return seen
-
-    def convolve(self, row: int, x: torch.Tensor, states: torch.Tensor, kept: list[torch.Tensor]) -> torch.Tensor:
-        conv = self.convolutions[row]
-        seen = self.behind(row, conv.past, x, states, kept)
-        weight, bias = folded(conv.weight, 0.0, conv.norm)
-        return F.relu(F.conv1d(seen, weight, bias, conv.stride, 0, conv.dilation))
-
-    def blocks(self, blocks: torch.nn.ModuleList, x: torch.Tensor, states: torch.Tensor, kept: list[torch.Tensor]):
-        for block in blocks:
-            y = self.convolve(len(kept), x, states, kept)
-            weight, bias = folded(block.mix.weight[:, :, None], block.mix.bias, block.norm)
-            x = F.relu(x + F.conv1d(y, weight, bias))
-        return x
+        self.convolutions: list[CausalConv] = [net.halve1, net.halve2, *(block.conv for block in (*net.blocks, *net.slow))]
+        self.pasts = [*(c.past for c in self.convolutions), DELAY]
+        # Numbers, not shapes of tensors: what depends on a shape is computed again in each step.
+        self.channels = [c.weight.shape[1] for c in self.convolutions]
 
     def forward(self, audio_signal, length, last_channel, last_time, last_channel_len):
         net = self.net
+        pasts = iter(last_time[:, 0].split(self.pasts, 2))
         kept: list[torch.Tensor] = []
+
+        def convolve(x: torch.Tensor) -> torch.Tensor:
+            conv, channels, past = self.convolutions[len(kept)], self.channels[len(kept)], next(pasts)
+            absent = CHANNELS - channels
+            seen = torch.cat([past[:, :channels] if absent else past, x], 2)
+            last = seen[:, :, -conv.past :]
+            kept.append(F.pad(last, (0, 0, 0, absent)) if absent else last)
+            weight, bias = folded(conv.weight, 0.0, conv.norm)
+            return F.relu(F.conv1d(seen, weight, bias, conv.stride, 0, conv.dilation))
+
+        def through(blocks: torch.nn.ModuleList, x: torch.Tensor) -> torch.Tensor:
+            for block in blocks:
+                weight, bias = folded(block.mix.weight[:, :, None], block.mix.bias, block.norm)
+                x = F.relu(x + F.conv1d(convolve(x), weight, bias))
+            return x
+
         x = (audio_signal - net.mean[:, None]) * net.inverse_std[:, None]
-        for row in range(2):
-            x = self.convolve(row, x, last_time, kept)
-        x = self.blocks(net.blocks, x, last_time, kept)
+        x = through(net.blocks, convolve(convolve(x)))
         pair = net.pair.weight.view(CHANNELS, 2, CHANNELS).transpose(1, 2)
-        y = F.relu(F.conv1d(x, pair, net.pair.bias, stride=2))
-        y = self.blocks(net.slow, y, last_time, kept)
+        y = through(net.slow, F.relu(F.conv1d(x, pair, net.pair.bias, stride=2)))
         unpair = F.conv1d(y, net.unpair.weight[:, :, None], net.unpair.bias)
         unpair = unpair.view(-1, 2, CHANNELS, STEP_FRAMES // SUBSAMPLING // 2).permute(0, 2, 3, 1).flatten(2)
-        x = self.behind(len(kept), DELAY, x, last_time, kept)[:, :, :-DELAY] + unpair
-        logits = F.conv1d(x, net.characters.weight[:, :, None], net.characters.bias)
+        seen = torch.cat([next(pasts), x], 2)
+        kept.append(seen[:, :, -DELAY:])
+        logits = F.conv1d(seen[:, :, :-DELAY] + unpair, net.characters.weight[:, :, None], net.characters.bias)
         steps = length // SUBSAMPLING
         log_probabilities = F.log_softmax(logits.transpose(1, 2), -1)
-        return log_probabilities, steps, last_channel + 0.0, torch.stack(kept, 1), last_channel_len + steps
+        return log_probabilities, steps, last_channel + 0.0, torch.cat(kept, 2)[:, None], last_channel_len + steps
 
     def first_state(self) -> tuple[torch.Tensor, ...]:
-        states = torch.zeros(1, self.rows, CHANNELS, self.longest)
+        states = torch.zeros(1, 1, CHANNELS, sum(self.pasts))
         return torch.zeros(1, 1, 1, 1), states, torch.zeros(1, dtype=torch.int64)
 
 
@@ -147,9 +142,9 @@ def describe(model: onnx.ModelProto, streaming: Streaming, vocabulary: int):
         "cache_last_channel_dim1": 1,
         "cache_last_channel_dim2": 1,
         "cache_last_channel_dim3": 1,
-        "cache_last_time_dim1": streaming.rows,
+        "cache_last_time_dim1": 1,
         "cache_last_time_dim2": CHANNELS,
-        "cache_last_time_dim3": streaming.longest,
+        "cache_last_time_dim3": sum(streaming.pasts),
     }
     for key, value in facts.items():
         entry = model.metadata_props.add()

@@ -76,4 +76,9 @@ async function recognize(recognizer: Recognizer, pcm: Buffer): Promise<string> {
   }
 }
 
-await main();
+try {
+  await main();
+} catch (error) {
+  console.error(`eval: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

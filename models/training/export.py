@@ -1,4 +1,4 @@
-"""`export.py [--to FOLDER]`: WORK/net.pt as the streaming `nemo-ctc` model.onnx that sherpa-onnx and the server load, with tokens.txt.
+"""`export.py [--to FOLDER] [--average-with CHECKPOINT]`: WORK/net.pt as the streaming `nemo-ctc` model.onnx that sherpa-onnx and the server load, with tokens.txt.
 
 One step takes 48 feature frames (480 ms). Every convolution's past, and the delay's, is a part of one state tensor.
 Batch normalisation is folded into the weights, and those are stored as 8-bit numbers with a scale for
@@ -151,12 +151,21 @@ def describe(model: onnx.ModelProto, streaming: Streaming, vocabulary: int):
         entry.key, entry.value = key, str(value)
 
 
+def trained(checkpoint: Path) -> dict[str, torch.Tensor]:
+    return torch.load(checkpoint, map_location="cpu")["average"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--to", type=Path, default=WORK / "exported")
-    folder = parser.parse_args().to
+    parser.add_argument("--average-with", type=Path, help="the checkpoint that the training went on from")
+    arguments = parser.parse_args()
+    folder = arguments.to
     folder.mkdir(parents=True, exist_ok=True)
-    weights = torch.load(WORK / "net.pt", map_location="cpu")["average"]
+    weights = trained(WORK / "net.pt")
+    if arguments.average_with:
+        before = trained(arguments.average_with)
+        weights = {name: (w + before[name]) / 2 if w.is_floating_point() else w for name, w in weights.items()}
     net = Net(len(weights["characters.bias"]), len(weights["syllables.bias"])).eval()
     net.load_state_dict(weights)
     for parameter in net.parameters():

@@ -1,7 +1,7 @@
 """`reopen.py [--model FOLDER]`: WORK/reopened.pt from an exported model, for `train.py --from` to go on where no checkpoint was kept.
 
 Batch normalisation was folded into the weights: they get it back with the statistics of one large batch, which leaves
-what the network computes as it was. The head for the syllables is not in an export; it is fitted anew below a trunk that stands still.
+what the network computes as it was. The head for the syllables is not in an export; it is fitted anew on a trunk that stands still.
 """
 
 import argparse

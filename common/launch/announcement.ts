@@ -6,7 +6,13 @@ export interface Service {
   readonly token: string;
   /** A token that the operator gave is known to him, and is printed nowhere. */
   readonly tokenIsNew: boolean;
+  /** As `ASR_MODEL` names it. */
+  readonly model: string;
 }
+
+const RECOMMENDED_MODEL = 'x-asr-480ms';
+/** Whoever speaks into the page shall not take what this model hears for the best that the service can do. */
+const BUNDLED = `bundled, for trying it out: real people are heard badly. For real use: npm run models -- pull ${RECOMMENDED_MODEL} && ASR_MODEL=${RECOMMENDED_MODEL} npm start`;
 
 /** Where this machine reaches a server that listens on `host`. */
 export function localOrigin(host: string, port: number): string {
@@ -21,7 +27,7 @@ export function localOrigin(host: string, port: number): string {
 }
 
 /** What a newcomer needs next, as lines for the screen. The curl line can be pasted into any shell in any folder of this machine. */
-export function announcement({ origin, token, tokenIsNew }: Service, projectFolder: string): string {
+export function announcement({ origin, token, tokenIsNew, model }: Service, projectFolder: string): string {
   const recording = join(projectFolder, 'test', 'fixtures', 'e00.wav');
   // Inside curl's own quotes a comma or semicolon of the path means nothing.
   const form = `file=@"${recording.replace(/["\\]/g, '\\$&')}"`;
@@ -33,6 +39,7 @@ export function announcement({ origin, token, tokenIsNew }: Service, projectFold
     `  page     ${origin}/`,
     `  token    ${tokenIsNew ? `${token}   (a new one at every start; to keep one, set ASR_API_TOKEN)` : 'the one in ASR_API_TOKEN'}`,
     `  try it   curl -H ${header} -F ${shellQuoted(form)} ${origin}/v1/audio/transcriptions`,
+    `  model    ${model === 'bundled' ? BUNDLED : model}`,
     '',
     'Ctrl-C stops everything.',
   ].join('\n');

@@ -100,12 +100,12 @@ async function prepare(env: Environment): Promise<Prepared> {
   const serverEnv: Record<string, string | undefined> = { ...env };
   if (ownRedis) serverEnv['REDIS_URL'] = 'redis://127.0.0.1';
   if (tokenIsNew) serverEnv['ASR_API_TOKEN'] = randomBytes(24).toString('hex');
-  readInferenceConfig(serverEnv);
+  const { model } = readInferenceConfig(serverEnv);
   const { host, port: wantedPort } = readApiConfig(serverEnv);
   const port = await checkPort(host, wantedPort);
   serverEnv['ASR_PORT'] = String(port);
   const { apiToken: token } = readApiConfig(serverEnv);
-  return { service: { origin: localOrigin(host, port), token, tokenIsNew }, serverEnv, ownRedis };
+  return { service: { origin: localOrigin(host, port), token, tokenIsNew, model }, serverEnv, ownRedis };
 }
 
 /** @throws ConfigError */

@@ -8,6 +8,8 @@ import type { Service } from './announcement.ts';
 const LOOK_AGAIN_MS = 50;
 const ANSWER_MS = 2_000;
 
+type ReachedService = Pick<Service, 'origin' | 'token'>;
+
 /**
  * Waits until the service can recognize: until an inference process has said so, and the api process says it too. (Asking the latter alone
  * would fill its log with the questions.)
@@ -15,7 +17,7 @@ const ANSWER_MS = 2_000;
  * @throws what `signal` was aborted with
  */
 export async function whenServing(
-  service: Service,
+  service: ReachedService,
   { redis: target, keyPrefix }: CommonConfig,
   onFailure: (reason: string) => void,
   signal: AbortSignal,
@@ -38,7 +40,7 @@ export async function whenServing(
   }
 }
 
-async function isReady({ origin, token }: Service, signal: AbortSignal): Promise<boolean> {
+async function isReady({ origin, token }: ReachedService, signal: AbortSignal): Promise<boolean> {
   try {
     const response = await fetch(`${origin}/readyz`, {
       headers: { authorization: `Bearer ${token}` },

@@ -73,7 +73,7 @@ export async function startService(): Promise<BenchService> {
   };
   try {
     await whenServing(
-      { origin: apiOrigin, token, tokenIsNew: false },
+      { origin: apiOrigin, token },
       readInferenceConfig(env),
       (reason) => console.error(`the model does not load: ${reason}`),
       AbortSignal.timeout(START_MS),

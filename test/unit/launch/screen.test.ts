@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { announcement, localOrigin } from '../../../common/launch/announcement.ts';
+import { announcement, localOrigin, type Service } from '../../../common/launch/announcement.ts';
 import { plainLogLine } from '../../../common/launch/log-lines.ts';
 import { createLogger } from '../../../common/log.ts';
+import { CATALOGUE } from '../../../models/catalogue.ts';
 
 test.each([
   ['127.0.0.1', 'http://127.0.0.1:8088'],
@@ -15,6 +16,13 @@ test.each([
   expect(localOrigin(host, 8_088)).toBe(origin);
 });
 
+const SERVICE: Service = {
+  origin: 'http://127.0.0.1:8088',
+  token: 'a-new-token',
+  tokenIsNew: true,
+  model: 'bundled',
+};
+
 /** What curl would get from a shell that runs the line. */
 function argumentsOfCurl(text: string, env: Record<string, string> = {}): string[] {
   const line = text.slice(text.indexOf('curl ')).split('\n')[0] ?? '';
@@ -23,7 +31,7 @@ function argumentsOfCurl(text: string, env: Record<string, string> = {}): string
 }
 
 test('the curl line survives a shell and curl, whatever the folder is called', () => {
-  const service = { origin: 'http://127.0.0.1:8088', token: "it's-$a-`token`", tokenIsNew: true };
+  const service = { ...SERVICE, token: "it's-$a-`token`" };
   expect(argumentsOfCurl(announcement(service, `/home/a b's; "$x", 语音`))).toEqual([
     '-H',
     "Authorization: Bearer it's-$a-`token`",
@@ -35,9 +43,18 @@ test('the curl line survives a shell and curl, whatever the folder is called', (
 
 test("the operator's own token is not printed; the curl line takes it from the environment", () => {
   const token = 'the-operators-token';
-  const text = announcement({ origin: 'http://127.0.0.1:8088', token, tokenIsNew: false }, '/srv/asr');
+  const text = announcement({ ...SERVICE, token, tokenIsNew: false }, '/srv/asr');
   expect(text).not.toContain(token);
   expect(argumentsOfCurl(text, { ASR_API_TOKEN: token })[1]).toBe(`Authorization: Bearer ${token}`);
+});
+
+test('who runs the bundled model is told the commands for the recommended one', () => {
+  const [recommended] = CATALOGUE.filter(({ recommended }) => recommended);
+  const commands = `npm run models -- pull ${recommended?.id} && ASR_MODEL=${recommended?.id} npm start`;
+  expect(announcement(SERVICE, '/srv/asr')).toContain(commands);
+  const other = announcement({ ...SERVICE, model: 'zipformer-small-ctc' }, '/srv/asr');
+  expect(other).toContain('  model    zipformer-small-ctc\n');
+  expect(other).not.toContain('npm run models');
 });
 
 test('a log line as a person reads it', () => {

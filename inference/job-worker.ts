@@ -101,6 +101,8 @@ export class JobWorker {
     const closing = this.#worker?.close();
     await this.#running;
     await Promise.race([closing, delay(CLOSE_MS, undefined, { ref: false })]);
+    // A job that Redis had given out when the worker was closed, and that was still on its way here, has begun meanwhile.
+    await this.#running;
   }
 
   async #process(job: Job<UploadJob, void>): Promise<void> {

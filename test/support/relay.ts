@@ -9,7 +9,8 @@ export interface Relay {
   stop(): Promise<void>;
 }
 
-export async function startRelay(target: number): Promise<Relay> {
+/** @param answersTakeMs how much later than without it the server's answers arrive */
+export async function startRelay(target: number, answersTakeMs = 0): Promise<Relay> {
   let current = target;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
@@ -24,7 +25,9 @@ export async function startRelay(target: number): Promise<Relay> {
         sockets.delete(from);
         into.destroy();
       });
-      from.pipe(into);
+      if (from === upstream && answersTakeMs > 0)
+        from.on('data', (bytes) => setTimeout(() => into.writable && into.write(bytes), answersTakeMs));
+      else from.pipe(into);
     }
   });
   server.listen(0, '127.0.0.1');

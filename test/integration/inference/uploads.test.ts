@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { INFERENCE_FAILED } from '../../../common/uploads/upload-jobs.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { ScriptedProcess } from '../../support/inference-process.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startRelay } from '../../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestUploads } from '../../support/test-upload.ts';
 
@@ -128,6 +130,30 @@ describe('an upload', () => {
     gate.release();
     expect(await ended).toMatchObject({ kind: 'completed', end: { text: expect.any(String) } });
   });
+});
+
+it('an upload that was on its way to a process when that one was told to end is served by it', async () => {
+  const relay = await startRelay(redis.port, 100);
+  const inference = await startInference(`redis://127.0.0.1:${relay.port}`);
+  const gate = inference.recognizer.hold();
+  const pcm = scriptedPcm(0.8);
+  const { ended } = await uploads.submit(pcm);
+  await eventually(async () => expect(await redis.client.llen('{asr}:uploads:active')).toBe(1));
+  const step = inference.inference.stopSteps().find(({ name }) => name === 'active recording');
+  let over = false;
+  const stopped = step?.run().then(() => {
+    over = true;
+  });
+  await gate.entered;
+  // Longer than the wait for the queue's own end.
+  await delay(1_500);
+  expect(over).toBe(false);
+  gate.release();
+  expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
+  await stopped;
+  await inference.stop();
+  await relay.stop();
+  await expectNothingLeft();
 });
 
 describe('an upload whose process is killed', () => {

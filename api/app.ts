@@ -30,7 +30,7 @@ import { STREAM_PATH, streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-clocks.ts';
-import { webSocketHandshakes } from './upgrades.ts';
+import { UPGRADE_OPTIONS, webSocketHandshakes } from './upgrades.ts';
 
 /** Frames up to this size get the interface's own `invalid_frame`; a larger one is cut off by the WebSocket layer (1009). */
 const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
@@ -85,6 +85,7 @@ export async function buildApp({
       connectionsCheckingInterval: 1_000,
       // Node's own answer to a request without one has no body.
       requireHostHeader: false,
+      ...UPGRADE_OPTIONS,
     },
     // Nothing is under way by then (see the preClose hook); kept-alive and never used connections are left.
     forceCloseConnections: true,

@@ -2,11 +2,24 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { PipelinedRequests } from './pipelined-requests.ts';
 
 /**
- * Node hands every request that asks for another protocol over as an `upgrade`, without its body. Only WebSocket handshakes may go on as such:
- * - another protocol, above all `h2c`, which several HTTP clients offer with each request, is ignored as HTTP allows: the request is served as what it is; so is a
- *   handshake with another method than GET, which is none;
- * - a handshake sent behind a request that is not answered yet cannot have the socket: it is closed behind that answer.
- * @returns what emits the other handshakes as `upgrade`, for the WebSocket plugin to listen to
+ * Another protocol than WebSocket, above all `h2c`, which several HTTP clients offer with each request, is ignored as HTTP allows: the request is served as what it
+ * is; so is a handshake with another method than GET, which is none.
+ */
+function isWebSocketHandshake({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/**
+ * What Node's HTTP server is to be made with. Node 26 begins to read the body of a request that asks for another protocol before it hands it over, and it cannot be given
+ * back then; but it asks first. (Of a request that is answered no to, it drops what the same packet carries behind it; so those before it, which ask too, are not told.)
+ */
+export const UPGRADE_OPTIONS =
+  Number.parseInt(process.versions.node, 10) < 26 ? {} : { shouldUpgradeCallback: isWebSocketHandshake };
+
+/**
+ * Node hands a request that asks for another protocol over as an `upgrade`, without its body. Only WebSocket handshakes may go on as such; the others are given back, to
+ * be read again as requests. A handshake sent behind a request that is not answered yet cannot have the socket: it is closed behind that answer.
+ * @returns what emits the handshakes as `upgrade`, for the WebSocket plugin to listen to
  */
 export function webSocketHandshakes(server: Server, pipelined: PipelinedRequests): Server {
   const handshakes = createServer();
@@ -16,7 +29,7 @@ export function webSocketHandshakes(server: Server, pipelined: PipelinedRequests
     if (before !== undefined && (before.socket !== null || !before.writableFinished)) {
       socket.on('error', () => socket.destroy());
       before.once('close', () => socket.destroy());
-    } else if (request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket') {
+    } else if (isWebSocketHandshake(request)) {
       handshakes.emit('upgrade', request, socket, head);
     } else {
       socket.unshift(Buffer.concat([withoutUpgrade(request), head]));

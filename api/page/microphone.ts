@@ -48,7 +48,10 @@ export async function openMicrophone(events: CaptureEvents): Promise<Capture> {
   try {
     const [stream] = await Promise.all([
       asked.catch((error: unknown) => Promise.reject(microphoneFailure(error))),
-      context.audioWorklet.addModule('/page/capture-worklet.js'),
+      context.audioWorklet.addModule('/page/capture-worklet.js').catch((error: unknown) => {
+        // The one file that is asked for only now, when the service may be away.
+        throw new Failure('connection_lost', String(error));
+      }),
     ]);
     return capture(context, stream, events);
   } catch (error) {

@@ -180,5 +180,12 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.getByRole('button', { name: '重试' }).click();
     await heardText(page);
     expect(await page.locator('#recordings li').count()).toBe(1);
+    // Nothing can be recorded while the service is away, and that is no riddle.
+    service.wire.cut();
+    await page.locator('#record').click();
+    await notice(page, 'connection_lost').waitFor();
+    await page.locator('#status[data-status="unreachable"]').waitFor();
+    service.wire.mend();
+    await page.locator('#status[data-status="ready"]').waitFor();
   });
 });

@@ -41,8 +41,11 @@ export class TokenField {
   ask(): void {
     this.#form.hidden = false;
     this.#change.hidden = true;
-    this.#input.focus();
-    this.#input.select();
+    // Only after the press that led here, which gives the focus to its own button.
+    setTimeout(() => {
+      this.#input.focus();
+      this.#input.select();
+    });
   }
 
   accepted(): void {

@@ -125,6 +125,7 @@ describe('the page', { timeout: 60_000 }, () => {
       const { page, complaints } = await openPage(browser, service.origin, 'en-GB');
       await page.locator('#record').click();
       await notice(page, 'token_missing').waitFor();
+      await page.locator('#token:focus').waitFor();
       await shoot(page, 'token-missing');
       await signIn(page);
       // Pressed again while the browser still asks about the microphone, which is then let in.

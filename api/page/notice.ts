@@ -25,6 +25,8 @@ export class Notice {
     this.#element.hidden = true;
     this.#element.title = '';
     this.#element.replaceChildren();
+    // Or somebody who reads on to the page's end would hear of it still.
+    announce('', true);
   }
 
   failed(failure: Failure): void {

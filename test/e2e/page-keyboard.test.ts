@@ -105,6 +105,19 @@ it('copies without a clipboard of its own (no HTTPS), and stays at the button', 
   await page.locator('.facts button:focus', { hasText: 'Copied' }).waitFor();
 });
 
+it('is as large as the reader has set it, where there is room', async () => {
+  const large = await launchBrowser(WAV, ['--blink-settings=defaultFontSize=24']);
+  try {
+    const { page } = await openPage(large, service.origin);
+    const fontSize = 'getComputedStyle(document.documentElement).fontSize';
+    expect(await page.evaluate(fontSize)).toBe('24px');
+    await page.setViewportSize({ width: 360, height: 640 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+  } finally {
+    await large.close();
+  }
+});
+
 it('shows its round buttons where the system chooses the colours (high contrast)', async () => {
   const { page } = await openPage(browser, service.origin);
   await signIn(page);

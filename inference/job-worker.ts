@@ -19,6 +19,7 @@ import type { UploadWorker } from './upload-worker.ts';
 const RETRY_MS = 200;
 /** BullMQ reports what Redis refuses with each of its attempts, several a second. */
 const SAY_AGAIN_MS = 60_000;
+const STALLED_CHECKS_MS = 1_000;
 /** After the last job BullMQ waits for nothing but Redis, and for ever when that is away. */
 const CLOSE_MS = 1_000;
 
@@ -49,6 +50,7 @@ type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
 export class JobWorker {
   readonly #parts: JobWorkerParts;
   #worker: UploadWorker | undefined;
+  #stalledChecks: NodeJS.Timeout | undefined;
   #running: Promise<unknown> = Promise.resolve();
   readonly #warnedAt = new Map<string, number>();
 
@@ -93,11 +95,15 @@ export class JobWorker {
 
   /** Takes jobs from now on. */
   start(): void {
+    this.#stalledChecks = setInterval(() => {
+      this.#parts.uploads.keepStalledChecks().catch(() => undefined);
+    }, STALLED_CHECKS_MS);
     this.#worker?.run().catch((error: unknown) => this.#parts.log.error({ err: error }, 'upload queue'));
   }
 
   /** Takes no new job. Resolves when the one being served has ended. */
   async stop(): Promise<void> {
+    clearInterval(this.#stalledChecks);
     const closing = this.#worker?.close();
     await this.#running;
     await Promise.race([closing, delay(CLOSE_MS, undefined, { ref: false })]);

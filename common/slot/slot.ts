@@ -59,7 +59,9 @@ export class Slot {
 
   /** Gives the holder at least `ttlMs` more. @returns whether it still holds the slot. @throws StoreUnavailable */
   async renew(holder: SlotHolder, ttlMs: number = SLOT_TTL_MS): Promise<boolean> {
-    return (await fromStore(this.#renew.run(this.#redis, [this.#keys.slot], [holder, ttlMs]))) === 1;
+    return (
+      (await fromStore(this.#renew.run(this.#redis, [this.#keys.slot], [holder, ttlMs, SLOT_TTL_MS]))) === 1
+    );
   }
 
   /** @returns whether the holder has the slot at this moment. @throws StoreUnavailable */

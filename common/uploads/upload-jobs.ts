@@ -84,6 +84,16 @@ export class UploadStore {
     return entry && parseUploadEnd(entry);
   }
 
+  /**
+   * Sees to it that the jobs of dead workers are looked for. BullMQ does so when a key of its own has run out; with the clock of Redis's machine set back,
+   * that would be later by as much. @throws StoreUnavailable
+   */
+  async keepStalledChecks(): Promise<void> {
+    const { stalledCheck } = this.#keys;
+    const leftMs = await fromStore(this.#redis.pttl(stalledCheck));
+    if (leftMs > UPLOAD_WORKER_OPTIONS.stalledInterval) await fromStore(this.#redis.del(stalledCheck));
+  }
+
   /** Removes what an upload leaves behind. @throws StoreUnavailable */
   async forget(id: string): Promise<void> {
     await fromStore(this.#redis.del(this.#keys.upload(id), this.#keys.uploadEnd(id)));

@@ -78,6 +78,17 @@ describe('a session', () => {
     await session.close();
   });
 
+  it('would be taken over as soon as ever, although the clock of Redis was set back an hour', async () => {
+    const session = await TestSession.open(redis);
+    await session.until('claimed');
+    const lease = `{asr}:session:${session.sessionId}:lease`;
+    await redis.client.pexpire(lease, 3_600_000);
+    await eventually(async () => expect(await redis.client.pttl(lease)).toBeLessThanOrEqual(1_000));
+    await session.producer.end();
+    await session.until('final');
+    await session.close();
+  });
+
   it('says progress but no partial while the text stays the same', async () => {
     const session = await TestSession.open(redis);
     await session.send(Buffer.alloc(2 * CHUNK_BYTES));

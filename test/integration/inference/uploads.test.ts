@@ -183,6 +183,23 @@ describe('an upload whose process is killed', () => {
     await expectNothingLeft();
   });
 
+  it('is served by the restarted one also when the clock of Redis was set back an hour', async () => {
+    const first = await start();
+    await first.hold();
+    const pcm = scriptedPcm(1.1);
+    const { ended, job } = await uploads.submit(pcm);
+    await first.held();
+    first.kill('SIGKILL');
+    await first.exited;
+    // What a look for stalled jobs leaves for half a second.
+    await redis.client.set('{asr}:uploads:stalled-check', '1', 'PX', 3_600_000);
+    const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);
+    await start();
+    expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
+    clearInterval(renewals);
+    await expectNothingLeft();
+  });
+
   it('is served by a standby', async () => {
     const both = [await start(), await start()];
     await Promise.all(both.map((process) => process.hold()));

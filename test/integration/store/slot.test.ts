@@ -94,6 +94,14 @@ test('renew gives at least its TTL and never shortens', async () => {
   expect(await redis.client.pttl(keys.slot)).toBeGreaterThan(1_000);
 });
 
+test('renew takes back what a clock that was set back has added to the TTL', async () => {
+  await slot.acquire(a);
+  // Redis keeps the time at which a key ends.
+  await redis.client.pexpire(keys.slot, 3_600_000);
+  await slot.renew(a);
+  expect(await redis.client.pttl(keys.slot)).toBeLessThanOrEqual(5_000);
+});
+
 test('of fifty contenders one gets it', async () => {
   const fences = await Promise.all(
     Array.from({ length: 50 }, (_, index) => slot.acquire(holder(`contender ${index}`))),

@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { audioMs, CHUNK_MS } from '../common/audio/limits.ts';
 import { CLOSE_CODE, type StreamErrorCode, unreachable } from '../common/errors.ts';
 import {
+  checkStart,
   InvalidMessage,
   parseClientMessage,
   type ServerMessage,
   type StartMessage,
+  startToken,
 } from '../common/messages/stream.ts';
 import type { ResultEntry } from '../common/sessions/entries.ts';
 import { ReceivedAudio } from './received-audio.ts';
@@ -148,9 +150,10 @@ export class StreamSession {
     if (this.#state !== 'connected') {
       throw new StreamFailure('invalid_sequence', 'a second "start"; each connection is one recording');
     }
+    checkStart(message);
+    const credential = this.#parts.preauthorized ? 'preauthorized' : { token: startToken(message) };
     this.#to('opening');
     this.#clocks.awaitNothing();
-    const credential = this.#parts.preauthorized ? 'preauthorized' : { token: message.api_token };
     const events = {
       onResult: (entry: ResultEntry) => this.#result(entry),
       onFailure: (failure: unknown) => this.#fail(failure),

@@ -1,18 +1,13 @@
-import Type, { type Static } from 'typebox';
-import { Value } from 'typebox/value';
 import { CHANNELS, ENCODING, MAX_CONTROL_CHARACTERS, SAMPLE_RATE_HZ } from '../audio/limits.ts';
 import type { StreamErrorCode } from '../errors.ts';
 
-/** Control messages of the client (text frames). Unknown fields are ignored. */
-export const StartMessage = Type.Object({
-  type: Type.Literal('start'),
-  sample_rate: Type.Literal(SAMPLE_RATE_HZ),
-  channels: Type.Literal(CHANNELS),
-  encoding: Type.Literal(ENCODING),
-  api_token: Type.Optional(Type.String()),
-});
-export type StartMessage = Static<typeof StartMessage>;
+/** As it came in; its fields are looked at by `checkStart` and `startToken`, since out of order it is wrong whatever they say. */
+export interface StartMessage {
+  readonly type: 'start';
+  readonly [field: string]: unknown;
+}
 
+/** Control messages of the client (text frames). Unknown fields are ignored. */
 export type ClientMessage = StartMessage | { type: 'end' };
 
 /** Messages of the server (text frames). */
@@ -42,7 +37,7 @@ function codePoints(text: string): number {
 
 /**
  * Parses one text frame.
- * @throws InvalidMessage for more than 1,024 characters, invalid JSON, an unknown type, or a field that is missing or has another value than the only one allowed.
+ * @throws InvalidMessage for more than 1,024 characters, invalid JSON or an unknown type.
  */
 export function parseClientMessage(text: string): ClientMessage {
   // A code point is one or two UTF-16 units, so most frames are decided without counting.
@@ -62,12 +57,21 @@ export function parseClientMessage(text: string): ClientMessage {
   if (type === 'end') return { type: 'end' };
   if (type !== 'start')
     throw new InvalidMessage(`unknown message type ${shown(type)}; expected "start" or "end"`);
-  if (Value.Check(StartMessage, value)) return value;
-  const fields: Record<string, unknown> = { ...value };
+  return { ...value, type };
+}
+
+/** @throws InvalidMessage for a field that is missing or has another value than the only one allowed. */
+export function checkStart(start: StartMessage): void {
   const expected = { sample_rate: SAMPLE_RATE_HZ, channels: CHANNELS, encoding: ENCODING };
   for (const [name, only] of Object.entries(expected)) {
-    if (fields[name] !== only)
-      throw new InvalidMessage(`start: ${name} must be ${shown(only)}, not ${shown(fields[name])}`);
+    if (start[name] !== only)
+      throw new InvalidMessage(`start: ${name} must be ${shown(only)}, not ${shown(start[name])}`);
   }
-  throw new InvalidMessage('start: api_token must be a string');
+}
+
+/** The token that `start` brings where the handshake had none; `null` is none, as many programs write what is not there. @throws InvalidMessage for another kind of value. */
+export function startToken({ api_token: token }: StartMessage): string | undefined {
+  if (token === undefined || token === null) return undefined;
+  if (typeof token !== 'string') throw new InvalidMessage('start: api_token must be a string');
+  return token;
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { InvalidMessage, parseClientMessage } from '../../common/messages/stream.ts';
+import { checkStart, InvalidMessage, parseClientMessage, startToken } from '../../common/messages/stream.ts';
 import { pureFuzz } from './fuzz.ts';
 
 /** What a text frame is to the interface. */
 export type ControlVerdict =
-  | { readonly kind: 'start'; readonly apiToken: string | undefined }
+  | { readonly kind: 'start'; readonly fieldsAreRight: boolean; readonly tokenIsText: boolean }
   | 'end'
   | 'invalid';
 
@@ -23,14 +23,13 @@ export function controlVerdict(text: string): ControlVerdict {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'invalid';
   const fields = new Map<string, unknown>(Object.entries(value));
   if (fields.get('type') === 'end') return 'end';
-  const apiToken = fields.get('api_token');
-  const right =
-    fields.get('type') === 'start' &&
+  if (fields.get('type') !== 'start') return 'invalid';
+  const fieldsAreRight =
     fields.get('sample_rate') === 16_000 &&
     fields.get('channels') === 1 &&
-    fields.get('encoding') === 'pcm_s16le' &&
-    (!fields.has('api_token') || typeof apiToken === 'string');
-  return right ? { kind: 'start', apiToken: typeof apiToken === 'string' ? apiToken : undefined } : 'invalid';
+    fields.get('encoding') === 'pcm_s16le';
+  const token = fields.get('api_token') ?? '';
+  return { kind: 'start', fieldsAreRight, tokenIsText: typeof token === 'string' };
 }
 
 const START = { type: 'start', sample_rate: 16_000, channels: 1, encoding: 'pcm_s16le' };
@@ -157,16 +156,24 @@ export const controlText: fc.Arbitrary<string> = fc.oneof(
 
 export const controlMessages = pureFuzz('control messages of any kind', 10_000, controlText, (text) => {
   const expected = controlVerdict(text);
-  let verdict: ControlVerdict;
-  try {
+  const holds = (check: () => unknown): boolean => {
+    try {
+      check();
+      return true;
+    } catch (error) {
+      if (!(error instanceof InvalidMessage)) throw error;
+      assert.ok(error.message.length > 0 && error.message.length < 200, 'a message that fits a line');
+      assert.doesNotMatch(error.message, /\p{Surrogate}/u, 'a message that every JSON parser takes');
+      return false;
+    }
+  };
+  let verdict: ControlVerdict = 'invalid';
+  holds(() => {
     const message = parseClientMessage(text);
-    verdict = message.type === 'end' ? 'end' : { kind: 'start', apiToken: message.api_token };
-  } catch (error) {
-    if (!(error instanceof InvalidMessage)) throw error;
-    assert.ok(error.message.length > 0 && error.message.length < 200, 'a message that fits a line');
-    assert.doesNotMatch(error.message, /\p{Surrogate}/u, 'a message that every JSON parser takes');
-    verdict = 'invalid';
-  }
+    const fieldsAreRight = message.type === 'start' && holds(() => checkStart(message));
+    const tokenIsText = message.type === 'start' && holds(() => startToken(message));
+    verdict = message.type === 'end' ? 'end' : { kind: 'start', fieldsAreRight, tokenIsText };
+  });
   assert.deepEqual(verdict, expected);
   assert.deepEqual(Object.keys(Object.prototype), []);
 });

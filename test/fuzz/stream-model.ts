@@ -64,14 +64,18 @@ export class StreamModel {
     const { token } = this.#case;
     switch (step.do) {
       case 'start':
-        this.#start(token === 'in start' || token === 'in the header');
+        this.#start(true, token === 'in start' || token === 'in the header');
         break;
       case 'text': {
         const verdict = controlVerdict(step.text);
         if (verdict === 'invalid') this.#ends('error invalid_message');
         else if (verdict === 'end') this.#end();
-        // No text of the generator has the right token.
-        else this.#start(token === 'in the header');
+        // No text of the generator has the right token; what it has counts for nothing beside a header.
+        else
+          this.#start(
+            verdict.fieldsAreRight && (verdict.tokenIsText || token === 'in the header'),
+            token === 'in the header',
+          );
         break;
       }
       case 'end':
@@ -111,10 +115,11 @@ export class StreamModel {
     for (const ending of phases) if (!isPhase(ending)) this.#endings.add(ending);
   }
 
-  #start(authorized: boolean): void {
+  #start(valid: boolean, authorized: boolean): void {
     const { trouble } = this.#case;
     this.#each((phase) => {
       if (phase !== 'before start') return ['error invalid_sequence'];
+      if (!valid) return ['error invalid_message'];
       if (!authorized) return ['opening', 'error unauthorized'];
       return trouble === 'busy' ? ['opening', 'error busy'] : ['opening', 'ready'];
     });

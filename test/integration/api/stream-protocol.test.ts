@@ -152,17 +152,21 @@ describe('start', () => {
   });
   test.each([
     ['without a token', {}],
+    ['with null as token', { api_token: null }],
     ['with a wrong token', { api_token: 'wrong' }],
   ])('%s → unauthorized, 1008', async (_name, fields) => {
     const client = await connect({});
     client.start(fields);
     expect(await refusal(client)).toEqual({ code: 'unauthorized', closeCode: 1008 });
   });
-  test('a right header decides alone', async () => {
-    const client = await connect();
-    client.start({ api_token: 'wrong' });
-    await client.message('ready');
-  });
+  test.each(['wrong', null, 1])(
+    'a right header decides alone, whatever api_token is: %s',
+    async (apiToken) => {
+      const client = await connect();
+      client.start({ api_token: apiToken });
+      await client.message('ready');
+    },
+  );
   test.each([
     ['sample_rate 8000', { sample_rate: 8_000 }],
     ['sample_rate as text', { sample_rate: '16000' }],
@@ -171,9 +175,9 @@ describe('start', () => {
     ['no channels', { channels: undefined }],
     ['another encoding', { encoding: 'opus' }],
     ['no encoding', { encoding: undefined }],
-    ['api_token as number', { api_token: 1 }],
-  ])('%s → invalid_message, 1008', async (_name, fields) => {
-    const client = await connect();
+    ['api_token as number', { api_token: 1 }, {}],
+  ])('%s → invalid_message, 1008', async (_name, fields, headers: Record<string, string> = AUTHORIZED) => {
+    const client = await connect(headers);
     client.start(fields);
     expect(await refusal(client)).toEqual({ code: 'invalid_message', closeCode: 1008 });
   });
@@ -256,6 +260,11 @@ describe('order of messages → invalid_sequence, 1008', () => {
     const late = await ready();
     late.start();
     expect(await refusal(late)).toEqual(broken);
+  });
+  test('a second start whose fields are wrong too', async () => {
+    const client = await ready();
+    client.start({ sample_rate: 8_000 });
+    expect(await refusal(client)).toEqual(broken);
   });
   test.each([
     ['audio', (client: StreamClient) => client.audio(Buffer.alloc(2))],

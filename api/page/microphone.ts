@@ -13,6 +13,7 @@ export interface Capture {
   stop(): void;
 }
 
+const LOADED_WITHIN_MS = 10_000;
 const FIRST_FRAME_WITHIN_MS = 4_000;
 const TAIL_WITHIN_MS = 1_000;
 
@@ -48,8 +49,11 @@ export async function openMicrophone(events: CaptureEvents): Promise<Capture> {
   try {
     const [stream] = await Promise.all([
       asked.catch((error: unknown) => Promise.reject(microphoneFailure(error))),
-      context.audioWorklet.addModule('/page/capture-worklet.js').catch((error: unknown) => {
-        // The one file that is asked for only now, when the service may be away.
+      // The one file that is asked for only now, when the service may be away or not answer.
+      Promise.race([
+        context.audioWorklet.addModule('/page/capture-worklet.js'),
+        new Promise((_, reject) => setTimeout(reject, LOADED_WITHIN_MS, 'no answer')),
+      ]).catch((error: unknown) => {
         throw new Failure('connection_lost', String(error));
       }),
     ]);

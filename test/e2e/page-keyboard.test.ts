@@ -95,6 +95,17 @@ it('works in a browser that keeps nothing for pages, until the page is loaded ag
   expect(complaints).toEqual([]);
 });
 
+it('does not wait for a service that no longer answers when the record button is pressed', async () => {
+  const page = await readyPage();
+  await page.clock.install();
+  await page.evaluate('AudioWorklet.prototype.addModule = () => new Promise(() => {})');
+  await page.locator('#record').click();
+  await page.locator('body[data-state="opening"]').waitFor();
+  await page.clock.fastForward(10_000);
+  await notice(page, 'connection_lost').waitFor();
+  await page.locator('body[data-state="idle"]').waitFor();
+});
+
 it('copies without a clipboard of its own (no HTTPS), and stays at the button', async () => {
   const { page } = await openPage(browser, `http://${INSECURE_HOST}:${service.wire.port}`, 'en-GB');
   await signIn(page);

@@ -3,6 +3,7 @@ import websocket from '@fastify/websocket';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   fastify,
   LogController,
@@ -127,6 +128,7 @@ export async function buildApp({
     const level = status < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
     request.log[level](line, 'request');
   });
+  app.addHook('onRequest', sayThatRefusalsClose);
   app.addHook('onRequest', dropForwardedPorts);
   app.addHook('onRequest', pipelined.inTurn);
   app.addHook('onRequest', services.access.checkPeer);
@@ -146,6 +148,11 @@ export async function buildApp({
     await Promise.all([drain.drain(DRAIN_MS), inFlight.drained(DRAIN_MS)]);
   });
   return app;
+}
+
+/** The plugin ends the connection of a handshake that was refused, which a client or proxy with a pool of connections would use again. */
+async function sayThatRefusalsClose({ ws }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (ws) reply.header('connection', 'close');
 }
 
 /** As HTTP/1.1 demands; fastify answers an error with a status in the interface's form. */

@@ -17,8 +17,9 @@ export const UPGRADE_OPTIONS =
   Number.parseInt(process.versions.node, 10) < 26 ? {} : { shouldUpgradeCallback: isWebSocketHandshake };
 
 /**
- * Node hands a request that asks for another protocol over as an `upgrade`, without its body. Only WebSocket handshakes may go on as such; the others are given back, to
- * be read again as requests. A handshake sent behind a request that is not answered yet cannot have the socket: it is closed behind that answer.
+ * Node hands a request that asks for another protocol over as an `upgrade`, without its body, also while a request before it is not answered yet. Only WebSocket
+ * handshakes may go on as such, and such a one is closed behind that answer, since it cannot have the socket; the others are given back in their turn, to be read
+ * again as requests.
  * @returns what emits the handshakes as `upgrade`, for the WebSocket plugin to listen to
  */
 export function webSocketHandshakes(server: Server, pipelined: PipelinedRequests): Server {
@@ -26,15 +27,18 @@ export function webSocketHandshakes(server: Server, pipelined: PipelinedRequests
   server.on('upgrade', (request, socket, head) => {
     const before = pipelined.last(socket);
     // A response that is written keeps the socket until the next tick.
-    if (before !== undefined && (before.socket !== null || !before.writableFinished)) {
-      socket.on('error', () => socket.destroy());
-      before.once('close', () => socket.destroy());
-    } else if (isWebSocketHandshake(request)) {
-      handshakes.emit('upgrade', request, socket, head);
-    } else {
+    const mustWait = before !== undefined && (before.socket !== null || !before.writableFinished);
+    if (mustWait) socket.on('error', () => socket.destroy());
+    const giveBack = (): void => {
+      if (socket.destroyed) return;
       socket.unshift(Buffer.concat([withoutUpgrade(request), head]));
       server.emit('connection', socket);
-    }
+    };
+    if (!isWebSocketHandshake(request)) {
+      if (mustWait) before.once('close', giveBack);
+      else giveBack();
+    } else if (mustWait) before.once('close', () => socket.destroy());
+    else handshakes.emit('upgrade', request, socket, head);
   });
   return handshakes;
 }

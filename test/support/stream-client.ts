@@ -35,11 +35,11 @@ export class StreamClient {
     return client;
   }
 
-  /** The handshake's answer when it is refused: status and body. */
+  /** The handshake's answer when it is refused; `connection` is the header. */
   static refused(
     url: string,
     headers: Record<string, string> = {},
-  ): Promise<{ status: number; body: unknown }> {
+  ): Promise<{ status: number; connection: string | undefined; body: unknown }> {
     return new Promise((resolve, reject) => {
       const socket = new WebSocket(url, { headers });
       socket.on('open', () => reject(new Error('the handshake was accepted')));
@@ -49,7 +49,8 @@ export class StreamClient {
         response.on('data', (chunk: Buffer) => {
           body += chunk.toString();
         });
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(body) }));
+        const { statusCode: status = 0, headers } = response;
+        response.on('end', () => resolve({ status, connection: headers.connection, body: JSON.parse(body) }));
       });
     });
   }

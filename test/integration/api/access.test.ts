@@ -158,7 +158,7 @@ describe('stream handshake', () => {
     const api = await start();
     const url = `${api.origin.replace('http', 'ws')}${path}?api_token=${TOKEN}`;
     const refusal = await StreamClient.refused(url);
-    expect(refusal.status).toBe(status);
+    expect(refusal).toMatchObject({ status, connection: 'close' });
     if (status === 400) expect(JSON.stringify(refusal.body)).toContain('the stream is /ws/asr');
     await api.logged((line) => line['msg'] === 'request' && line['status'] === status);
     expect(api.rawLog.join('')).not.toContain(TOKEN);
@@ -167,6 +167,7 @@ describe('stream handshake', () => {
     const api = await start();
     expect(await StreamClient.refused(api.wsUrl, { authorization: 'Bearer wrong' })).toMatchObject({
       status: 403,
+      connection: 'close',
       body: { error: 'forbidden' },
     });
     expect((await StreamClient.refused(api.wsUrl, { authorization: '' })).status).toBe(403);

@@ -40,11 +40,11 @@ async function sent(...requests: (Buffer | string)[]): Promise<RawConnection> {
   return connection;
 }
 
-function uploadOf(pcm: Buffer): Buffer {
+function uploadOf(pcm: Buffer, headers = ''): Buffer {
   const { body, type } = form([filePart(wavFile(pcm))]);
   const head = `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}`;
   return Buffer.concat([
-    Buffer.from(`${head}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n`),
+    Buffer.from(`${head}\r\n${headers}Content-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n`),
     body,
   ]);
 }
@@ -53,9 +53,18 @@ const asked = (path: string, times: number): string => get(path).repeat(times);
 
 test('they are served one after the other: a second upload does not find its own client busy', async () => {
   const recordings = [scriptedPcm(1, 1), scriptedPcm(1, 2)];
-  const connection = await sent(...recordings.map(uploadOf));
+  const connection = await sent(...recordings.map((pcm) => uploadOf(pcm)));
   const answers = await connection.answersUntil(2);
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  const texts = answers.map(({ body }) => JSON.parse(body.toString('utf8')).text);
+  expect(texts).toEqual(recordings.map((pcm) => scriptedText(pcm)));
+});
+
+test('one that offers HTTP/2 waits for its turn like the others', async () => {
+  const recordings = [scriptedPcm(1, 1), scriptedPcm(1, 2)] as const;
+  const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n';
+  const connection = await sent(uploadOf(recordings[0]), uploadOf(recordings[1], offer));
+  const answers = await connection.answersUntil(2);
   const texts = answers.map(({ body }) => JSON.parse(body.toString('utf8')).text);
   expect(texts).toEqual(recordings.map((pcm) => scriptedText(pcm)));
 });

@@ -66,20 +66,20 @@ export class SmallProject {
     await this.write('package-lock.json', JSON.stringify(lock));
   }
 
-  /** From now on its installation takes a minute. */
+  /** From now on its installation takes a minute. (Its own script does so: npm 12 runs none of packages.) */
   async installSlowly(): Promise<void> {
-    const manifest = { name: 'typescript', version: '7.0.0', scripts: { install: 'node slow.cjs' } };
-    await this.write('vendor/typescript/package.json', JSON.stringify(manifest));
+    const manifest = JSON.parse(await readFile(join(this.folder, 'package.json'), 'utf8'));
+    manifest.scripts.install = 'node slow.cjs';
+    await this.write('package.json', JSON.stringify(manifest));
     const slow = `require('node:fs').writeFileSync('started.new', String(process.pid)); require('node:fs').renameSync('started.new', 'started'); setTimeout(() => {}, 60000);`;
-    await this.write('vendor/typescript/slow.cjs', slow);
+    await this.write('slow.cjs', slow);
   }
 
   /** @returns the process that such an installation waits for, once it is there */
   async installing(): Promise<number> {
-    const pid = await vi.waitFor(
-      () => readFile(join(this.folder, 'vendor/typescript/started'), 'utf8').then(Number),
-      { timeout: 20_000 },
-    );
+    const pid = await vi.waitFor(() => readFile(join(this.folder, 'started'), 'utf8').then(Number), {
+      timeout: 20_000,
+    });
     this.pids.add(pid);
     return pid;
   }

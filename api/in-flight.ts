@@ -1,4 +1,9 @@
+import { Server } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+/** For how long a replica that ends serves what comes on connections that are kept alive: whoever has one does not know of the end yet. */
+const KEPT_CONNECTIONS_MS = 250;
 
 /** The HTTP requests under way: each is reported once when it has ended, also when its client hung up, and a shutdown can wait for them. */
 export class InFlight {
@@ -19,8 +24,9 @@ export class InFlight {
         socket.off('close', ended);
         if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
         onEnd(request, reply);
-        this.#count -= 1;
-        if (this.#count === 0) this.#emptied?.();
+        // The rest of a body that was answered early is read and dropped; an end before that would reset the connection, and the answer may be lost.
+        if (request.raw.complete || socket.destroyed) this.#left();
+        else socket.once('close', () => this.#left());
       };
       reply.raw.once('close', ended);
       // A response that waits for others in front of it (pipelining) is not told when the connection goes.
@@ -31,8 +37,14 @@ export class InFlight {
     });
   }
 
-  /** Resolves when no request is under way, at the latest after `timeoutMs`. */
+  #left(): void {
+    this.#count -= 1;
+    if (this.#count === 0) this.#emptied?.();
+  }
+
+  /** Resolves when no request is under way and those that were on their way have come, at the latest after `timeoutMs`. */
   async drained(timeoutMs: number): Promise<void> {
+    await sleep(KEPT_CONNECTIONS_MS);
     if (this.#count === 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, timeoutMs);
@@ -46,10 +58,11 @@ export class InFlight {
 
 /**
  * From the start of a shutdown no new connection is taken, so that a load balancer, whose attempt is refused, goes to another replica at once
- * (an answer 503 would reach the client). What arrives on open connections is still served; Fastify closes each behind its answer.
+ * (an answer 503 would reach the client). What arrives on open connections is still served; Fastify closes each behind its answer. HTTP's own way to close
+ * would at once end the idle ones too, into which a load balancer with a pool may just have written an upload: the reset would be its client's 502.
  */
 export function stopListeningOnClose(app: FastifyInstance): void {
   app.addHook('preClose', async () => {
-    app.server.close();
+    Server.prototype.close.call(app.server);
   });
 }

@@ -6,6 +6,8 @@ import { ApiFailure, errorName, FormFailure, HTTP_STATUS, StoreUnavailable } fro
 import { ClientGone } from './upload.ts';
 
 const LINGER_MS = 2_000;
+/** Longer, for an upload that is slow: Apache and Varnish look for an answer only when they have sent all of it, and make a 502 or 503 of an end before. */
+const SLOW_UPLOAD_LINGER_MS = 10_000;
 /** nginx's status for a client that hung up before it was answered; only logs and metrics know it. */
 const CLIENT_CLOSED_REQUEST = 499;
 
@@ -31,8 +33,7 @@ export function replyWithError(
   }
   const { status, code, body } = answerTo(error, request);
   request.failureCode = code;
-  // The rest of a slow upload is not waited for: the answer is the last thing on the connection.
-  if (code === 'timeout') closeAfterwards(request, reply);
+  if (code === 'timeout') endBeforeBody(request, reply);
   else letBodyDrain(request, reply);
   reply.code(status).send(body);
 }
@@ -100,6 +101,18 @@ function letBodyDrain({ raw: request }: FastifyRequest, reply: FastifyReply): vo
   reply.header('connection', 'close');
   const end = socket.destroySoon.bind(socket);
   socket.destroySoon = () => (request.complete ? end() : void request.once('end', end));
+}
+
+/** The answer to an upload that was too slow, whose rest may never come: our side ends at once, and what still comes is read and dropped for a while. */
+function endBeforeBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
+  const { socket } = request;
+  request.resume();
+  reply.header('connection', 'close');
+  const end = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    endWith(socket, '', SLOW_UPLOAD_LINGER_MS);
+    request.once('end', end);
+  };
 }
 
 function closeAfterwards(request: FastifyRequest, reply: FastifyReply): void {
@@ -181,9 +194,9 @@ function rawAnswer(status: string, body: object, headers = ''): string {
  * The end of a connection. What still comes is dropped, since closing at once would reset the connection under a client that sends and has not read the
  * answer; one that leaves its side open does not keep it for ever.
  */
-function endWith(socket: Duplex, lastBytes: string): void {
+function endWith(socket: Duplex, lastBytes: string, lingerMs = LINGER_MS): void {
   socket.end(lastBytes);
   socket.resume();
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.once('close', () => clearTimeout(timer));
 }

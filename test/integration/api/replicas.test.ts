@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
@@ -159,6 +162,34 @@ test('a shutdown waits for the recording under way and ends idle connections wit
   client.end();
   expect((await client.message('final'))['text']).toBe(scriptedText(scriptedPcm(0.1)));
   await stopped;
+});
+
+test('a shutdown serves what a load balancer has just written into a connection that it keeps', async () => {
+  const api = await startApi(redis.url);
+  const connection = await RawConnection.open(Number(new URL(api.origin).port));
+  const request = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+  connection.write(request);
+  await connection.answersUntil(1);
+  const stopped = api.stop();
+  connection.write(request);
+  expect(await connection.answersUntil(2)).toMatchObject([{ status: 200 }, { status: 200 }]);
+  await Promise.all([stopped, connection.untilClosed()]);
+});
+
+test('a shutdown does not reset a refused upload whose body still comes', async () => {
+  const api = await startApi(redis.url);
+  const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+  const closed = once(socket, 'close');
+  socket.write('POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 600\r\n\r\n');
+  const [answer] = await once(socket, 'data');
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
+  const stopped = api.stop();
+  for (let bytes = 0; bytes < 600; bytes += 100) {
+    await sleep(100);
+    expect(socket.destroyed).toBe(false);
+    socket.write(Buffer.alloc(100));
+  }
+  await Promise.all([closed, stopped]);
 });
 
 test('a result is delivered also when the end of its job is not heard of: its worker had lost the lock', async () => {

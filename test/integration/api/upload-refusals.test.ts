@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
 import { filePart, form, postBody } from '../../support/form.ts';
@@ -169,6 +170,29 @@ describe('refused before or while the body comes', () => {
     await once(socket, 'close');
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(answer).toContain('"error":"timeout"');
+  });
+
+  test('an upload that is too slow → 408, and no reset under a proxy that sends the rest before it reads', async () => {
+    const socket = connect({
+      port: Number(new URL(api.origin).port),
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    });
+    const closed = once(socket, 'close');
+    socket.write(`${rawRequest(multipart)}--B\r\n`);
+    // Longer than the time limit of 700 ms; the first write behind a reset fails.
+    for (let bytes = 5; bytes < 1_000; bytes += 199) {
+      await sleep(300);
+      socket.write(Buffer.alloc(199));
+    }
+    let answer = '';
+    socket.on('data', (data) => {
+      answer += data.toString();
+    });
+    socket.end();
+    await closed;
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
   });
 
   test('a refused upload whose rest never comes has one answer', async () => {

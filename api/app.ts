@@ -13,7 +13,7 @@ import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import { UPLOAD_DEADLINE_MS } from '../common/uploads/upload-jobs.ts';
 import { dropForwardedPorts } from './access.ts';
-import { InFlight, stopListeningOnClose } from './in-flight.ts';
+import { InFlight, KEPT_CONNECTIONS_MS, stopListeningOnClose } from './in-flight.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
@@ -55,6 +55,8 @@ export interface AppParts {
   readonly streamTimeouts?: StreamTimeouts;
   /** How long an answer may stand still because its client does not read it, in milliseconds. */
   readonly unreadMs?: number;
+  /** For how long a shutdown serves what comes on kept connections, in milliseconds. */
+  readonly keptMs?: number;
 }
 
 /** The whole HTTP and WebSocket interface on given services; it does not listen and opens nothing itself. */
@@ -66,6 +68,7 @@ export async function buildApp({
   streamTimeouts = STREAM_TIMEOUTS,
   // The server itself is silent for so long at most: while the body comes in, and then while it is recognized.
   unreadMs = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS + UPLOAD_DEADLINE_MS,
+  keptMs = KEPT_CONNECTIONS_MS,
 }: AppParts): Promise<FastifyInstance> {
   const requestTimeout = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS;
   const logger: FastifyBaseLogger = log;
@@ -145,7 +148,7 @@ export async function buildApp({
     onEnd: (summary) => metrics.session(summary),
   });
   app.addHook('preClose', async () => {
-    await Promise.all([drain.drain(DRAIN_MS), inFlight.drained(DRAIN_MS)]);
+    await Promise.all([drain.drain(DRAIN_MS), inFlight.drained(keptMs, DRAIN_MS)]);
   });
   return app;
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 /** For how long a replica that ends serves what comes on connections that are kept alive: whoever has one does not know of the end yet. */
-const KEPT_CONNECTIONS_MS = 250;
+export const KEPT_CONNECTIONS_MS = 250;
 
 /** The HTTP requests under way: each is reported once when it has ended, also when its client hung up, and a shutdown can wait for them. */
 export class InFlight {
@@ -42,9 +42,9 @@ export class InFlight {
     if (this.#count === 0) this.#emptied?.();
   }
 
-  /** Resolves when no request is under way and those that were on their way have come, at the latest after `timeoutMs`. */
-  async drained(timeoutMs: number): Promise<void> {
-    await sleep(KEPT_CONNECTIONS_MS);
+  /** Resolves when no request is under way and those that come within `keptMs` are answered too, at the latest after `timeoutMs`. */
+  async drained(keptMs: number, timeoutMs: number): Promise<void> {
+    await sleep(keptMs);
     if (this.#count === 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, timeoutMs);

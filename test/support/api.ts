@@ -29,7 +29,12 @@ export interface TestApi {
 export async function startApi(
   redisUrl: string,
   env: Record<string, string> = {},
-  options: { streamTimeouts?: StreamTimeouts; unreadMs?: number; waitForRedis?: boolean } = {},
+  options: {
+    streamTimeouts?: StreamTimeouts;
+    unreadMs?: number;
+    keptMs?: number;
+    waitForRedis?: boolean;
+  } = {},
 ): Promise<TestApi> {
   const config = readApiConfig({
     REDIS_URL: redisUrl,
@@ -49,13 +54,15 @@ export async function startApi(
     },
   });
   const services = createServices(config, log);
-  const { streamTimeouts, unreadMs } = options;
+  // Where a shutdown is not the subject, it is as short as it can be.
+  const { streamTimeouts, unreadMs, keptMs = 0 } = options;
   const metrics = new ApiMetrics(services.readiness);
   const app = await buildApp({
     config,
     services,
     metrics,
     log,
+    keptMs,
     ...(streamTimeouts ? { streamTimeouts } : {}),
     ...(unreadMs === undefined ? {} : { unreadMs }),
   });

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { KEPT_CONNECTIONS_MS } from '../../../api/in-flight.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -165,7 +166,7 @@ test('a shutdown waits for the recording under way and ends idle connections wit
 });
 
 test('a shutdown serves what a load balancer has just written into a connection that it keeps', async () => {
-  const api = await startApi(redis.url);
+  const api = await startApi(redis.url, {}, { keptMs: KEPT_CONNECTIONS_MS });
   const connection = await RawConnection.open(Number(new URL(api.origin).port));
   const request = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
   connection.write(request);

@@ -41,11 +41,13 @@ export class TokenField {
   ask(): void {
     this.#form.hidden = false;
     this.#change.hidden = true;
-    // Only after the press that led here, which gives the focus to its own button.
-    setTimeout(() => {
+    const focus = (): void => {
       this.#input.focus();
       this.#input.select();
-    });
+    };
+    focus();
+    // Again after the press that led here, which may give the focus to its own button.
+    setTimeout(() => document.activeElement === this.#input || focus());
   }
 
   accepted(): void {

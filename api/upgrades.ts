@@ -10,8 +10,9 @@ function isWebSocketHandshake({ method, headers }: IncomingMessage): boolean {
 }
 
 /**
- * What Node's HTTP server is to be made with. Node 26 begins to read the body of a request that asks for another protocol before it hands it over, and it cannot be given
- * back then; but it asks first. (Of a request that is answered no to, it drops what the same packet carries behind it; so those before it, which ask too, are not told.)
+ * What Node's HTTP server is to be made with. Node 26 reads the body of a request that asks for another protocol before it hands the request over, so it could not be given
+ * back any more; it is told beforehand which requests to hand over. Older versions are not, though 24.9 and newer would ask: of a request that is declined
+ * so, Node drops what the same packet carries behind it.
  */
 export const UPGRADE_OPTIONS =
   Number.parseInt(process.versions.node, 10) < 26 ? {} : { shouldUpgradeCallback: isWebSocketHandshake };

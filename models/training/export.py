@@ -39,7 +39,8 @@ class Streaming(torch.nn.Module):
     def __init__(self, net: Net):
         super().__init__()
         self.net = net
-        self.convolutions: list[CausalConv] = [net.halve1, net.halve2, *(block.conv for block in (*net.blocks, *net.slow))]
+        pitch = [net.pitch.halve1, net.pitch.halve2, *(block.conv for block in net.pitch.blocks)]
+        self.convolutions: list[CausalConv] = [*pitch, net.halve1, net.halve2, *(block.conv for block in (*net.blocks, *net.slow))]
         self.pasts = [*(c.past for c in self.convolutions), DELAY]
         # Numbers, not shapes of tensors: what depends on a shape is computed again in each step.
         self.channels = [c.weight.shape[1] for c in self.convolutions]
@@ -65,7 +66,10 @@ class Streaming(torch.nn.Module):
             return x
 
         x = (audio_signal - net.mean[:, None]) * net.inverse_std[:, None]
+        weight, bias = folded(net.pitch.comb.weight[:, :, None], net.pitch.comb.bias, net.pitch.norm)
+        pitch = through(net.pitch.blocks, convolve(convolve(F.relu(F.conv1d(x, weight, bias)))))
         x = through(net.blocks, convolve(convolve(x)))
+        x = x + F.conv1d(pitch, net.join.weight[:, :, None], net.join.bias)
         pair = net.pair.weight.view(CHANNELS, 2, CHANNELS).transpose(1, 2)
         y = through(net.slow, F.relu(F.conv1d(x, pair, net.pair.bias, stride=2)))
         unpair = F.conv1d(y, net.unpair.weight[:, :, None], net.unpair.bias)
@@ -83,16 +87,18 @@ class Streaming(torch.nn.Module):
 
 
 def check(net: Net, streaming: Streaming):
-    """Step by step must give what the whole utterance gives."""
-    features = torch.randn(1, 6 * STEP_FRAMES, MEL_BINS) * 3 - 6
+    """Step by step must give what the whole utterance gives. In 64 bits, where rounding is no excuse."""
+    net.double()
+    features = torch.randn(1, 6 * STEP_FRAMES, MEL_BINS, dtype=torch.float64) * 3 - 6
     whole = F.log_softmax(net(features)[0], -1)
-    states, pieces = streaming.first_state(), []
+    states, pieces = [state.double() if state.is_floating_point() else state for state in streaming.first_state()], []
     for step in features.split(STEP_FRAMES, 1):
         piece, _, *states = streaming(step.transpose(1, 2), torch.tensor([STEP_FRAMES]), *states)
         pieces.append(piece)
     difference = (torch.cat(pieces, 1) - whole).abs().max().item()
-    if difference > 1e-3:
+    if difference > 1e-9:
         raise RuntimeError(f"streaming differs from the whole utterance by {difference}")
+    net.float()
 
 
 def quantize(tensor: onnx.TensorProto) -> tuple[list[onnx.TensorProto], list[onnx.NodeProto]]:
@@ -166,7 +172,7 @@ def main():
     if arguments.average_with:
         before = trained(arguments.average_with)
         weights = {name: (w + before[name]) / 2 if w.is_floating_point() else w for name, w in weights.items()}
-    net = Net(len(weights["characters.bias"]), len(weights["syllables.bias"])).eval()
+    net = Net(*(len(weights[f"{head}.bias"]) for head in ("characters", "syllables", "tones"))).eval()
     net.load_state_dict(weights)
     for parameter in net.parameters():
         parameter.requires_grad_(False)

@@ -1,10 +1,11 @@
-"""CTC, and the alignment that gets it started."""
+"""CTC, the alignment that gets it started, and what the tones are told by."""
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from batches import Utterance
+from model import DELAY
 
 
 def ctc(logits: torch.Tensor, steps: torch.Tensor, targets: list[list[int]]) -> torch.Tensor:
@@ -33,3 +34,22 @@ def aligned(
         weight[i, steps[i] :] = 0
     losses = F.cross_entropy(logits.float().transpose(1, 2), truth.to(logits.device), reduction="none")
     return (losses * weight.to(logits.device)).sum() / weight.sum()
+
+
+def of_tones(logits: torch.Tensor, written: torch.Tensor, steps: torch.Tensor, tones: list[list[int] | None]) -> torch.Tensor:
+    """Cross-entropy where each character was heard: DELAY frames before the network writes it. Utterances with another number of characters say nothing.
+
+    logits: (batch, frames, tones), written: (batch, frames, characters).
+    """
+    rows, frames, truth = [], [], []
+    for row, (best, end, contours) in enumerate(zip(written.argmax(-1).tolist(), steps.tolist(), tones, strict=True)):
+        at = [i for i, (a, b) in enumerate(zip([0, *best], best[:end], strict=False)) if b and b != a]
+        if contours is None or len(at) != len(contours):
+            continue
+        heard = [(i - DELAY, tone) for i, tone in zip(at, contours, strict=True) if i >= DELAY]
+        rows += [row] * len(heard)
+        frames += [i for i, _ in heard]
+        truth += [tone for _, tone in heard]
+    if not truth:
+        return logits.sum() * 0
+    return F.cross_entropy(logits[rows, frames].float(), torch.tensor(truth, device=logits.device))

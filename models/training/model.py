@@ -6,6 +6,9 @@ Layout here is (batch, time, channels): a convolution is then one matrix product
 times faster in bfloat16 than their convolution kernels.
 """
 
+import math
+
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -19,6 +22,11 @@ DILATIONS = (1, 2, 4) * 4
 SYLLABLES_AFTER = 9
 # On top, one frame every 80 ms: the choice between characters of one sound needs words, not sounds. 5.4 s more of left context.
 SLOW_DILATIONS = (1, 2, 4, 1, 2, 4, 1, 2)
+# The tones have a way of their own to the slow blocks: what they are made of, the pitch, is a ripple along the spectrum that the convolutions above hardly
+# learn to see, however long they train. Its first layer starts with a comb of cosines for each of these pitches.
+LOWEST_PITCH_HZ, HIGHEST_PITCH_HZ, PITCHES = 60, 380, 96
+TONE_CHANNELS = 96
+TONE_DILATIONS = (1, 2, 4)
 # Frames of 40 ms that a character is held back, so that these blocks know what follows it. With the 0.1 s after a word that the network
 # takes by itself it must stay below the silence which the server puts behind a recording (0.6 s).
 DELAY = 10
@@ -52,11 +60,11 @@ def normalise(norm: nn.BatchNorm1d, x: torch.Tensor) -> torch.Tensor:
 class Block(nn.Module):
     """Residual: a dilated convolution, then a 1x1 one. `dormant` blocks start as the identity."""
 
-    def __init__(self, dilation: int, dormant: bool = False):
+    def __init__(self, dilation: int, dormant: bool = False, channels: int = CHANNELS):
         super().__init__()
-        self.conv = CausalConv(CHANNELS, CHANNELS, dilation=dilation)
-        self.mix = nn.Linear(CHANNELS, CHANNELS)
-        self.norm = nn.BatchNorm1d(CHANNELS)
+        self.conv = CausalConv(channels, channels, dilation=dilation)
+        self.mix = nn.Linear(channels, channels)
+        self.norm = nn.BatchNorm1d(channels)
         if dormant:
             nn.init.zeros_(self.norm.weight)
 
@@ -66,8 +74,48 @@ class Block(nn.Module):
         return F.relu(x + normalise(self.norm, self.mix(y)))
 
 
+def mel_centres_hz() -> np.ndarray:
+    low, high = (1127 * math.log(1 + hz / 700) for hz in (20, 7600))
+    return 700 * np.expm1((low + np.arange(1, MEL_BINS + 1) * (high - low) / (MEL_BINS + 1)) / 1127)
+
+
+def combs() -> torch.Tensor:
+    """(PITCHES, 80): how much a log-mel frame ripples with the distance of each pitch's harmonics, less what a smooth spectrum has of that."""
+    hz = mel_centres_hz()
+    weight = np.exp(-hz / 900)  # higher up, the bins are too wide to tell harmonics apart
+    smooth = np.stack([weight * (hz / 1000) ** power for power in range(3)], 1)
+    rows = []
+    for pitch in LOWEST_PITCH_HZ * (HIGHEST_PITCH_HZ / LOWEST_PITCH_HZ) ** (np.arange(PITCHES) / (PITCHES - 1)):
+        row = weight * np.cos(2 * np.pi * hz / pitch)
+        row -= smooth @ np.linalg.lstsq(smooth, row, rcond=None)[0]
+        rows.append(row / np.linalg.norm(row))
+    return torch.tensor(np.array(rows), dtype=torch.float32)
+
+
+class Tones(nn.Module):
+    """What the pitch does: (batch, frames, 80), normalised -> (batch, frames / 4, TONE_CHANNELS)."""
+
+    def __init__(self):
+        super().__init__()
+        self.comb = nn.Linear(MEL_BINS, PITCHES)
+        with torch.no_grad():
+            self.comb.weight.copy_(combs())
+            self.comb.bias.zero_()
+        self.norm = nn.BatchNorm1d(PITCHES)
+        self.halve1 = CausalConv(PITCHES, TONE_CHANNELS, stride=2)
+        self.halve2 = CausalConv(TONE_CHANNELS, TONE_CHANNELS, stride=2)
+        self.blocks = nn.ModuleList(Block(d, channels=TONE_CHANNELS) for d in TONE_DILATIONS)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.relu(normalise(self.norm, self.comb(x)))
+        x = F.relu(self.halve2(F.relu(self.halve1(x))))
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
 class Net(nn.Module):
-    def __init__(self, characters: int, syllables: int):
+    def __init__(self, characters: int, syllables: int, tones: int):
         super().__init__()
         self.register_buffer("mean", torch.zeros(MEL_BINS))
         self.register_buffer("inverse_std", torch.ones(MEL_BINS))
@@ -78,12 +126,18 @@ class Net(nn.Module):
         self.slow = nn.ModuleList(Block(d) for d in SLOW_DILATIONS)
         self.unpair = nn.Linear(CHANNELS, 2 * CHANNELS)
         nn.init.zeros_(self.unpair.weight)
+        self.pitch = Tones()
+        self.join = nn.Linear(TONE_CHANNELS, CHANNELS)
+        nn.init.zeros_(self.join.weight)
+        nn.init.zeros_(self.join.bias)
+        self.tones = nn.Linear(TONE_CHANNELS, tones)
         self.characters = nn.Linear(CHANNELS, characters)
         self.syllables = nn.Linear(CHANNELS, syllables)
 
-    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(batch, frames, 80), frames a multiple of 8 -> logits (batch, frames / 4, characters), (batch, frames / 4, syllables)."""
+    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(batch, frames, 80), frames a multiple of 8 -> logits (batch, frames / 4, ...) of characters, of syllables, of tones."""
         x = (features - self.mean) * self.inverse_std
+        pitch = self.pitch(x)
         x = F.relu(self.halve1(x))
         x = F.relu(self.halve2(x))
         syllables = None
@@ -91,8 +145,9 @@ class Net(nn.Module):
             x = block(x)
             if i == SYLLABLES_AFTER:
                 syllables = self.syllables(x)
+        x = x + self.join(pitch)
         y = F.relu(self.pair(x.reshape(len(x), -1, 2 * CHANNELS)))
         for block in self.slow:
             y = block(y)
         x = F.pad(x, (0, 0, DELAY, -DELAY)) + self.unpair(y).view(x.shape)
-        return self.characters(x), syllables
+        return self.characters(x), syllables, self.tones(pitch)

@@ -1,7 +1,8 @@
 """`reopen.py [--model FOLDER]`: WORK/reopened.pt from an exported model, for `train.py --from` to go on where no checkpoint was kept.
 
 Batch normalisation was folded into the weights: they get it back with the statistics of one large batch, which leaves
-what the network computes as it was. The head for the syllables is not in an export; it is fitted anew on a trunk that stands still.
+what the network computes as it was. The heads for the syllables and for the tones are not in an export; the first is fitted anew on a trunk that stands
+still, the other is new.
 """
 
 import argparse
@@ -70,7 +71,7 @@ def unfold(folded: tuple[torch.Tensor, torch.Tensor], weight: torch.nn.Parameter
 
 
 def reopen(model: Exported, net: Net, features: torch.Tensor):
-    """Everything but the syllables' head. features: (batch, frames, 80), disguised as in training, for the statistics."""
+    """Everything but these two heads. features: (batch, frames, 80), disguised as in training, for the statistics."""
     net.mean.copy_(model.of_features["Sub"])
     net.inverse_std.copy_(model.of_features["Mul"])
 
@@ -87,9 +88,15 @@ def reopen(model: Exported, net: Net, features: torch.Tensor):
             block.mix.bias.zero_()
             unfold(model.convolution(), block.mix.weight, block.norm)
 
+    unfold(model.convolution(), net.pitch.comb.weight, net.pitch.norm)
+    net.pitch.comb.bias.zero_()
+    convolution(net.pitch.halve1)
+    convolution(net.pitch.halve2)
+    blocks(net.pitch.blocks)
     convolution(net.halve1)
     convolution(net.halve2)
     blocks(net.blocks)
+    linear(net.join, *model.convolution())
     weight, bias = model.convolution()
     linear(net.pair, weight.transpose(1, 2), bias)
     blocks(net.slow)
@@ -130,7 +137,7 @@ def main():
         raise SystemExit(f"{folder / 'tokens.txt'} lists other characters than the sentences and words in {DATA}")
     targets.pronounce(texts(WORK / "train"))
     stream = batches(WORK / "train", targets.character, rng)
-    net = Net(len(targets.tokens), len(targets.inventory)).requires_grad_(False)
+    net = Net(*targets.sizes).requires_grad_(False)
     model = Exported(folder / "model.onnx")
     groups = sorted(islice(stream, 20 * STATISTICS_BATCHES), key=lambda group: len(group[0][1]))
     middle = [utterance for group in groups[len(groups) // 2 :][:STATISTICS_BATCHES] for utterance in group]

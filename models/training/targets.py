@@ -1,5 +1,6 @@
-"""What the network may write: characters, and beside them their syllables."""
+"""What the network may write: characters, and beside them their syllables and the tones of these."""
 
+import re
 from pathlib import Path
 
 from syllables import syllables_of
@@ -10,7 +11,7 @@ BLANK = "<blk>"
 
 
 class Targets:
-    """Numbers of characters and of their toned syllables; 0 is the blank of both."""
+    """Numbers of characters and of their toned syllables, 0 is the blank of both; and of tones, which have none."""
 
     def __init__(self, data: Path, work: Path):
         sentences, held_out = tatoeba(data / "sentences.txt.gz")
@@ -21,6 +22,10 @@ class Targets:
         said = syllables_of([*alphabet, *sorted({characters(s) for s in sentences})])
         self.inventory = [BLANK, *sorted({s for heard in said.values() for s in heard})]
         self._number = {s: i for i, s in enumerate(self.inventory)}
+        of_each = [re.sub("[^0-9]", "", s) for s in self.inventory]
+        contours = sorted(set(of_each))
+        self._tone = [contours.index(contour) for contour in of_each]
+        self.sizes = len(self.tokens), len(self.inventory), len(contours)
         self._said: dict[str, list[int]] = {"": []}
 
     def pronounce(self, texts: set[str]):
@@ -32,6 +37,11 @@ class Targets:
     def syllables(self, text: str) -> list[int] | None:
         """None where espeak-ng's syllables do not fit the characters one by one."""
         return self._said.get(text)
+
+    def tones(self, text: str) -> list[int] | None:
+        """One a character, as espeak-ng names them ("51" falls), or None as above."""
+        syllables = self.syllables(text)
+        return None if syllables is None else [self._tone[s] for s in syllables]
 
     def text(self) -> str:
         """What tokens.txt says."""

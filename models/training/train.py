@@ -1,6 +1,6 @@
-"""`train.py --minutes M [--from CHECKPOINT] [--peak RATE]`: trains on the shards of synthesize.py, writes WORK/net.pt every few minutes.
+"""`train.py --minutes M [--from CHECKPOINT] [--peak RATE] [--keep-trunk]`: trains on the shards of synthesize.py, writes WORK/net.pt every few minutes.
 
-CTC on characters, with CTC on syllables beside it. From nothing, the first eighth of the time
+CTC on characters, with CTC on syllables and the tones beside it. From nothing, the first eighth of the time
 is cross-entropy on a uniform alignment of short utterances: without it CTC stays on its all-blank
 plateau for thousands of steps. From a checkpoint it goes on with Muon. What is kept is the moving average of the weights.
 """
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from batches import Utterance, batches, disguise, pad, texts
-from losses import aligned, ctc
+from losses import aligned, ctc, of_tones
 from model import DELAY, Net
 from muon import Muon
 from progress import error_rate, glimpses
@@ -36,7 +36,7 @@ WARM_UP_STEPS = 200
 ALIGNED_SHARE = 1 / 8
 ALIGNED_FRAMES = 350
 LATE = 2  # frames of 40 ms after its sound that the alignment puts a syllable
-SYLLABLE_WEIGHT = 0.3
+SYLLABLE_WEIGHT = TONE_WEIGHT = 0.3
 SAVE_EVERY_S = 300
 MOST_MEMORY_BYTES = 12 << 30
 
@@ -62,7 +62,7 @@ def learning_rate(peak: float, step: int, done: float) -> float:
 
 def first_net(targets: Targets, stream) -> Net:
     """A new network that knows the mean and the spread of the features."""
-    net = Net(len(targets.tokens), len(targets.inventory))
+    net = Net(*targets.sizes)
     frames = np.concatenate([f for _ in range(20) for _, f in next(stream)]).astype(np.float32)
     net.mean.copy_(torch.from_numpy(frames.mean(0)))
     net.inverse_std.copy_(torch.from_numpy(1 / frames.std(0)))
@@ -71,7 +71,7 @@ def first_net(targets: Targets, stream) -> Net:
 
 def continued_net(targets: Targets, checkpoint: Path) -> Net:
     weights = torch.load(checkpoint, map_location="cpu")["average"]
-    net = Net(len(targets.tokens), len(targets.inventory))
+    net = Net(*targets.sizes)
     fresh = net.state_dict()
     kept = {name: w for name, w in weights.items() if name in fresh and w.shape == fresh[name].shape}
     net.load_state_dict(kept, strict=False)
@@ -80,16 +80,17 @@ def continued_net(targets: Targets, checkpoint: Path) -> Net:
 
 
 def muon_and_adamw(net: Net) -> list[torch.optim.Optimizer]:
-    """To go on with: Muon for the matrices inside, AdamW for the two heads and for what is no matrix."""
-    heads = "characters", "syllables"
-    inside = {name: p for name, p in net.named_parameters() if p.ndim > 1 and name.split(".")[0] not in heads}
-    apart = [p for name, p in net.named_parameters() if name not in inside]
+    """To go on with: Muon for the matrices inside, AdamW for the three heads and for what is no matrix."""
+    heads = "characters", "syllables", "tones"
+    trained = {name: p for name, p in net.named_parameters() if p.requires_grad}
+    inside = {name: p for name, p in trained.items() if p.ndim > 1 and name.split(".")[0] not in heads}
+    apart = [p for name, p in trained.items() if name not in inside]
     dtype = torch.bfloat16 if USE_BFLOAT16 else torch.float32
     return [Muon(inside.values(), dtype), torch.optim.AdamW(apart, weight_decay=1e-2)]
 
 
 def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, mean: torch.Tensor, rng: random.Random):
-    """(of the characters, of the syllables) of one batch."""
+    """(of the characters, of the syllables, of the tones) of one batch."""
     x, lengths = pad(group)
     if not uniform:
         x, lengths = disguise(x, lengths, mean, rng)
@@ -99,13 +100,14 @@ def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, me
     spelt = [[targets.character[c] for c in text] for text, _ in group]
     said = {i: s for i, (text, _) in enumerate(group) if (s := targets.syllables(text)) is not None}
     known, sounds = list(said), list(said.values())
+    of_pitch = of_tones(heads[2], heads[0].detach(), steps, [targets.tones(text) for text, _ in group])
     if not uniform:
-        return ctc(heads[0], steps, spelt), ctc(heads[1][known], steps[known], sounds)
+        return ctc(heads[0], steps, spelt), ctc(heads[1][known], steps[known], sounds), of_pitch
     of_characters = aligned(heads[0], group, spelt, steps, LATE + DELAY)
-    return of_characters, aligned(heads[1][known], [group[i] for i in known], sounds, steps[known], LATE)
+    return of_characters, aligned(heads[1][known], [group[i] for i in known], sounds, steps[known], LATE), of_pitch
 
 
-def train(minutes: float, start_from: Path | None, peak: float):
+def train(minutes: float, start_from: Path | None, peak: float, keep_trunk: bool):
     torch.manual_seed(0)
     if DEVICE == "cpu":  # What eats memory shall end this program and not the machine; net.pt is minutes old at most.
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
@@ -118,12 +120,15 @@ def train(minutes: float, start_from: Path | None, peak: float):
     net = continued_net(targets, start_from) if start_from else first_net(targets, stream)
     mean = net.mean.clone()
     net.to(DEVICE)
+    kept = [net.halve1, net.halve2, net.blocks, net.syllables] if keep_trunk else []
+    for module in kept:
+        module.requires_grad_(False)
     average = copy.deepcopy(net)
     optimizers = muon_and_adamw(net) if start_from else [torch.optim.AdamW(net.parameters(), weight_decay=1e-2)]
     watched = glimpses(WORK / "eval", 60)
     print(f"{sum(p.numel() for p in net.parameters()) / 1e6:.1f} M parameters on {DEVICE}", flush=True)
     began = saved = time.monotonic()
-    step, shown = 0, [0.0, 0.0]
+    step, shown = 0, [0.0] * 3
     while (done := (time.monotonic() - began) / 60 / minutes) < 1:
         group = next(stream)
         uniform = not start_from and done < ALIGNED_SHARE
@@ -134,19 +139,21 @@ def train(minutes: float, start_from: Path | None, peak: float):
         for optimizer in optimizers:
             optimizer.param_groups[0]["lr"] = learning_rate(peak, step, done)
         net.train()
-        of_characters, of_syllables = losses(net, group, uniform, targets, mean, rng)
+        for module in kept:
+            module.eval()
+        of_characters, of_syllables, of_pitch = losses(net, group, uniform, targets, mean, rng)
         net.zero_grad()
-        (of_characters + SYLLABLE_WEIGHT * of_syllables).backward()
+        (of_characters + SYLLABLE_WEIGHT * of_syllables + TONE_WEIGHT * of_pitch).backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
         for optimizer in optimizers:
             optimizer.step()
         step += 1
         follow(average, net, step)
-        now = of_characters.item(), of_syllables.item()
+        now = of_characters.item(), of_syllables.item(), of_pitch.item()
         shown = [old + (0.02 if step > 1 else 1) * (new - old) for old, new in zip(shown, now, strict=True)]
         if step % 50 == 0:
             passed = (time.monotonic() - began) / 60
-            print(f"step {step}, {passed:.1f} min: characters {shown[0]:.3f}, syllables {shown[1]:.3f}", flush=True)
+            print("step {}, {:.1f} min: characters {:.3f}, syllables {:.3f}, tones {:.3f}".format(step, passed, *shown), flush=True)
         if time.monotonic() - saved > SAVE_EVERY_S:
             save(average, net)
             print("error rates %", error_rate(average, targets, watched), flush=True)
@@ -160,6 +167,7 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, required=True)
     parser.add_argument("--from", dest="start_from", type=Path)
     parser.add_argument("--peak", type=float, help="the highest learning rate")
+    parser.add_argument("--keep-trunk", action="store_true", help="train only the tones' way, the slow blocks and the characters' head")
     arguments = parser.parse_args()
     usual = MUON_PEAK_RATE if arguments.start_from else BEGINNING_PEAK_RATE
-    train(arguments.minutes, arguments.start_from, arguments.peak or usual)
+    train(arguments.minutes, arguments.start_from, arguments.peak or usual, arguments.keep_trunk)

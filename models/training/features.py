@@ -4,6 +4,7 @@ import numpy as np
 
 SAMPLE_RATE = 16000
 WINDOW, SHIFT, FFT_SIZE, BINS = 400, 160, 512, 80
+LOWEST_HZ, HIGHEST_HZ = 20.0, 7600.0
 SMALLEST_ENERGY = np.float32(1.1920928955078125e-07)
 
 
@@ -12,15 +13,22 @@ def _povey_window() -> np.ndarray:
     return ((0.5 - 0.5 * np.cos(phase)) ** 0.85).astype(np.float32)
 
 
-def _mel_filters(low_hz: float = 20.0, high_hz: float = 7600.0) -> np.ndarray:
-    def mel(hz):
-        return 1127.0 * np.log(1 + hz / 700.0)
+def mel(hz):
+    return 1127.0 * np.log(1 + hz / 700.0)
 
-    width = (mel(high_hz) - mel(low_hz)) / (BINS + 1)
+
+def centres_hz() -> np.ndarray:
+    """Of the bins."""
+    centres = np.linspace(mel(LOWEST_HZ), mel(HIGHEST_HZ), BINS + 2)[1:-1]
+    return 700 * np.expm1(centres / 1127.0)
+
+
+def _mel_filters() -> np.ndarray:
+    width = (mel(HIGHEST_HZ) - mel(LOWEST_HZ)) / (BINS + 1)
     bins = mel(SAMPLE_RATE / FFT_SIZE * np.arange(FFT_SIZE // 2))
     filters = np.zeros((FFT_SIZE // 2 + 1, BINS), np.float32)
     for b in range(BINS):
-        left = mel(low_hz) + b * width
+        left = mel(LOWEST_HZ) + b * width
         rising = (bins - left) / width
         falling = 2 - rising
         triangle = np.minimum(rising, falling)

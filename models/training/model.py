@@ -6,12 +6,12 @@ Layout here is (batch, time, channels): a convolution is then one matrix product
 times faster in bfloat16 than their convolution kernels.
 """
 
-import math
-
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from features import centres_hz
 
 MEL_BINS = 80
 CHANNELS = 256
@@ -74,14 +74,9 @@ class Block(nn.Module):
         return F.relu(x + normalise(self.norm, self.mix(y)))
 
 
-def mel_centres_hz() -> np.ndarray:
-    low, high = (1127 * math.log(1 + hz / 700) for hz in (20, 7600))
-    return 700 * np.expm1((low + np.arange(1, MEL_BINS + 1) * (high - low) / (MEL_BINS + 1)) / 1127)
-
-
 def combs() -> torch.Tensor:
     """(PITCHES, 80): how much a log-mel frame ripples with the distance of each pitch's harmonics, less what a smooth spectrum has of that."""
-    hz = mel_centres_hz()
+    hz = centres_hz()
     weight = np.exp(-hz / 900)  # higher up, the bins are too wide to tell harmonics apart
     smooth = np.stack([weight * (hz / 1000) ** power for power in range(3)], 1)
     rows = []

@@ -50,6 +50,6 @@ def of_tones(logits: torch.Tensor, written: torch.Tensor, steps: torch.Tensor, t
         rows += [row] * len(heard)
         frames += [i for i, _ in heard]
         truth += [tone for _, tone in heard]
-    if not truth:
+    if not truth:  # The network is not there yet, or the batch has no words.
         return logits.sum() * 0
     return F.cross_entropy(logits[rows, frames].float(), torch.tensor(truth, device=logits.device))

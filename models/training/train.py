@@ -1,6 +1,6 @@
 """`train.py --minutes M [--from CHECKPOINT] [--peak RATE] [--keep-trunk]`: trains on the shards of synthesize.py, writes WORK/net.pt every few minutes.
 
-CTC on characters, with CTC on syllables and the tones beside it. From nothing, the first eighth of the time
+CTC on characters, with CTC on syllables and cross-entropy on tones beside it. From nothing, the first eighth of the time
 is cross-entropy on a uniform alignment of short utterances: without it CTC stays on its all-blank
 plateau for thousands of steps. From a checkpoint it goes on with Muon. What is kept is the moving average of the weights.
 """
@@ -169,5 +169,7 @@ if __name__ == "__main__":
     parser.add_argument("--peak", type=float, help="the highest learning rate")
     parser.add_argument("--keep-trunk", action="store_true", help="train only the tones' way, the slow blocks and the characters' head")
     arguments = parser.parse_args()
+    if arguments.keep_trunk and not arguments.start_from:
+        parser.error("--keep-trunk needs --from: a trunk that has learnt nothing would stay like that")
     usual = MUON_PEAK_RATE if arguments.start_from else BEGINNING_PEAK_RATE
     train(arguments.minutes, arguments.start_from, arguments.peak or usual, arguments.keep_trunk)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from features import SMALLEST_ENERGY
 from model import DELAY, MEL_BINS
@@ -48,17 +47,22 @@ def batches(folder: Path, known: dict[str, int], rng: random.Random):
         used.update(chosen)
         pool = [u for s in chosen for u in load_shard(s, known)]
         pool.sort(key=lambda u: len(u[1]) * rng.uniform(0.95, 1.05))
-        groups, group = [], []
-        for utterance in pool:
-            longest = max([len(utterance[1]), *(len(f) for _, f in group)])
-            if longest * (len(group) + 1) > BATCH_FRAMES:
-                groups.append(group)
-                group = []
-            group.append(utterance)
-        groups.append(group)
+        groups = list(grouped(pool))
         rng.shuffle(groups)
         yield from groups
-        del pool, groups, group  # before the next shards are loaded
+        del pool, groups  # before the next shards are loaded
+
+
+def grouped(pool: list[Utterance]):
+    """Batches of at most BATCH_FRAMES frames, what is filled up counted too, in the order of the pool."""
+    group: list[Utterance] = []
+    for utterance in pool:
+        longest = max([len(utterance[1]), *(len(f) for _, f in group)])
+        if group and longest * (len(group) + 1) > BATCH_FRAMES:
+            yield group
+            group = []
+        group.append(utterance)
+    yield group
 
 
 def pad(group: list[Utterance]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -71,20 +75,16 @@ def pad(group: list[Utterance]) -> tuple[torch.Tensor, torch.Tensor]:
     return x, lengths
 
 
-def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: random.Random):
-    """Another tempo for the batch, another level and tilt for each utterance, then holes in time and frequency.
+def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: random.Random) -> torch.Tensor:
+    """Another level and tilt for each utterance, then holes in time and frequency.
 
-    Some recordings end soon after the last word, where the digital silence begins.
+    Some recordings end soon after the last word, where the digital silence begins. No other tempo: between frames, low voices do not beat as they do.
     """
-    longest = round(x.shape[1] * rng.uniform(0.88, 1.12) / 8) * 8
-    lengths = (lengths * longest / x.shape[1]).long()
-    behind = round(4 * DELAY * longest / x.shape[1])
-    x = F.interpolate(x.transpose(1, 2), longest, mode="linear", align_corners=False).transpose(1, 2).contiguous()
-    x += torch.empty(len(x), 1, 1).uniform_(-1.5, 1.5)
+    x = x + torch.empty(len(x), 1, 1).uniform_(-1.5, 1.5)
     x += torch.empty(len(x), 1, 1).uniform_(-1, 1) * torch.linspace(-1, 1, MEL_BINS)
     for utterance, length in zip(x, lengths.tolist(), strict=True):
         early = rng.randint(1, SHORTEST_SILENCE) if rng.random() < 0.4 else 0
-        utterance[length - behind - early :] = DIGITAL_SILENCE
+        utterance[length - 4 * DELAY - early :] = DIGITAL_SILENCE
         for _ in range(2):
             width = rng.randint(0, 12)
             low = rng.randint(0, MEL_BINS - width)
@@ -92,4 +92,4 @@ def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: ra
             width = rng.randint(0, min(14, length // 16))
             start = rng.randint(0, length - width)
             utterance[start : start + width] = mean
-    return x, lengths
+    return x

@@ -39,7 +39,7 @@ class Streaming(torch.nn.Module):
     def __init__(self, net: Net):
         super().__init__()
         self.net = net
-        pitch = [net.pitch.halve1, net.pitch.halve2, *(block.conv for block in net.pitch.blocks)]
+        pitch = [net.pitch.beats, net.pitch.halve1, net.pitch.halve2, *(block.conv for block in net.pitch.blocks)]
         self.convolutions: list[CausalConv] = [*pitch, net.halve1, net.halve2, *(block.conv for block in (*net.blocks, *net.slow))]
         self.pasts = [*(c.past for c in self.convolutions), DELAY]
         # Numbers, not shapes of tensors: what depends on a shape is computed again in each step.
@@ -67,7 +67,9 @@ class Streaming(torch.nn.Module):
 
         x = (audio_signal - net.mean[:, None]) * net.inverse_std[:, None]
         weight, bias = folded(net.pitch.comb.weight[:, :, None], net.pitch.comb.bias, net.pitch.norm)
-        pitch = through(net.pitch.blocks, convolve(convolve(F.relu(F.conv1d(x, weight, bias)))))
+        ripples = F.relu(F.conv1d(x, weight, bias))
+        beats = convolve(F.conv1d(x, net.pitch.bands.weight[:, :, None], net.pitch.bands.bias))
+        pitch = through(net.pitch.blocks, convolve(convolve(torch.cat([ripples, beats], 1))))
         x = through(net.blocks, convolve(convolve(x)))
         x = x + F.conv1d(pitch, net.join.weight[:, :, None], net.join.bias)
         pair = net.pair.weight.view(CHANNELS, 2, CHANNELS).transpose(1, 2)

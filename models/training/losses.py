@@ -36,20 +36,25 @@ def aligned(
     return (losses * weight.to(logits.device)).sum() / weight.sum()
 
 
-def of_tones(logits: torch.Tensor, written: torch.Tensor, steps: torch.Tensor, tones: list[list[int] | None]) -> torch.Tensor:
-    """Cross-entropy where each character was heard: DELAY frames before the network writes it. Utterances with another number of characters say nothing.
+def heard_at(written: list[int], characters: int) -> list[int] | None:
+    """The frames in which the characters were heard: DELAY before the network writes them. None unless it writes as many.
 
-    logits: (batch, frames, tones), written: (batch, frames, characters).
+    written: the likeliest character, or 0, of each frame.
     """
+    begun = [i for i, (before, now) in enumerate(zip([0, *written], written, strict=False)) if now and now != before]
+    return [i - DELAY for i in begun] if len(begun) == characters else None
+
+
+def of_tones(logits: torch.Tensor, heard: list[list[int] | None], tones: list[list[int] | None]) -> torch.Tensor:
+    """Cross-entropy where each character was heard. Utterances of which one is not known say nothing. logits: (batch, frames, tones)."""
     rows, frames, truth = [], [], []
-    for row, (best, end, contours) in enumerate(zip(written.argmax(-1).tolist(), steps.tolist(), tones, strict=True)):
-        at = [i for i, (a, b) in enumerate(zip([0, *best], best[:end], strict=False)) if b and b != a]
-        if contours is None or len(at) != len(contours):
+    for row, (at, contours) in enumerate(zip(heard, tones, strict=True)):
+        if at is None or contours is None:
             continue
-        heard = [(i - DELAY, tone) for i, tone in zip(at, contours, strict=True) if i >= DELAY]
-        rows += [row] * len(heard)
-        frames += [i for i, _ in heard]
-        truth += [tone for _, tone in heard]
+        known = [(frame, tone) for frame, tone in zip(at, contours, strict=True) if frame >= 0]
+        rows += [row] * len(known)
+        frames += [frame for frame, _ in known]
+        truth += [tone for _, tone in known]
     if not truth:  # The network is not there yet, or the batch has no words.
         return logits.sum() * 0
     return F.cross_entropy(logits[rows, frames].float(), torch.tensor(truth, device=logits.device))

@@ -14,6 +14,7 @@ from torch import nn
 from features import centres_hz
 
 MEL_BINS = 80
+FRAMES_A_SECOND = 100
 CHANNELS = 256
 KERNEL = 5
 # Left context: 4 x (kernel - 1) x sum of dilations frames of 40 ms, 4.5 s in all.
@@ -25,8 +26,13 @@ SLOW_DILATIONS = (1, 2, 4, 1, 2, 4, 1, 2)
 # The tones have a way of their own to the slow blocks: what they are made of, the pitch, is a ripple along the spectrum that the convolutions above hardly
 # learn to see, however long they train. Its first layer starts with a comb of cosines for each of these pitches.
 LOWEST_PITCH_HZ, HIGHEST_PITCH_HZ, PITCHES = 60, 380, 96
+# Of a low voice the window of 25 ms holds one or two pulses, and there is no ripple. But the level of the frames then beats with the
+# difference between the pitch and the 100 frames a second: a convolution over frames, starting with a wave of each of these beats in four phases.
+BEAT_BANDS, BEAT_KERNEL = 8, 11
+SLOWEST_BEAT_HZ, FASTEST_BEAT_HZ, BEATS = 8, 50, 8
+BEAT_CHANNELS = 2 * 4 * BEATS  # lower and upper half of the bands
 TONE_CHANNELS = 96
-TONE_DILATIONS = (1, 2, 4)
+TONE_DILATIONS = (1, 2, 4, 8)
 # Frames of 40 ms that a character is held back, so that these blocks know what follows it. With the 0.1 s after a word that the network
 # takes by itself it must stay below the silence which the server puts behind a recording (0.6 s).
 DELAY = 10
@@ -37,18 +43,18 @@ DROPOUT = 0.05
 class CausalConv(nn.Module):
     """Convolution over time that sees the past only, then batch normalisation."""
 
-    def __init__(self, inputs: int, outputs: int, stride: int = 1, dilation: int = 1):
+    def __init__(self, inputs: int, outputs: int, stride: int = 1, dilation: int = 1, kernel: int = KERNEL):
         super().__init__()
-        self.stride, self.dilation = stride, dilation
-        self.past = (KERNEL - 1) * dilation + 1 - stride
-        self.weight = nn.Parameter(nn.Conv1d(inputs, outputs, KERNEL).weight.detach().clone())
+        self.stride, self.dilation, self.kernel = stride, dilation, kernel
+        self.past = (kernel - 1) * dilation + 1 - stride
+        self.weight = nn.Parameter(nn.Conv1d(inputs, outputs, kernel).weight.detach().clone())
         self.norm = nn.BatchNorm1d(outputs)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         padded = F.pad(x, (0, 0, self.past, 0))
         steps = x.shape[1] // self.stride
         reach = (steps - 1) * self.stride + 1
-        taps = [padded[:, i * self.dilation : i * self.dilation + reach : self.stride] for i in range(KERNEL)]
+        taps = [padded[:, i * self.dilation : i * self.dilation + reach : self.stride] for i in range(self.kernel)]
         weight = self.weight.permute(0, 2, 1).reshape(self.weight.shape[0], -1)
         return normalise(self.norm, F.linear(torch.cat(taps, 2), weight))
 
@@ -87,6 +93,25 @@ def combs() -> torch.Tensor:
     return torch.tensor(np.array(rows), dtype=torch.float32)
 
 
+def bands() -> torch.Tensor:
+    """(BEAT_BANDS, 80): means of neighbouring bins."""
+    return torch.eye(BEAT_BANDS).repeat_interleave(MEL_BINS // BEAT_BANDS, 1) * BEAT_BANDS / MEL_BINS
+
+
+def beats() -> torch.Tensor:
+    """(BEAT_CHANNELS, BEAT_BANDS, BEAT_KERNEL): windowed waves without a mean, over the lower or the upper bands."""
+    time = np.arange(BEAT_KERNEL) - BEAT_KERNEL // 2
+    window = np.hanning(BEAT_KERNEL + 2)[1:-1]
+    weights = []
+    for half in np.split(np.eye(BEAT_BANDS), 2):
+        for hz in np.linspace(SLOWEST_BEAT_HZ, FASTEST_BEAT_HZ, BEATS):
+            for quarter in range(4):
+                wave = window * np.cos(2 * np.pi * hz / FRAMES_A_SECOND * time + quarter * np.pi / 2)
+                wave -= window * wave.sum() / window.sum()
+                weights.append(np.outer(half.sum(0), wave / (np.linalg.norm(wave) + 1e-9)))
+    return torch.tensor(np.array(weights), dtype=torch.float32)
+
+
 class Tones(nn.Module):
     """What the pitch does: (batch, frames, 80), normalised -> (batch, frames / 4, TONE_CHANNELS)."""
 
@@ -97,12 +122,19 @@ class Tones(nn.Module):
             self.comb.weight.copy_(combs())
             self.comb.bias.zero_()
         self.norm = nn.BatchNorm1d(PITCHES)
-        self.halve1 = CausalConv(PITCHES, TONE_CHANNELS, stride=2)
+        self.bands = nn.Linear(MEL_BINS, BEAT_BANDS)
+        self.beats = CausalConv(BEAT_BANDS, BEAT_CHANNELS, kernel=BEAT_KERNEL)
+        with torch.no_grad():
+            self.bands.weight.copy_(bands())
+            self.bands.bias.zero_()
+            self.beats.weight.mul_(0.2).add_(beats())
+        self.halve1 = CausalConv(PITCHES + BEAT_CHANNELS, TONE_CHANNELS, stride=2)
         self.halve2 = CausalConv(TONE_CHANNELS, TONE_CHANNELS, stride=2)
         self.blocks = nn.ModuleList(Block(d, channels=TONE_CHANNELS) for d in TONE_DILATIONS)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = F.relu(normalise(self.norm, self.comb(x)))
+        ripples = F.relu(normalise(self.norm, self.comb(x)))
+        x = torch.cat([ripples, F.relu(self.beats(self.bands(x)))], 2)
         x = F.relu(self.halve2(F.relu(self.halve1(x))))
         for block in self.blocks:
             x = block(x)

@@ -90,6 +90,8 @@ def reopen(model: Exported, net: Net, features: torch.Tensor):
 
     unfold(model.convolution(), net.pitch.comb.weight, net.pitch.norm)
     net.pitch.comb.bias.zero_()
+    linear(net.pitch.bands, *model.convolution())
+    convolution(net.pitch.beats)
     convolution(net.pitch.halve1)
     convolution(net.pitch.halve2)
     blocks(net.pitch.blocks)
@@ -116,7 +118,8 @@ def fit_syllables(net: Net, stream, targets: Targets, rng: random.Random):
     for step in range(1, SYLLABLE_STEPS + 1):
         optimizer.param_groups[0]["lr"] = SYLLABLE_RATE * (1 - step / (SYLLABLE_STEPS + 1))
         group = [u for u in next(stream) if targets.syllables(u[0])]
-        x, lengths = disguise(*pad(group), net.mean, rng)
+        x, lengths = pad(group)
+        x = disguise(x, lengths, net.mean, rng)
         loss = ctc(net(x)[1], lengths // 4, [targets.syllables(text) for text, _ in group])
         optimizer.zero_grad()
         loss.backward()
@@ -141,7 +144,7 @@ def main():
     model = Exported(folder / "model.onnx")
     groups = sorted(islice(stream, 20 * STATISTICS_BATCHES), key=lambda group: len(group[0][1]))
     middle = [utterance for group in groups[len(groups) // 2 :][:STATISTICS_BATCHES] for utterance in group]
-    reopen(model, net, disguise(*pad(middle), model.of_features["Sub"], rng)[0])
+    reopen(model, net, disguise(*pad(middle), model.of_features["Sub"], rng))
     watched = glimpses(WORK / "eval", 60)
     print("error rates %", error_rate(net, targets, watched), flush=True)
     net.syllables.requires_grad_(True)

@@ -24,12 +24,16 @@ threads=$(nproc)
 
 "$python" synthesize.py eval
 "$python" synthesize.py train --hours "$HOURS"
-train() {
+with_room() {
   LD_PRELOAD=$jemalloc MALLOC_CONF=dirty_decay_ms:5000,muzzy_decay_ms:5000 \
-    OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive "$python" train.py --minutes "$(awk "BEGIN { print $MINUTES / 2 }")" "$@"
+    OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive "$python" "$@"
 }
+share() { awk "BEGIN { print $MINUTES * $1 }"; }
+train() { with_room train.py --minutes "$(share 0.47)" "$@"; }
 train
 mv "$WORK/net.pt" "$WORK/half.pt"
-train --from "$WORK/half.pt"
+with_room tones.py --minutes "$(share 0.06)" --from "$WORK/half.pt"
+mv "$WORK/net.pt" "$WORK/toned.pt"
+train --from "$WORK/toned.pt"
 "$python" export.py
 echo "judge it against the one in use:  npm run eval -- --no-pairs bundled $WORK/exported"

@@ -62,7 +62,7 @@ def spoken(kind: str, content, seed: int) -> tuple[str, np.ndarray] | None:
         return "", log_mel((coloured_noise(int(rng.uniform(1, 6) * SAMPLE_RATE), rng) * level).astype(np.float32))
     if kind == "synthetic":
         fast = int(120 * (380 / 120) ** (rng.random() ** 1.3))
-        speech = voices.synthetic(content, rng.choice(voices.TRAINING_VOICES), fast, rng.randint(0, 99))
+        speech = voices.synthetic(content, voices.drawn(rng), fast, rng.randint(0, 99))
         text = characters(content)
     else:
         parts = content if kind == "words" else voices.split_into_recorded(content, words())

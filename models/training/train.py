@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from batches import Utterance, batches, disguise, pad, texts
-from losses import aligned, ctc, of_tones
+from losses import aligned, ctc, heard_at, of_tones
 from model import DELAY, Net
 from muon import Muon
 from progress import error_rate, glimpses
@@ -93,16 +93,20 @@ def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, me
     """(of the characters, of the syllables, of the tones) of one batch."""
     x, lengths = pad(group)
     if not uniform:
-        x, lengths = disguise(x, lengths, mean, rng)
+        x = disguise(x, lengths, mean, rng)
     with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=USE_BFLOAT16):
         heads = net(x.to(DEVICE))
     steps = lengths // 4
     spelt = [[targets.character[c] for c in text] for text, _ in group]
     said = {i: s for i, (text, _) in enumerate(group) if (s := targets.syllables(text)) is not None}
     known, sounds = list(said), list(said.values())
-    of_pitch = of_tones(heads[2], heads[0].detach(), steps, [targets.tones(text) for text, _ in group])
+    best = [row[:end] for row, end in zip(heads[0].argmax(-1).tolist(), steps.tolist(), strict=True)]
+    heard = [heard_at(written, len(text)) for written, (text, _) in zip(best, group, strict=True)]
+    of_pitch = of_tones(heads[2], heard, [targets.tones(text) for text, _ in group])
     if not uniform:
-        return ctc(heads[0], steps, spelt), ctc(heads[1][known], steps[known], sounds), of_pitch
+        # With the trunk kept, nothing can be learnt from the syllables.
+        of_syllables = ctc(heads[1][known], steps[known], sounds) if heads[1].requires_grad else torch.zeros(())
+        return ctc(heads[0], steps, spelt), of_syllables, of_pitch
     of_characters = aligned(heads[0], group, spelt, steps, LATE + DELAY)
     return of_characters, aligned(heads[1][known], [group[i] for i in known], sounds, steps[known], LATE), of_pitch
 

@@ -13,7 +13,7 @@ export default defineConfig({
     pool: 'forks',
     // No module keeps a state of its own, so that what one file has loaded serves the next.
     isolate: false,
-    // Two cores in CI; a third of the time of the files that start processes and browsers is waiting.
+    // Two cores in CI, which with two workers are idle for a third of the time.
     maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -79,7 +79,8 @@ async function pageFiles(origin: string): Promise<Map<string, number>> {
 describe('files on the page', { timeout: 60_000 }, () => {
   it('takes a file by the button, of any rate and form', async () => {
     const { page, complaints } = await readyPage('en-GB');
-    const studio = { name: 'studio.wav', mimeType: 'audio/wav', buffer: asStudioWav(ONE_WAV) };
+    const long = `studio-${'x'.repeat(200)}.wav`;
+    const studio = { name: long, mimeType: 'audio/wav', buffer: asStudioWav(ONE_WAV) };
     for (const [file, text] of [
       [OTHER_WAV, OTHER_TEXT],
       [studio, ONE_TEXT],
@@ -92,9 +93,17 @@ describe('files on the page', { timeout: 60_000 }, () => {
       expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
     }
     expect(await page.locator('#recordings li').count()).toBe(2);
+    // All of a long name is there to read.
+    expect(
+      await page
+        .locator('#recordings .name')
+        .first()
+        .evaluate((e) => e.scrollWidth - e.clientWidth),
+    ).toBe(0);
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
     await shoot(page, 'files');
     // Each button says which recording is meant, also once it has other words.
-    for (const name of ['1. h08.wav', '2. studio.wav']) {
+    for (const name of ['1. h08.wav', `2. ${long}`]) {
       await page.getByRole('button', { name: `Play ${name}`, exact: true }).waitFor();
       await page.getByRole('link', { name: `Save WAV ${name}`, exact: true }).waitFor();
       await page.getByRole('button', { name: `Copy ${name}`, exact: true }).click();

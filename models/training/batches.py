@@ -10,8 +10,9 @@ import torch
 
 from features import SMALLEST_ENERGY
 from model import DELAY, MEL_BINS
+from together import ALONE, Together
 
-BATCH_FRAMES = 10000
+BATCH_FRAMES = 12000  # of all processes
 SHARDS_AT_ONCE = 8
 SHORTEST_SILENCE = 30  # frames behind every training utterance's speech
 DIGITAL_SILENCE = math.log(SMALLEST_ENERGY)
@@ -26,39 +27,44 @@ def load_shard(path: Path, known: dict[str, int]) -> list[Utterance]:
     return [(t, f) for t, f in utterances if all(c in known for c in t)]
 
 
-def texts(folder: Path) -> set[str]:
-    """All that is said in the shards."""
+def shards_of(folder: Path, together: Together = ALONE) -> list[Path]:
+    """Each process has shards of its own, where there are enough."""
+    found = sorted(folder.glob("*.npz"))
+    if not found:
+        raise SystemExit(f"no audio in {folder}: run synthesize.py train first")
+    return found[together.rank :: together.count] or found
+
+
+def texts(shards: list[Path]) -> set[str]:
+    """All that is said in them."""
     said = set()
-    for path in folder.glob("*.npz"):
+    for path in shards:
         with np.load(path) as shard:
             said.update(shard["texts"].tolist())
     return said - {""}
 
 
-def batches(folder: Path, known: dict[str, int], rng: random.Random):
+def batches(shards: list[Path], known: dict[str, int], rng: random.Random, processes: int = 1):
     """Endless: utterances of like length together, from a few of the least used shards at a time."""
     used: Counter[Path] = Counter()
     while True:
-        shards = sorted(folder.glob("*.npz"))
-        if not shards:
-            raise SystemExit(f"no audio in {folder}: run synthesize.py train first")
-        rng.shuffle(shards)
-        chosen = sorted(shards, key=lambda s: used[s])[:SHARDS_AT_ONCE]
+        order = rng.sample(shards, len(shards))
+        chosen = sorted(order, key=lambda s: used[s])[: max(1, SHARDS_AT_ONCE // processes)]
         used.update(chosen)
         pool = [u for s in chosen for u in load_shard(s, known)]
         pool.sort(key=lambda u: len(u[1]) * rng.uniform(0.95, 1.05))
-        groups = list(grouped(pool))
+        groups = list(grouped(pool, BATCH_FRAMES // processes))
         rng.shuffle(groups)
         yield from groups
         del pool, groups  # before the next shards are loaded
 
 
-def grouped(pool: list[Utterance]):
-    """Batches of at most BATCH_FRAMES frames, what is filled up counted too, in the order of the pool."""
+def grouped(pool: list[Utterance], most_frames: int = BATCH_FRAMES):
+    """Batches of at most `most_frames` frames, what is filled up counted too, in the order of the pool."""
     group: list[Utterance] = []
     for utterance in pool:
         longest = max([len(utterance[1]), *(len(f) for _, f in group)])
-        if group and longest * (len(group) + 1) > BATCH_FRAMES:
+        if group and longest * (len(group) + 1) > most_frames:
             yield group
             group = []
         group.append(utterance)

@@ -15,7 +15,7 @@ import onnx
 import torch
 from onnx import numpy_helper
 
-from batches import batches, disguise, pad, texts
+from batches import batches, disguise, pad, shards_of, texts
 from losses import ctc
 from model import MEL_BINS, CausalConv, Net
 from progress import error_rate, glimpses
@@ -138,8 +138,9 @@ def main():
     targets = Targets(DATA, WORK)
     if (folder / "tokens.txt").read_text(encoding="utf-8") != targets.text():
         raise SystemExit(f"{folder / 'tokens.txt'} lists other characters than the sentences and words in {DATA}")
-    targets.pronounce(texts(WORK / "train"))
-    stream = batches(WORK / "train", targets.character, rng)
+    shards = shards_of(WORK / "train")
+    targets.pronounce(texts(shards))
+    stream = batches(shards, targets.character, rng)
     net = Net(*targets.sizes).requires_grad_(False)
     model = Exported(folder / "model.onnx")
     groups = sorted(islice(stream, 20 * STATISTICS_BATCHES), key=lambda group: len(group[0][1]))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from batches import Utterance, disguise, grouped, load_shard, pad, texts
+from batches import Utterance, disguise, grouped, load_shard, pad, shards_of, texts
 from losses import heard_at, of_tones
 from model import DELAY, Net
 from targets import Targets
@@ -46,7 +46,7 @@ def located(net: Net, targets: Targets, pool: list[Utterance]):
 
 
 def lessons(net: Net, targets: Targets, utterances: int, rng: random.Random) -> list[Lesson]:
-    shards = sorted((WORK / "train").glob("*.npz"))
+    shards = shards_of(WORK / "train")
     rng.shuffle(shards)
     found: list[Lesson] = []
     count = 0
@@ -65,7 +65,7 @@ def train_tones(minutes: float, start_from: Path, utterances: int):
     rng = random.Random(0)
     targets = Targets(DATA, WORK)
     (WORK / "tokens.txt").write_text(targets.text(), encoding="utf-8")
-    targets.pronounce(texts(WORK / "train"))
+    targets.pronounce(texts(shards_of(WORK / "train")))
     net = continued_net(targets, start_from).to(DEVICE).requires_grad_(False)
     to_learn = lessons(net, targets, utterances, rng)
     if not to_learn:
@@ -87,7 +87,7 @@ def train_tones(minutes: float, start_from: Path, utterances: int):
         x = disguise(*pad(group), mean, rng).to(DEVICE)
         logits = net.tones(net.pitch((x - net.mean) * net.inverse_std))
         loss = of_tones(logits, heard, [targets.tones(text) for text, _ in group])
-        net.zero_grad()
+        net.zero_grad(set_to_none=True)
         loss.backward()
         for optimizer in optimizers:
             optimizer.step()

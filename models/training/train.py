@@ -1,4 +1,4 @@
-"""`train.py --minutes M [--from CHECKPOINT] [--peak RATE] [--keep-trunk]`: trains on the shards of synthesize.py, writes WORK/net.pt every few minutes.
+"""`train.py --minutes M [--from CHECKPOINT] [--peak RATE] [--keep-trunk] [--processes N]`: trains on synthesize.py's shards, writes WORK/net.pt every few minutes.
 
 CTC on characters, with CTC on syllables and cross-entropy on tones beside it. From nothing, the first eighth of the time
 is cross-entropy on a uniform alignment of short utterances: without it CTC stays on its all-blank
@@ -17,12 +17,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from batches import Utterance, batches, disguise, pad, texts
+from batches import Utterance, batches, disguise, pad, shards_of, texts
 from losses import aligned, ctc, heard_at, of_tones
 from model import DELAY, Net
 from muon import Muon
 from progress import error_rate, glimpses
 from targets import Targets
+from together import ALONE, Together, run
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("DATA", HERE / "data"))
@@ -38,7 +39,9 @@ ALIGNED_FRAMES = 350
 LATE = 2  # frames of 40 ms after its sound that the alignment puts a syllable
 SYLLABLE_WEIGHT = TONE_WEIGHT = 0.3
 SAVE_EVERY_S = 300
-MOST_MEMORY_BYTES = 12 << 30
+# Each has its part of the cores.
+PROCESSES = 2 if DEVICE == "cpu" and (os.cpu_count() or 1) > 1 else 1
+MOST_MEMORY_BYTES = 12 << 30  # of all processes
 
 
 @torch.no_grad()
@@ -79,14 +82,22 @@ def continued_net(targets: Targets, checkpoint: Path) -> Net:
     return net
 
 
-def muon_and_adamw(net: Net) -> list[torch.optim.Optimizer]:
+def muon_and_adamw(net: Net, together: Together = ALONE) -> list[torch.optim.Optimizer]:
     """To go on with: Muon for the matrices inside, AdamW for the three heads and for what is no matrix."""
     heads = "characters", "syllables", "tones"
     trained = {name: p for name, p in net.named_parameters() if p.requires_grad}
     inside = {name: p for name, p in trained.items() if p.ndim > 1 and name.split(".")[0] not in heads}
     apart = [p for name, p in trained.items() if name not in inside]
     dtype = torch.bfloat16 if USE_BFLOAT16 else torch.float32
-    return [Muon(inside.values(), dtype), torch.optim.AdamW(apart, weight_decay=1e-2)]
+    return [Muon(inside.values(), dtype, together), torch.optim.AdamW(apart, weight_decay=1e-2)]
+
+
+def short(stream):
+    """Of the batches, what can be aligned evenly."""
+    for group in stream:
+        usable = [u for u in group if u[0] and len(u[1]) < ALIGNED_FRAMES]
+        if len(usable) > 1:
+            yield usable
 
 
 def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, mean: torch.Tensor, rng: random.Random):
@@ -111,47 +122,51 @@ def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, me
     return of_characters, aligned(heads[1][known], [group[i] for i in known], sounds, steps[known], LATE), of_pitch
 
 
-def train(minutes: float, start_from: Path | None, peak: float, keep_trunk: bool):
+def train(together: Together, minutes: float, start_from: Path | None, peak: float, keep_trunk: bool):
     torch.manual_seed(0)
     if DEVICE == "cpu":  # What eats memory shall end this program and not the machine; net.pt is minutes old at most.
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+        most = MOST_MEMORY_BYTES // together.count
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     torch.set_flush_denormal(True)  # On a CPU a step takes several times longer without.
-    rng = random.Random(time.time_ns() if start_from else 0)
+    rng = random.Random(time.time_ns() if start_from else together.rank)
     targets = Targets(DATA, WORK)
-    (WORK / "tokens.txt").write_text(targets.text(), encoding="utf-8")
-    targets.pronounce(texts(WORK / "train"))
-    stream = batches(WORK / "train", targets.character, rng)
+    if together.rank == 0:
+        (WORK / "tokens.txt").write_text(targets.text(), encoding="utf-8")
+    shards = shards_of(WORK / "train", together)
+    targets.pronounce(texts(shards))
+    stream = batches(shards, targets.character, rng, together.count)
     net = continued_net(targets, start_from) if start_from else first_net(targets, stream)
+    together.start_alike(net)
+    torch.manual_seed(together.rank)
     mean = net.mean.clone()
     net.to(DEVICE)
     kept = [net.halve1, net.halve2, net.blocks, net.syllables] if keep_trunk else []
     for module in kept:
         module.requires_grad_(False)
     average = copy.deepcopy(net)
-    optimizers = muon_and_adamw(net) if start_from else [torch.optim.AdamW(net.parameters(), weight_decay=1e-2)]
-    watched = glimpses(WORK / "eval", 60)
+    optimizers = muon_and_adamw(net, together) if start_from else [torch.optim.AdamW(net.parameters(), weight_decay=1e-2)]
+    watched = glimpses(WORK / "eval", 60) if together.rank == 0 else {}
     print(f"{sum(p.numel() for p in net.parameters()) / 1e6:.1f} M parameters on {DEVICE}", flush=True)
     began = saved = time.monotonic()
     step, shown = 0, [0.0] * 3
-    while (done := (time.monotonic() - began) / 60 / minutes) < 1:
-        group = next(stream)
+    while (done := together.agree((time.monotonic() - began) / 60 / minutes)) < 1:
         uniform = not start_from and done < ALIGNED_SHARE
-        if uniform:
-            group = [u for u in group if u[0] and len(u[1]) < ALIGNED_FRAMES]
-        if len(group) < 2:
-            continue
+        group = next(short(stream) if uniform else stream)
         for optimizer in optimizers:
             optimizer.param_groups[0]["lr"] = learning_rate(peak, step, done)
         net.train()
         for module in kept:
             module.eval()
         of_characters, of_syllables, of_pitch = losses(net, group, uniform, targets, mean, rng)
-        net.zero_grad()
+        net.zero_grad(set_to_none=True)
         (of_characters + SYLLABLE_WEIGHT * of_syllables + TONE_WEIGHT * of_pitch).backward()
+        together.mean_gradients(net)
         torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
         for optimizer in optimizers:
             optimizer.step()
         step += 1
+        if together.rank > 0:
+            continue
         follow(average, net, step)
         now = of_characters.item(), of_syllables.item(), of_pitch.item()
         shown = [old + (0.02 if step > 1 else 1) * (new - old) for old, new in zip(shown, now, strict=True)]
@@ -162,8 +177,9 @@ def train(minutes: float, start_from: Path | None, peak: float, keep_trunk: bool
             save(average, net)
             print("error rates %", error_rate(average, targets, watched), flush=True)
             saved = time.monotonic()
-    save(average, net)
-    print("error rates %", error_rate(average, targets, watched), flush=True)
+    if together.rank == 0:
+        save(average, net)
+        print("error rates %", error_rate(average, targets, watched), flush=True)
 
 
 if __name__ == "__main__":
@@ -172,8 +188,9 @@ if __name__ == "__main__":
     parser.add_argument("--from", dest="start_from", type=Path)
     parser.add_argument("--peak", type=float, help="the highest learning rate")
     parser.add_argument("--keep-trunk", action="store_true", help="train only the tones' way, the slow blocks and the characters' head")
+    parser.add_argument("--processes", type=int, default=PROCESSES)
     arguments = parser.parse_args()
     if arguments.keep_trunk and not arguments.start_from:
         parser.error("--keep-trunk needs --from: a trunk that has learnt nothing would stay like that")
     usual = MUON_PEAK_RATE if arguments.start_from else BEGINNING_PEAK_RATE
-    train(arguments.minutes, arguments.start_from, arguments.peak or usual, arguments.keep_trunk)
+    run(arguments.processes, train, arguments.minutes, arguments.start_from, arguments.peak or usual, arguments.keep_trunk)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+import mixed_voices
 import voices
 from augment import coloured_noise, degrade
 from features import SAMPLE_RATE, log_mel
@@ -26,6 +27,7 @@ DATA = Path(os.environ.get("DATA", HERE / "data"))
 WORK = Path(os.environ.get("WORK", HERE / "work"))
 SHARD_UTTERANCES = 2000
 LONGEST_S = 10.0
+MIXED_SHARE = 0.6  # of what is spoken by espeak-ng
 
 
 @cache
@@ -61,9 +63,7 @@ def spoken(kind: str, content, seed: int) -> tuple[str, np.ndarray] | None:
         level = 10 ** (rng.uniform(-80, -10) / 20)
         return "", log_mel((coloured_noise(int(rng.uniform(1, 6) * SAMPLE_RATE), rng) * level).astype(np.float32))
     if kind == "synthetic":
-        fast = int(120 * (380 / 120) ** (rng.random() ** 1.3))
-        speech = voices.synthetic(content, voices.drawn(rng), fast, rng.randint(0, 99))
-        text = characters(content)
+        speech, text = by_some_voice(content, rng), characters(content)
     else:
         parts = content if kind == "words" else voices.split_into_recorded(content, words())
         if parts is None:
@@ -71,6 +71,16 @@ def spoken(kind: str, content, seed: int) -> tuple[str, np.ndarray] | None:
         speech, text = voices.recorded(parts, words(), rng), characters("".join(parts))
     samples = degrade(surround(speech, rng), rng)
     return (text, log_mel(samples)) if fitting(samples) else None
+
+
+def by_some_voice(sentence: str, rng: random.Random) -> np.ndarray:
+    words_per_minute, pitch = int(120 * (380 / 120) ** (rng.random() ** 1.3)), rng.randint(0, 99)
+    if rng.random() >= MIXED_SHARE:
+        return voices.synthetic(sentence, voices.drawn(rng), words_per_minute, pitch)
+    variant, hurried = mixed_voices.mixed_voice(rng)
+    if hurried:
+        words_per_minute = min(words_per_minute, mixed_voices.HURRIED_FASTEST)
+    return voices.synthetic(sentence, mixed_voices.NAME, words_per_minute, pitch, mixed_voices.written(variant, WORK))
 
 
 def training_jobs(sentences: list[str], sampler: SentenceSampler, banned: set[str], rng: random.Random):
@@ -121,6 +131,7 @@ def make_training(hours: float, seed: int):
             frames += sum(len(f) for _, f in made)
             shard += 1
             print(f"shard {shard}: {frames / 360000:.1f} h", flush=True)
+    mixed_voices.clear(WORK)
 
 
 def evaluation_utterance(job: tuple[str, str, int]) -> np.ndarray | None:

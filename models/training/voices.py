@@ -1,5 +1,6 @@
 """The two kinds of voice: espeak-ng's synthetic ones, and one person's recorded words joined to sentences."""
 
+import os
 import pickle
 import random
 import re
@@ -40,10 +41,11 @@ def drawn(rng: random.Random) -> str:
     return rng.choice(HIGH_VOICES if rng.random() < HIGH_SHARE else TRAINING_VOICES)
 
 
-def synthetic(text: str, voice: str, words_per_minute: int, pitch: int) -> np.ndarray:
-    """`text` spoken by espeak-ng: float32 samples at 16 kHz."""
+def synthetic(text: str, voice: str, words_per_minute: int, pitch: int, home: Path | None = None) -> np.ndarray:
+    """`text` spoken by espeak-ng: float32 samples at 16 kHz. `home`: the folder with the data, where it is not espeak-ng's own."""
     name = "cmn-latn-pinyin" + (f"+{voice}" if voice else "")
-    command = ["espeak-ng", "-v", name, "-s", str(words_per_minute), "-p", str(pitch), "--stdout", text]
+    where = [f"--path={home}"] if home else []
+    command = ["espeak-ng", *where, "-v", name, "-s", str(words_per_minute), "-p", str(pitch), "--stdout", text]
     wav = subprocess.run(command, capture_output=True, check=True).stdout
     samples = np.frombuffer(wav[44:], dtype="<i2").astype(np.float32) / 32768
     return resample_poly(samples, 320, 441).astype(np.float32)  # espeak-ng speaks at 22,050 Hz
@@ -73,7 +75,9 @@ def recorded_words(tar: Path, cached: Path) -> dict[str, np.ndarray]:
         items = [(w, mp3) for w, mp3 in sorted(files.items()) if re.fullmatch("[\u4e00-\u9fff]+", w)]
         with Pool() as pool:
             words = dict(filter(None, pool.imap(_decode, items, chunksize=50)))
-        cached.write_bytes(pickle.dumps(words))
+        partial = cached.with_suffix(f".{os.getpid()}")  # the processes of a training may all be here
+        partial.write_bytes(pickle.dumps(words))
+        partial.rename(cached)
     return _load(cached)
 
 

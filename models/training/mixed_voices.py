@@ -6,13 +6,14 @@ The 83 variants are few, and what is rare in them (five hurry through every syll
 import os
 import random
 import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
 
 from voices import TRAINING_VOICES
 
 SOURCE = "flutter", "roughness", "voicing", "breath", "breathw", "echo", "klatt"
-MOUTH = ("formant",)
+MOUTH = "formant"
 COLOUR = "tone", "consonants"
 TIMING = "stressLength", "stressAdd", "stressAmp", "intonation"
 HURRIED = "stressLength"  # all that have this attribute take two thirds of the others' time
@@ -23,8 +24,10 @@ NAME = "mixed"
 Attributes = list[tuple[str, list[str]]]
 
 
+@cache
 def espeak_data() -> Path:
-    return next(path for path in Path("/usr").glob("*/**/espeak-ng-data") if (path / "phontab").exists())
+    version = subprocess.run(["espeak-ng", "--version"], capture_output=True, text=True, check=True).stdout
+    return Path(version.split("Data at:")[1].strip())
 
 
 @cache
@@ -47,7 +50,7 @@ def formants(attributes: Attributes, rng: random.Random) -> list[str]:
     size = rng.uniform(0.92, 1.09)
     lines = []
     for name, values in attributes:
-        if name not in MOUTH:
+        if name != MOUTH:
             continue
         number, frequency, height, width = [*map(float, values[:4]), 100.0, 100.0, 100.0][:4]
         moved = frequency * size * rng.gauss(1, 0.03), height * rng.uniform(0.8, 1.2), width * rng.uniform(0.85, 1.2)

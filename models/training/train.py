@@ -92,12 +92,12 @@ def muon_and_adamw(net: Net, together: Together = ALONE) -> list[torch.optim.Opt
     return [Muon(inside.values(), dtype, together), torch.optim.AdamW(apart, weight_decay=1e-2)]
 
 
-def short(stream):
-    """Of the batches, what can be aligned evenly."""
+def usable(stream, uniform: bool):
+    """The batches of more than one utterance; `uniform`: of what can be aligned evenly."""
     for group in stream:
-        usable = [u for u in group if u[0] and len(u[1]) < ALIGNED_FRAMES]
-        if len(usable) > 1:
-            yield usable
+        kept = [u for u in group if u[0] and len(u[1]) < ALIGNED_FRAMES] if uniform else group
+        if len(kept) > 1:
+            yield kept
 
 
 def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, mean: torch.Tensor, rng: random.Random):
@@ -151,7 +151,7 @@ def train(together: Together, minutes: float, start_from: Path | None, peak: flo
     step, shown = 0, [0.0] * 3
     while (done := together.agree((time.monotonic() - began) / 60 / minutes)) < 1:
         uniform = not start_from and done < ALIGNED_SHARE
-        group = next(short(stream) if uniform else stream)
+        group = next(usable(stream, uniform))
         for optimizer in optimizers:
             optimizer.param_groups[0]["lr"] = learning_rate(peak, step, done)
         net.train()

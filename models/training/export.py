@@ -1,4 +1,4 @@
-"""`export.py [--to FOLDER] [--average-with CHECKPOINT]`: WORK/net.pt as the streaming `nemo-ctc` model.onnx that sherpa-onnx and the server load, with tokens.txt.
+"""`export.py [--from CHECKPOINT] [--to FOLDER]`: WORK/net.pt, or another checkpoint, as the streaming `nemo-ctc` model.onnx that sherpa-onnx and the server load, with tokens.txt.
 
 One step takes 48 feature frames (480 ms). Every convolution's past, and the delay's, is a part of one state tensor.
 Batch normalisation is folded into the weights, and those are stored as 8-bit numbers with a scale for
@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from onnx import TensorProto, helper, numpy_helper
 
+from average import net_of, trained
 from model import CHANNELS, DELAY, MEL_BINS, CausalConv, Net
 
 WORK = Path(os.environ.get("WORK", Path(__file__).resolve().parent / "work"))
@@ -159,23 +160,14 @@ def describe(model: onnx.ModelProto, streaming: Streaming, vocabulary: int):
         entry.key, entry.value = key, str(value)
 
 
-def trained(checkpoint: Path) -> dict[str, torch.Tensor]:
-    return torch.load(checkpoint, map_location="cpu")["average"]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--from", dest="checkpoint", type=Path, default=WORK / "net.pt")
     parser.add_argument("--to", type=Path, default=WORK / "exported")
-    parser.add_argument("--average-with", type=Path, help="the checkpoint that the training went on from")
     arguments = parser.parse_args()
     folder = arguments.to
     folder.mkdir(parents=True, exist_ok=True)
-    weights = trained(WORK / "net.pt")
-    if arguments.average_with:
-        before = trained(arguments.average_with)
-        weights = {name: (w + before[name]) / 2 if w.is_floating_point() else w for name, w in weights.items()}
-    net = Net(*(len(weights[f"{head}.bias"]) for head in ("characters", "syllables", "tones"))).eval()
-    net.load_state_dict(weights)
+    net = net_of(trained(arguments.checkpoint))
     for parameter in net.parameters():
         parameter.requires_grad_(False)
     streaming = Streaming(net)
@@ -188,7 +180,7 @@ def main():
         streaming, example, str(full), opset_version=13, input_names=INPUTS, output_names=OUTPUTS, dynamic_axes=axes
     )
     model = onnx.load(full)
-    describe(model, streaming, len(weights["characters.bias"]))
+    describe(model, streaming, net.characters.out_features)
     compress(model)
     onnx.checker.check_model(model)
     onnx.save(model, folder / "model.onnx")

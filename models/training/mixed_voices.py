@@ -1,6 +1,6 @@
 """New espeak-ng voices, put together from the training ones: whose pitch and breath, whose mouth, whose colour and whose timing is drawn for each.
 
-The 83 variants are few, and what is rare in them (five hurry through every syllable) is learnt badly. A voice nobody heard is made of such parts.
+The 83 variants are few, and what is rare in them (five hurry through every syllable) comes too seldom. A voice nobody heard is made of such parts.
 """
 
 import os
@@ -17,7 +17,7 @@ MOUTH = "formant"
 COLOUR = "tone", "consonants"
 TIMING = "stressLength", "stressAdd", "stressAmp", "intonation"
 HURRIED = "stressLength"  # all that have this attribute take two thirds of the others' time
-HURRIED_SHARE = 0.25
+HURRIED_SHARE = 0.4
 HURRIED_FASTEST = 300  # words a minute
 LOWEST_PITCH_HZ, HIGHEST_PITCH_HZ = 60, 260  # at the lower end of a voice's range
 NAME = "mixed"

@@ -51,7 +51,7 @@ def measure_again(net: Net, known: dict[str, int]):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path, help="that the training went on from")
     arguments = parser.parse_args()
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""`average.py CHECKPOINT`: the mean of WORK/net.pt's weights and of those it went on from (CHECKPOINT), as WORK/averaged.pt.
+"""`average.py CHECKPOINT [--share S]`: the mean of WORK/net.pt's weights, S of it, and of those it went on from (CHECKPOINT), as WORK/averaged.pt.
 
 Where the training stopped in some direction by chance, the mean is nearer to the middle. What the batch normalisations take for the mean and the
 spread of their inputs is measured again, on the training's audio: what two networks measured does not fit a third (Izmailov et al.,
@@ -24,8 +24,9 @@ def trained(checkpoint: Path) -> Weights:
     return torch.load(checkpoint, map_location="cpu")["average"]
 
 
-def mean_of(a: Weights, b: Weights) -> Weights:
-    return {name: (w + b[name]) / 2 if w.is_floating_point() else w for name, w in a.items()}
+def mean_of(a: Weights, b: Weights, share: float) -> Weights:
+    """`share` of a, the rest of b."""
+    return {name: share * w + (1 - share) * b[name] if w.is_floating_point() else w for name, w in a.items()}
 
 
 def net_of(weights: Weights) -> Net:
@@ -53,12 +54,13 @@ def measure_again(net: Net, known: dict[str, int]):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path, help="that the training went on from")
+    parser.add_argument("--share", type=float, default=0.5, help="of WORK/net.pt (0.5)")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.set_flush_denormal(True)
     lines = (WORK / "tokens.txt").read_text(encoding="utf-8").splitlines()
     known = {token: int(number) for token, number in (line.split() for line in lines)}
-    net = net_of(mean_of(trained(WORK / "net.pt"), trained(arguments.checkpoint)))
+    net = net_of(mean_of(trained(WORK / "net.pt"), trained(arguments.checkpoint), arguments.share))
     measure_again(net, known)
     torch.save({"average": net.state_dict(), "net": net.state_dict()}, WORK / "averaged.pt")
 

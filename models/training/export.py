@@ -16,14 +16,17 @@ import torch
 import torch.nn.functional as F
 from onnx import TensorProto, helper, numpy_helper
 
+import spelling
 from average import net_of, trained
 from model import CHANNELS, DELAY, MEL_BINS, CausalConv, Net
+from spelling import REACH
 
 WORK = Path(os.environ.get("WORK", Path(__file__).resolve().parent / "work"))
 STEP_FRAMES = 48
 SUBSAMPLING = 4
 QUANTIZED_FROM = 2000  # smaller tensors stay as they are
 LARGEST = 127
+HEARD_IN_NOISE = 8  # so much less likely must the blank be for syllables to be heard in noise, and spelt
 INPUTS = ["audio_signal", "length", "cache_last_channel", "cache_last_time", "cache_last_channel_len"]
 OUTPUTS = ["logprobs", "encoded_lengths", *(f"{name}_next" for name in INPUTS[2:])]
 
@@ -35,14 +38,15 @@ def folded(weight: torch.Tensor, bias: torch.Tensor | float, norm: torch.nn.Batc
 
 
 class Streaming(torch.nn.Module):
-    """The same network in (batch, channels, time). Its one state is what the convolutions and the delay need of their past, one after the other in time."""
+    """The same network in (batch, channels, time). Its one state is what the convolutions and the delay need of their past, one after the other in time,
+    and in a last column the syllables of the REACH frames before, as they begin, and the likeliest of the last frame."""
 
     def __init__(self, net: Net):
         super().__init__()
         self.net = net
         pitch = [net.pitch.beats, net.pitch.halve1, net.pitch.halve2, *(block.conv for block in net.pitch.blocks)]
         self.convolutions: list[CausalConv] = [*pitch, net.halve1, net.halve2, *(block.conv for block in (*net.blocks, *net.slow))]
-        self.pasts = [*(c.past for c in self.convolutions), DELAY]
+        self.pasts = [*(c.past for c in self.convolutions), DELAY, 1]
         # Numbers, not shapes of tensors: what depends on a shape is computed again in each step.
         self.channels = [c.weight.shape[1] for c in self.convolutions]
 
@@ -79,7 +83,14 @@ class Streaming(torch.nn.Module):
         unpair = unpair.view(-1, 2, CHANNELS, STEP_FRAMES // SUBSAMPLING // 2).permute(0, 2, 3, 1).flatten(2)
         seen = torch.cat([next(pasts), x], 2)
         kept.append(seen[:, :, -DELAY:])
-        logits = F.conv1d(seen[:, :, :-DELAY] + unpair, net.characters.weight[:, :, None], net.characters.bias)
+        likeliest = F.conv1d(x, net.syllables.weight[:, :, None], net.syllables.bias).argmax(1)
+        memory = next(pasts)[:, :, 0].round().long()
+        begun = torch.cat([memory[:, :REACH], spelling.begun(likeliest, memory[:, REACH : REACH + 1])], 1)
+        here, around = begun[:, REACH - DELAY : -DELAY], spelling.around(begun, DELAY)[:, REACH:]
+        spelt = net.spelt(here, around).transpose(1, 2)
+        memory = torch.cat([begun[:, -REACH:], likeliest[:, -1:]], 1).to(x.dtype)
+        kept.append(F.pad(memory, (0, CHANNELS - REACH - 1))[:, :, None])
+        logits = F.conv1d(seen[:, :, :-DELAY] + unpair + spelt, net.characters.weight[:, :, None], net.characters.bias)
         steps = length // SUBSAMPLING
         log_probabilities = F.log_softmax(logits.transpose(1, 2), -1)
         return log_probabilities, steps, last_channel + 0.0, torch.cat(kept, 2)[:, None], last_channel_len + steps
@@ -92,6 +103,8 @@ class Streaming(torch.nn.Module):
 def check(net: Net, streaming: Streaming):
     """Step by step must give what the whole utterance gives. In 64 bits, where rounding is no excuse."""
     net.double()
+    blank = net.syllables.bias[0].item()
+    net.syllables.bias[0] -= HEARD_IN_NOISE
     features = torch.randn(1, 6 * STEP_FRAMES, MEL_BINS, dtype=torch.float64) * 3 - 6
     whole = F.log_softmax(net(features)[0], -1)
     states, pieces = [state.double() if state.is_floating_point() else state for state in streaming.first_state()], []
@@ -101,6 +114,7 @@ def check(net: Net, streaming: Streaming):
     difference = (torch.cat(pieces, 1) - whole).abs().max().item()
     if difference > 1e-9:
         raise RuntimeError(f"streaming differs from the whole utterance by {difference}")
+    net.syllables.bias[0] = blank
     net.float()
 
 
@@ -127,7 +141,7 @@ def quantize(tensor: onnx.TensorProto) -> tuple[list[onnx.TensorProto], list[onn
 def compress(model: onnx.ModelProto):
     tensors, nodes = [], []
     for tensor in model.graph.initializer:
-        if tensor.data_type == TensorProto.FLOAT and np.prod(tensor.dims) > QUANTIZED_FROM:
+        if tensor.data_type == TensorProto.FLOAT and len(tensor.dims) > 1 and np.prod(tensor.dims) > QUANTIZED_FROM:
             small, restore = quantize(tensor)
             tensors += small
             nodes += restore

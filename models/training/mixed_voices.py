@@ -19,7 +19,8 @@ TIMING = "stressLength", "stressAdd", "stressAmp", "intonation"
 HURRIED = "stressLength"  # all that have this attribute take two thirds of the others' time
 HURRIED_SHARE = 0.4
 HURRIED_FASTEST = 300  # words a minute
-LOWEST_PITCH_HZ, HIGHEST_PITCH_HZ = 60, 260  # at the lower end of a voice's range
+LOWEST_PITCH_HZ, HIGH_PITCH_HZ, HIGHEST_PITCH_HZ = 60, 150, 280  # at the lower end of a voice's range
+HIGH_SHARE = 0.5  # Drawn evenly, high voices would be a third and the worst heard: with harmonics so far apart, vowels are hard to tell.
 NAME = "mixed"
 Attributes = list[tuple[str, list[str]]]
 
@@ -46,14 +47,14 @@ def lines_of(attributes: Attributes, names: tuple[str, ...]) -> list[str]:
 
 
 def formants(attributes: Attributes, rng: random.Random) -> list[str]:
-    """Those of one voice in a mouth of another size, each a little elsewhere, louder and wider."""
-    size = rng.uniform(0.92, 1.09)
+    """Those of one voice in a mouth of another size, each a little elsewhere, louder or softer, wider or narrower."""
+    size = rng.uniform(0.9, 1.12)
     lines = []
     for name, values in attributes:
         if name != MOUTH:
             continue
         number, frequency, height, width = [*map(float, values[:4]), 100.0, 100.0, 100.0][:4]
-        moved = frequency * size * rng.gauss(1, 0.03), height * rng.uniform(0.8, 1.2), width * rng.uniform(0.85, 1.2)
+        moved = frequency * size * rng.gauss(1, 0.04), height * rng.uniform(0.6, 1.4), width * rng.uniform(0.8, 1.3)
         lines.append(" ".join([name, f"{number:.0f}", *(f"{value:.0f}" for value in moved), *values[4:]]))
     return lines
 
@@ -63,7 +64,8 @@ def mixed_voice(rng: random.Random) -> tuple[str, bool]:
     hurried = rng.random() < HURRIED_SHARE
     timed = [v for v in variants() if any(name == HURRIED for name, _ in v) == hurried]
     source, mouth, colour = rng.choices(variants(), k=3)
-    low = LOWEST_PITCH_HZ * (HIGHEST_PITCH_HZ / LOWEST_PITCH_HZ) ** rng.random()
+    lowest, highest = (HIGH_PITCH_HZ, HIGHEST_PITCH_HZ) if rng.random() < HIGH_SHARE else (LOWEST_PITCH_HZ, HIGH_PITCH_HZ)
+    low = lowest * (highest / lowest) ** rng.random()
     lines = ["language variant", f"name {NAME}", f"pitch {low:.0f} {low * rng.uniform(1.2, 1.8):.0f}"]
     lines += lines_of(source, SOURCE) + formants(mouth, rng) + lines_of(colour, COLOUR) + lines_of(rng.choice(timed), TIMING)
     return "\n".join(lines) + "\n", hurried

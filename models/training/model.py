@@ -11,18 +11,19 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import spelling
 from features import centres_hz
+from spelling import Spelling
 
 MEL_BINS = 80
 FRAMES_A_SECOND = 100
 CHANNELS = 256
 KERNEL = 5
-# Left context: 4 x (kernel - 1) x sum of dilations frames of 40 ms, 4.5 s in all.
+# Left context: (kernel - 1) x sum of dilations frames of 40 ms, 3.9 s in all. The last three blocks were found to look no further back than two dilations.
 DILATIONS = (1, 2, 4) * 4
-# The loss of the syllables hangs here: what is above it only has to choose between characters of one sound.
-SYLLABLES_AFTER = 9
-# On top, one frame every 80 ms: the choice between characters of one sound needs words, not sounds. 5.4 s more of left context.
-SLOW_DILATIONS = (1, 2, 4, 1, 2, 4, 1, 2)
+NARROW_FROM, NARROW_KERNEL = 9, 3
+# On top, one frame every 80 ms: the choice between characters of one sound needs words, not sounds. 3.5 s more of left context.
+SLOW_DILATIONS = (1, 1, 2, 4, 1, 2)
 # The tones have a way of their own to the slow blocks: what they are made of, the pitch, is a ripple along the spectrum that the convolutions above hardly
 # learn to see, however long they train. Its first layer starts with a comb of cosines for each of these pitches.
 LOWEST_PITCH_HZ, HIGHEST_PITCH_HZ, PITCHES = 60, 380, 96
@@ -66,9 +67,9 @@ def normalise(norm: nn.BatchNorm1d, x: torch.Tensor) -> torch.Tensor:
 class Block(nn.Module):
     """Residual: a dilated convolution, then a 1x1 one. `dormant` blocks start as the identity."""
 
-    def __init__(self, dilation: int, dormant: bool = False, channels: int = CHANNELS):
+    def __init__(self, dilation: int, dormant: bool = False, channels: int = CHANNELS, kernel: int = KERNEL):
         super().__init__()
-        self.conv = CausalConv(channels, channels, dilation=dilation)
+        self.conv = CausalConv(channels, channels, dilation=dilation, kernel=kernel)
         self.mix = nn.Linear(channels, channels)
         self.norm = nn.BatchNorm1d(channels)
         if dormant:
@@ -148,7 +149,8 @@ class Net(nn.Module):
         self.register_buffer("inverse_std", torch.ones(MEL_BINS))
         self.halve1 = CausalConv(MEL_BINS, CHANNELS, stride=2)
         self.halve2 = CausalConv(CHANNELS, CHANNELS, stride=2)
-        self.blocks = nn.ModuleList(Block(d, dormant=i >= SYLLABLES_AFTER) for i, d in enumerate(DILATIONS))
+        self.blocks = nn.ModuleList(Block(d) for d in DILATIONS[:NARROW_FROM])
+        self.blocks.extend(Block(d, dormant=True, kernel=NARROW_KERNEL) for d in DILATIONS[NARROW_FROM:])
         self.pair = nn.Linear(2 * CHANNELS, CHANNELS)
         self.slow = nn.ModuleList(Block(d) for d in SLOW_DILATIONS)
         self.unpair = nn.Linear(CHANNELS, 2 * CHANNELS)
@@ -160,6 +162,7 @@ class Net(nn.Module):
         self.tones = nn.Linear(TONE_CHANNELS, tones)
         self.characters = nn.Linear(CHANNELS, characters)
         self.syllables = nn.Linear(CHANNELS, syllables)
+        self.spelling = Spelling(syllables, CHANNELS)
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(batch, frames, 80), frames a multiple of 8 -> logits (batch, frames / 4, ...) of characters, of syllables, of tones."""
@@ -167,14 +170,21 @@ class Net(nn.Module):
         pitch = self.pitch(x)
         x = F.relu(self.halve1(x))
         x = F.relu(self.halve2(x))
-        syllables = None
-        for i, block in enumerate(self.blocks, 1):
+        for block in self.blocks:
             x = block(x)
-            if i == SYLLABLES_AFTER:
-                syllables = self.syllables(x)
         x = x + self.join(pitch)
+        syllables = self.syllables(x)
         y = F.relu(self.pair(x.reshape(len(x), -1, 2 * CHANNELS)))
         for block in self.slow:
             y = block(y)
         x = F.pad(x, (0, 0, DELAY, -DELAY)) + self.unpair(y).view(x.shape)
-        return self.characters(x), syllables, self.tones(pitch)
+        likeliest = syllables.argmax(2)
+        begun = spelling.begun(likeliest, torch.zeros_like(likeliest[:, :1]))
+        spelt = self.spelt(F.pad(begun, (DELAY, -DELAY)), spelling.around(begun, DELAY))
+        return self.characters(x + spelt), syllables, self.tones(pitch)
+
+    def spelt(self, begun: torch.Tensor, around: torch.Tensor) -> torch.Tensor:
+        """What the spelling adds: something in the frames where a syllable began DELAY frames before, nothing in the others."""
+        here = begun > 0
+        spelt = torch.zeros(*begun.shape, CHANNELS, device=begun.device, dtype=self.mean.dtype)
+        return spelt.index_put(here.nonzero(as_tuple=True), self.spelling(around[here]).to(spelt.dtype))

@@ -1,8 +1,7 @@
 """`reopen.py [--model FOLDER]`: WORK/reopened.pt from an exported model, for `train.py --from` to go on where no checkpoint was kept.
 
 Batch normalisation was folded into the weights: they get it back with the statistics of one large batch, which leaves
-what the network computes as it was. The heads for the syllables and for the tones are not in an export; the first is fitted anew on a trunk that stands
-still, the other is new.
+what the network computes as it was. The head for the tones is not in an export: it is new.
 """
 
 import argparse
@@ -15,8 +14,7 @@ import onnx
 import torch
 from onnx import numpy_helper
 
-from batches import batches, disguise, pad, shards_of, texts
-from losses import ctc
+from batches import batches, disguise, pad, shards_of
 from model import MEL_BINS, CausalConv, Net
 from progress import error_rate, glimpses
 from targets import Targets
@@ -25,10 +23,8 @@ HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("DATA", HERE / "data"))
 WORK = Path(os.environ.get("WORK", HERE / "work"))
 STATISTICS_BATCHES = 6
-SYLLABLE_STEPS = 500
 # Normalisation makes the scale of a row free, and it says how far a step of the optimizer turns the row: with rows of length 1, the training lost what it had.
 WEIGHT_SIZE = 0.08
-SYLLABLE_RATE = 1e-2
 
 
 class Exported:
@@ -44,9 +40,9 @@ class Exported:
     def convolution(self) -> tuple[torch.Tensor, torch.Tensor]:
         """(weight, bias) of the next one, as float."""
         _, weight, bias = next(self._convolutions).input
-        return self._tensor(weight), self._tensor(bias)
+        return self.tensor(weight), self.tensor(bias)
 
-    def _tensor(self, name: str) -> torch.Tensor:
+    def tensor(self, name: str) -> torch.Tensor:
         if name in self._stored:
             return self._stored[name]
         whole, scale = self._stored[f"{name}.int8"].float(), self._stored[f"{name}.scale"]
@@ -71,7 +67,7 @@ def unfold(folded: tuple[torch.Tensor, torch.Tensor], weight: torch.nn.Parameter
 
 
 def reopen(model: Exported, net: Net, features: torch.Tensor):
-    """Everything but these two heads. features: (batch, frames, 80), disguised as in training, for the statistics."""
+    """Everything but the head of the tones. features: (batch, frames, 80), disguised as in training, for the statistics."""
     net.mean.copy_(model.of_features["Sub"])
     net.inverse_std.copy_(model.of_features["Mul"])
 
@@ -103,29 +99,16 @@ def reopen(model: Exported, net: Net, features: torch.Tensor):
     linear(net.pair, weight.transpose(1, 2), bias)
     blocks(net.slow)
     linear(net.unpair, *model.convolution())
+    linear(net.syllables, *model.convolution())
     linear(net.characters, *model.convolution())
+    for name, parameter in net.spelling.named_parameters():
+        parameter.copy_(model.tensor(f"net.spelling.{name}"))
     net.eval()
     for norm in net.modules():
         if isinstance(norm, torch.nn.BatchNorm1d):
             norm.train()
     net(features)
     net.eval()
-
-
-def fit_syllables(net: Net, stream, targets: Targets, rng: random.Random):
-    """The trunk's statistics and weights stay as they are."""
-    optimizer = torch.optim.AdamW(net.syllables.parameters())
-    for step in range(1, SYLLABLE_STEPS + 1):
-        optimizer.param_groups[0]["lr"] = SYLLABLE_RATE * (1 - step / (SYLLABLE_STEPS + 1))
-        group = [u for u in next(stream) if targets.syllables(u[0])]
-        x, lengths = pad(group)
-        x = disguise(x, lengths, net.mean, rng)
-        loss = ctc(net(x)[1], lengths // 4, [targets.syllables(text) for text, _ in group])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if step % 20 == 0:
-            print(f"step {step}: syllables {loss.item():.3f}", flush=True)
 
 
 def main():
@@ -138,9 +121,7 @@ def main():
     targets = Targets(DATA, WORK)
     if (folder / "tokens.txt").read_text(encoding="utf-8") != targets.text():
         raise SystemExit(f"{folder / 'tokens.txt'} lists other characters than the sentences and words in {DATA}")
-    shards = shards_of(WORK / "train")
-    targets.pronounce(texts(shards))
-    stream = batches(shards, targets.character, rng)
+    stream = batches(shards_of(WORK / "train"), targets.character, rng)
     net = Net(*targets.sizes).requires_grad_(False)
     model = Exported(folder / "model.onnx")
     groups = sorted(islice(stream, 20 * STATISTICS_BATCHES), key=lambda group: len(group[0][1]))
@@ -148,8 +129,6 @@ def main():
     reopen(model, net, disguise(*pad(middle), model.of_features["Sub"], rng))
     watched = glimpses(WORK / "eval", 60)
     print("error rates %", error_rate(net, targets, watched), flush=True)
-    net.syllables.requires_grad_(True)
-    fit_syllables(net, stream, targets, rng)
     torch.save({"average": net.state_dict(), "net": net.state_dict()}, WORK / "reopened.pt")
 
 

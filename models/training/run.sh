@@ -29,11 +29,13 @@ with_room() {
     OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive "$python" "$@"
 }
 share() { awk "BEGIN { print $MINUTES * $1 }"; }
-train() { with_room train.py --minutes "$(share 0.47)" "$@"; }
+train() { with_room train.py --minutes "$(share 0.455)" "$@"; }
 train
 mv "$WORK/net.pt" "$WORK/half.pt"
 with_room tones.py --minutes "$(share 0.06)" --from "$WORK/half.pt"
 mv "$WORK/net.pt" "$WORK/toned.pt"
-train --from "$WORK/toned.pt"
+with_room from_text.py --minutes "$(share 0.03)" --from "$WORK/toned.pt" --sentences "$(awk "BEGIN { print int($HOURS * 2500) }")"
+mv "$WORK/net.pt" "$WORK/spelling.pt"
+train --from "$WORK/spelling.pt"
 "$python" export.py
 echo "judge it against the one in use:  npm run eval -- --no-pairs bundled $WORK/exported"

@@ -102,7 +102,7 @@ def training_jobs(sentences: list[str], sampler: SentenceSampler, banned: set[st
             sentence = sampler.sentence(rng)
             if characters(sentence) in banned:
                 continue
-        yield ("synthetic" if rng.random() < 0.7 else "recorded"), sentence, seed
+        yield ("synthetic" if rng.random() < 0.8 else "recorded"), sentence, seed
 
 
 def write_shard(path: Path, utterances: list[tuple[str, np.ndarray]]):

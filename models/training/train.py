@@ -83,13 +83,13 @@ def continued_net(targets: Targets, checkpoint: Path) -> Net:
 
 
 def muon_and_adamw(net: Net, together: Together = ALONE) -> list[torch.optim.Optimizer]:
-    """To go on with: Muon for the matrices inside, AdamW for the three heads and for what is no matrix."""
-    heads = "characters", "syllables", "tones"
+    """To go on with: Muon for the matrices inside, AdamW for the three heads, the syllables' embedding and what is no matrix."""
+    apart = "characters.", "syllables.", "tones.", "spelling.embedding."
     trained = {name: p for name, p in net.named_parameters() if p.requires_grad}
-    inside = {name: p for name, p in trained.items() if p.ndim > 1 and name.split(".")[0] not in heads}
-    apart = [p for name, p in trained.items() if name not in inside]
+    inside = {name: p for name, p in trained.items() if p.ndim > 1 and not name.startswith(apart)}
+    others = [p for name, p in trained.items() if name not in inside]
     dtype = torch.bfloat16 if USE_BFLOAT16 else torch.float32
-    return [Muon(inside.values(), dtype, together), torch.optim.AdamW(apart, weight_decay=1e-2)]
+    return [Muon(inside.values(), dtype, together), torch.optim.AdamW(others, weight_decay=1e-2)]
 
 
 def usable(stream, uniform: bool):
@@ -115,9 +115,7 @@ def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, me
     heard = [heard_at(written, len(text)) for written, (text, _) in zip(best, group, strict=True)]
     of_pitch = of_tones(heads[2], heard, [targets.tones(text) for text, _ in group])
     if not uniform:
-        # With the trunk kept, nothing can be learnt from the syllables.
-        of_syllables = ctc(heads[1][known], steps[known], sounds) if heads[1].requires_grad else torch.zeros(())
-        return ctc(heads[0], steps, spelt), of_syllables, of_pitch
+        return ctc(heads[0], steps, spelt), ctc(heads[1][known], steps[known], sounds), of_pitch
     of_characters = aligned(heads[0], group, spelt, steps, LATE + DELAY)
     return of_characters, aligned(heads[1][known], [group[i] for i in known], sounds, steps[known], LATE), of_pitch
 
@@ -140,7 +138,7 @@ def train(together: Together, minutes: float, start_from: Path | None, peak: flo
     torch.manual_seed(together.rank)
     mean = net.mean.clone()
     net.to(DEVICE)
-    kept = [net.halve1, net.halve2, net.blocks, net.syllables] if keep_trunk else []
+    kept = [net.halve1, net.halve2, net.blocks] if keep_trunk else []
     for module in kept:
         module.requires_grad_(False)
     average = copy.deepcopy(net)
@@ -187,7 +185,7 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, required=True)
     parser.add_argument("--from", dest="start_from", type=Path)
     parser.add_argument("--peak", type=float, help="the highest learning rate")
-    parser.add_argument("--keep-trunk", action="store_true", help="train only the tones' way, the slow blocks and the characters' head")
+    parser.add_argument("--keep-trunk", action="store_true", help="train only what follows the blocks at 40 ms, and the tones' way")
     parser.add_argument("--processes", type=int, default=PROCESSES)
     arguments = parser.parse_args()
     if arguments.keep_trunk and not arguments.start_from:

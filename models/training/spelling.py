@@ -1,0 +1,57 @@
+"""Which character a syllable is written as, told by the syllables around it.
+
+Convolutions over frames hardly learn that: how many frames lie between two syllables is another number each time. Here a syllable's
+neighbours have fixed places. What is heard as a syllable is decided first (no gradient goes through that); so the words
+can also be learnt from text alone, some hundred times faster than from audio (from_text.py).
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+BEFORE, BEHIND = 3, 2  # syllables
+EMBEDDING, HIDDEN = 64, 1024
+# Frames of 40 ms: what was said longer ago than this tells nothing any more.
+REACH = 64
+# Of the syllables that it is told, some are withheld in training, or it would learn Tatoeba's sentences by heart.
+WITHHELD = 0.05
+
+
+class Spelling(nn.Module):
+    """(n, BEFORE + 1 + BEHIND) syllables, 0 where none is known -> (n, channels)"""
+
+    def __init__(self, syllables: int, channels: int):
+        super().__init__()
+        self.embedding = nn.Embedding(syllables, EMBEDDING)
+        self.hidden = nn.Linear((BEFORE + 1 + BEHIND) * EMBEDDING, HIDDEN)
+        self.out = nn.Linear(HIDDEN, channels)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, around: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            around = around * (torch.rand(around.shape, device=around.device) >= WITHHELD)
+        return self.out(F.relu(self.hidden(self.embedding(around).flatten(1))))
+
+
+def begun(best: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """(batch, frames) likeliest syllables, and that of the frame before (batch, 1) -> each syllable in its first frame, 0 elsewhere."""
+    return best * (best != torch.cat([before, best[:, :-1]], 1))
+
+
+def around(begun: torch.Tensor, delay: int) -> torch.Tensor:
+    """(batch, frames, BEFORE + 1 + BEHIND): the syllables around the last one that had begun `delay` frames before, as far as they are known
+    in that frame: nothing that begins later, or began REACH frames before."""
+    frames = begun.shape[1]
+    heard = (begun > 0).to(begun.dtype)
+    count = heard.cumsum(1)
+    # The n-th syllable, and the frame it began in, stand in place n of a list; what is none, in place 0.
+    place, empty = count * heard, F.pad(torch.zeros_like(begun), (0, 1))
+    now = torch.arange(frames, device=begun.device)
+    listed, when = empty.scatter(1, place, begun), empty.scatter(1, place, now.expand_as(begun))
+    middle = F.pad(count, (delay, 0))[:, :frames]
+    wanted = middle[:, :, None] + torch.arange(-BEFORE, BEHIND + 1, device=begun.device)
+    at = wanted.clamp(0, frames).flatten(1)
+    began = when.gather(1, at).view(wanted.shape)
+    known = (wanted > 0) & (wanted <= count[:, :, None]) & (began > now[:, None] - REACH)
+    return listed.gather(1, at).view(wanted.shape) * known

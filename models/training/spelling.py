@@ -2,7 +2,7 @@
 
 Convolutions over frames hardly learn that: how many frames lie between two syllables is another number each time. Here a syllable's
 neighbours have fixed places. What is heard as a syllable is decided first (no gradient goes through that); so the words
-can also be learnt from text alone, some hundred times faster than from audio (from_text.py).
+can also be learnt from text alone (from_text.py): 5,400 characters a second on one core, and 150 on two from audio.
 """
 
 import torch
@@ -13,7 +13,7 @@ BEFORE, BEHIND = 3, 2  # syllables
 EMBEDDING, HIDDEN = 64, 1024
 # Frames of 40 ms: what was said longer ago than this tells nothing any more.
 REACH = 64
-# Of the syllables that it is told, some are withheld in training, or it would learn Tatoeba's sentences by heart.
+# Of the syllables that it is told, some are withheld in training, to make Tatoeba's sentences harder to learn by heart.
 WITHHELD = 0.05
 
 

@@ -20,7 +20,7 @@ HURRIED = "stressLength"  # all that have this attribute take two thirds of the 
 HURRIED_SHARE = 0.4
 HURRIED_FASTEST = 300  # words a minute
 LOWEST_PITCH_HZ, HIGH_PITCH_HZ, HIGHEST_PITCH_HZ = 60, 150, 280  # at the lower end of a voice's range
-HIGH_SHARE = 0.5  # Drawn evenly, high voices would be a third and the worst heard: with harmonics so far apart, vowels are hard to tell.
+HIGH_SHARE = 0.5  # Drawn evenly, high voices would be two fifths and the worst heard: with harmonics so far apart, vowels are hard to tell.
 NAME = "mixed"
 Attributes = list[tuple[str, list[str]]]
 

@@ -1,8 +1,7 @@
 """`export.py [--from CHECKPOINT] [--to FOLDER]`: WORK/net.pt, or another checkpoint, as the streaming `nemo-ctc` model.onnx that sherpa-onnx and the server load, with tokens.txt.
 
 One step takes 48 feature frames (480 ms). Every convolution's past, and the delay's, is a part of one state tensor.
-Batch normalisation is folded into the weights, and those are stored as 8-bit numbers with a scale for
-each output channel; Cast and Mul turn them back, which ONNX Runtime does once, when it loads the file.
+Batch normalisation is folded into the weights, and those are stored as whole numbers of 6 or 8 bits (quantize.py).
 """
 
 import argparse
@@ -10,22 +9,19 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
-from onnx import TensorProto, helper, numpy_helper
 
 import spelling
 from average import net_of, trained
 from model import CHANNELS, DELAY, MEL_BINS, CausalConv, Net
+from quantize import quantize
 from spelling import REACH
 
 WORK = Path(os.environ.get("WORK", Path(__file__).resolve().parent / "work"))
 STEP_FRAMES = 48
 SUBSAMPLING = 4
-QUANTIZED_FROM = 2000  # smaller tensors stay as they are
-LARGEST = 127
 HEARD_IN_NOISE = 8  # so much less likely must the blank be for syllables to be heard in noise, and spelt
 INPUTS = ["audio_signal", "length", "cache_last_channel", "cache_last_time", "cache_last_channel_len"]
 OUTPUTS = ["logprobs", "encoded_lengths", *(f"{name}_next" for name in INPUTS[2:])]
@@ -118,41 +114,6 @@ def check(net: Net, streaming: Streaming):
     net.float()
 
 
-def quantize(tensor: onnx.TensorProto) -> tuple[list[onnx.TensorProto], list[onnx.NodeProto]]:
-    """A float tensor as int8 with a scale for each row, and the nodes that give the float tensor under its old name."""
-    weight = numpy_helper.to_array(tensor)
-    rows = weight.reshape(len(weight), -1)
-    largest = np.maximum(np.abs(rows).max(1), 1e-12)
-    best, least = largest / LARGEST, np.full(len(rows), np.inf)
-    for shrink in np.linspace(0.6, 1, 21):  # Clipping a row's few largest weights often costs less than coarse steps.
-        scale = largest * shrink / LARGEST
-        error = ((np.clip(np.round(rows / scale[:, None]), -LARGEST, LARGEST) * scale[:, None] - rows) ** 2).sum(1)
-        best, least = np.where(error < least, scale, best), np.minimum(error, least)
-    whole = np.clip(np.round(rows / best[:, None]), -LARGEST, LARGEST).astype(np.int8).reshape(weight.shape)
-    scales = best.astype(np.float32).reshape(-1, *[1] * (weight.ndim - 1))
-    int8, scale, cast = f"{tensor.name}.int8", f"{tensor.name}.scale", f"{tensor.name}.cast"
-    nodes = [
-        helper.make_node("Cast", [int8], [cast], to=TensorProto.FLOAT),
-        helper.make_node("Mul", [cast, scale], [tensor.name]),
-    ]
-    return [numpy_helper.from_array(whole, int8), numpy_helper.from_array(scales, scale)], nodes
-
-
-def compress(model: onnx.ModelProto):
-    tensors, nodes = [], []
-    for tensor in model.graph.initializer:
-        if tensor.data_type == TensorProto.FLOAT and len(tensor.dims) > 1 and np.prod(tensor.dims) > QUANTIZED_FROM:
-            small, restore = quantize(tensor)
-            tensors += small
-            nodes += restore
-        else:
-            tensors.append(tensor)
-    nodes += list(model.graph.node)
-    del model.graph.initializer[:], model.graph.node[:]
-    model.graph.initializer.extend(tensors)
-    model.graph.node.extend(nodes)
-
-
 def describe(model: onnx.ModelProto, streaming: Streaming, vocabulary: int):
     facts = {
         "model_type": "streaming_ctc",
@@ -195,7 +156,7 @@ def main():
     )
     model = onnx.load(full)
     describe(model, streaming, net.characters.out_features)
-    compress(model)
+    quantize(model)
     onnx.checker.check_model(model)
     onnx.save(model, folder / "model.onnx")
     shutil.copyfile(WORK / "tokens.txt", folder / "tokens.txt")

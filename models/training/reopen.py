@@ -17,6 +17,7 @@ from onnx import numpy_helper
 from batches import batches, disguise, pad, shards_of
 from model import MEL_BINS, CausalConv, Net
 from progress import error_rate, glimpses
+from quantize import weight_of
 from targets import Targets
 
 HERE = Path(__file__).resolve().parent
@@ -32,10 +33,10 @@ class Exported:
 
     def __init__(self, file: Path):
         graph = onnx.load(file).graph
-        self._stored = {t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in graph.initializer}
+        self._stored = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
         self._convolutions = iter([n for n in graph.node if n.op_type == "Conv"])
         used = [(n.op_type, self._stored.get(n.input[1])) for n in graph.node if n.op_type in ("Sub", "Mul")]
-        self.of_features = {op: t.flatten() for op, t in used if t is not None and t.shape == (MEL_BINS, 1)}
+        self.of_features = {op: torch.tensor(t).flatten() for op, t in used if t is not None and t.shape == (MEL_BINS, 1)}
 
     def convolution(self) -> tuple[torch.Tensor, torch.Tensor]:
         """(weight, bias) of the next one, as float."""
@@ -43,10 +44,7 @@ class Exported:
         return self.tensor(weight), self.tensor(bias)
 
     def tensor(self, name: str) -> torch.Tensor:
-        if name in self._stored:
-            return self._stored[name]
-        whole, scale = self._stored[f"{name}.int8"].float(), self._stored[f"{name}.scale"]
-        return whole * scale.view(-1, *[1] * (whole.dim() - 1))
+        return torch.tensor(weight_of(self._stored, name))
 
 
 def unfold(folded: tuple[torch.Tensor, torch.Tensor], weight: torch.nn.Parameter, norm: torch.nn.BatchNorm1d):

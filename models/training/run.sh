@@ -29,13 +29,17 @@ with_room() {
     OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive "$python" "$@"
 }
 share() { awk "BEGIN { print $MINUTES * $1 }"; }
-train() { with_room train.py --minutes "$(share 0.455)" "$@"; }
+train() { with_room train.py --minutes "$(share 0.45)" "$@"; }
+from_text() { with_room from_text.py --minutes "$(share 0.02)" --from "$1" --sentences "$(awk "BEGIN { print int($HOURS * 2500) }")"; }
 train
 mv "$WORK/net.pt" "$WORK/half.pt"
 with_room tones.py --minutes "$(share 0.06)" --from "$WORK/half.pt"
 mv "$WORK/net.pt" "$WORK/toned.pt"
-with_room from_text.py --minutes "$(share 0.03)" --from "$WORK/toned.pt" --sentences "$(awk "BEGIN { print int($HOURS * 2500) }")"
+from_text "$WORK/toned.pt"
 mv "$WORK/net.pt" "$WORK/spelling.pt"
 train --from "$WORK/spelling.pt"
-"$python" export.py
+mv "$WORK/net.pt" "$WORK/trained.pt"
+from_text "$WORK/trained.pt"
+with_room average.py "$WORK/trained.pt"
+"$python" export.py --from "$WORK/averaged.pt"
 echo "judge it against the one in use:  npm run eval -- --no-pairs bundled $WORK/exported"

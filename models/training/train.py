@@ -37,7 +37,7 @@ WARM_UP_STEPS = 200
 ALIGNED_SHARE = 1 / 8
 ALIGNED_FRAMES = 350
 LATE = 2  # frames of 40 ms after its sound that the alignment puts a syllable
-SYLLABLE_WEIGHT = TONE_WEIGHT = 0.3
+SYLLABLE_WEIGHT, TONE_WEIGHT = 0.5, 0.3
 SAVE_EVERY_S = 300
 # Each has its part of the cores.
 PROCESSES = 2 if DEVICE == "cpu" and (os.cpu_count() or 1) > 1 else 1
@@ -83,8 +83,8 @@ def continued_net(targets: Targets, checkpoint: Path) -> Net:
 
 
 def muon_and_adamw(net: Net, together: Together = ALONE) -> list[torch.optim.Optimizer]:
-    """To go on with: Muon for the matrices inside, AdamW for the three heads, the syllables' embedding and what is no matrix."""
-    apart = "characters.", "syllables.", "tones.", "spelling.embedding."
+    """To go on with: Muon for the matrices inside, AdamW for the three heads, for what is looked up row by row, and for what is no matrix."""
+    apart = "characters.", "syllables.", "tones.", "spelling.embedding.", "spelling.groups."
     trained = {name: p for name, p in net.named_parameters() if p.requires_grad}
     inside = {name: p for name, p in trained.items() if p.ndim > 1 and not name.startswith(apart)}
     others = [p for name, p in trained.items() if name not in inside]

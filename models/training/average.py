@@ -6,16 +6,15 @@ spread of their inputs is measured again, on the training's audio: what two netw
 """
 
 import argparse
-import os
 import random
 from pathlib import Path
 
 import torch
 
 from batches import batches, disguise, pad, shards_of
+from folders import WORK
 from model import Net
 
-WORK = Path(os.environ.get("WORK", Path(__file__).resolve().parent / "work"))
 BATCHES = 80  # of 12,000 frames, 2.7 hours at most
 Weights = dict[str, torch.Tensor]
 

@@ -10,6 +10,7 @@ import torch
 
 from features import SMALLEST_ENERGY
 from model import DELAY, MEL_BINS
+from noise import Noise
 from together import ALONE, Together
 
 BATCH_FRAMES = 12000  # of all processes
@@ -81,13 +82,15 @@ def pad(group: list[Utterance]) -> tuple[torch.Tensor, torch.Tensor]:
     return x, lengths
 
 
-def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: random.Random) -> torch.Tensor:
-    """Another level and tilt for each utterance, then holes in time and frequency.
+def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: random.Random, noise: Noise | None = None) -> torch.Tensor:
+    """Another level and tilt for each utterance, noise over some, then holes in time and frequency.
 
     Some recordings end soon after the last word, where the digital silence begins. No other tempo: between frames, low voices do not beat as they do.
     """
     x = x + torch.empty(len(x), 1, 1).uniform_(-1.5, 1.5)
     x += torch.empty(len(x), 1, 1).uniform_(-1, 1) * torch.linspace(-1, 1, MEL_BINS)
+    if noise:
+        noise.over(x, (lengths - 4 * DELAY).tolist(), rng)
     for utterance, length in zip(x, lengths.tolist(), strict=True):
         early = rng.randint(1, SHORTEST_SILENCE) if rng.random() < 0.4 else 0
         utterance[length - 4 * DELAY - early :] = DIGITAL_SILENCE

@@ -5,7 +5,6 @@ Batch normalisation is folded into the weights, and those are stored as whole nu
 """
 
 import argparse
-import os
 import shutil
 from pathlib import Path
 
@@ -15,11 +14,11 @@ import torch.nn.functional as F
 
 import spelling
 from average import net_of, trained
+from folders import WORK
 from model import CHANNELS, DELAY, MEL_BINS, CausalConv, Net
 from quantize import quantize
 from spelling import REACH
 
-WORK = Path(os.environ.get("WORK", Path(__file__).resolve().parent / "work"))
 STEP_FRAMES = 48
 SUBSAMPLING = 4
 HEARD_IN_NOISE = 8  # so much less likely must the blank be for syllables to be heard in noise, and spelt

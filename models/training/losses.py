@@ -45,31 +45,6 @@ def heard_at(written: list[int], characters: int) -> list[int] | None:
     return [i - DELAY for i in begun] if len(begun) == characters else None
 
 
-def forced(log_probabilities: np.ndarray, text: list[int]) -> np.ndarray:
-    """(frames, characters), at least as many frames as the text needs -> (frames,): the likeliest way to write the text, the character or 0 in each frame."""
-    states = np.zeros(2 * len(text) + 1, int)
-    states[1::2] = text
-    of_state = log_probabilities[:, states]
-    may_skip = np.zeros(len(states), bool)
-    may_skip[2:] = (states[2:] > 0) & (states[2:] != states[:-2])
-    score = np.where(np.arange(len(states)) < 2, of_state[0], -np.inf)
-    came_from = np.zeros(of_state.shape, int)
-    for frame, here in enumerate(of_state[1:], 1):
-        one, two = np.roll(score, 1), np.where(may_skip, np.roll(score, 2), -np.inf)
-        one[0] = -np.inf
-        ways = np.stack([score, one, two])
-        came_from[frame] = ways.argmax(0)
-        score = ways.max(0) + here
-    state = len(states) - 1
-    if len(states) > 1 and score[-2] > score[-1]:
-        state -= 1
-    way = np.zeros(len(of_state), int)
-    for frame in range(len(of_state) - 1, -1, -1):
-        way[frame] = states[state]
-        state -= came_from[frame, state]
-    return way
-
-
 def of_tones(logits: torch.Tensor, heard: list[list[int] | None], tones: list[list[int] | None]) -> torch.Tensor:
     """Cross-entropy where each character was heard. Utterances of which one is not known say nothing. logits: (batch, frames, tones)."""
     rows, frames, truth = [], [], []

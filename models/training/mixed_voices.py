@@ -15,12 +15,15 @@ from voices import TRAINING_VOICES
 SOURCE = "flutter", "roughness", "voicing", "breath", "breathw", "echo", "klatt"
 MOUTH = "formant"
 COLOUR = "tone", "consonants"
+DRAWN_COLOUR_SHARE = 0.5
+COLOUR_HZ = 100, 600, 1200, 2000, 3000, 4500
+STEEPEST_FALL_DB, STEEPEST_RISE_DB = 16, 6  # from each of these to the next
 TIMING = "stressLength", "stressAdd", "stressAmp", "intonation"
 HURRIED = "stressLength"  # all that have this attribute take two thirds of the others' time
 HURRIED_SHARE = 0.4
 HURRIED_FASTEST = 300  # words a minute
-LOWEST_PITCH_HZ, HIGH_PITCH_HZ, HIGHEST_PITCH_HZ = 60, 150, 280  # at the lower end of a voice's range
-HIGH_SHARE = 0.5  # Drawn evenly, high voices would be two fifths and the worst heard: with harmonics so far apart, vowels are hard to tell.
+LOWEST_PITCH_HZ, HIGH_PITCH_HZ, HIGHEST_PITCH_HZ = 60, 150, 300  # at the lower end of a voice's range
+HIGH_SHARE = 0.6  # Drawn evenly, high voices would be two fifths and the worst heard: with harmonics so far apart, vowels are hard to tell.
 NAME = "mixed"
 Attributes = list[tuple[str, list[str]]]
 
@@ -59,15 +62,25 @@ def formants(attributes: Attributes, rng: random.Random) -> list[str]:
     return lines
 
 
+def drawn_colour(rng: random.Random) -> list[str]:
+    """Weaker or stronger from each of COLOUR_HZ to the next: of what is steep, noise hides the upper formants, and few variants are."""
+    heights = [1.0]
+    for _ in COLOUR_HZ[1:]:
+        heights.append(heights[-1] * 10 ** (rng.uniform(-STEEPEST_FALL_DB, STEEPEST_RISE_DB) / 20))
+    tone = " ".join(f"{hz} {max(10, 255 * height / max(heights)):.0f}" for hz, height in zip(COLOUR_HZ, heights, strict=True))
+    return [f"tone {tone}", f"consonants {rng.uniform(50, 120):.0f} {rng.uniform(40, 120):.0f}"]
+
+
 def mixed_voice(rng: random.Random) -> tuple[str, bool]:
     """(what espeak-ng's variant file says, whether this voice hurries)"""
     hurried = rng.random() < HURRIED_SHARE
     timed = [v for v in variants() if any(name == HURRIED for name, _ in v) == hurried]
     source, mouth, colour = rng.choices(variants(), k=3)
+    coloured = drawn_colour(rng) if rng.random() < DRAWN_COLOUR_SHARE else lines_of(colour, COLOUR)
     lowest, highest = (HIGH_PITCH_HZ, HIGHEST_PITCH_HZ) if rng.random() < HIGH_SHARE else (LOWEST_PITCH_HZ, HIGH_PITCH_HZ)
     low = lowest * (highest / lowest) ** rng.random()
     lines = ["language variant", f"name {NAME}", f"pitch {low:.0f} {low * rng.uniform(1.2, 1.8):.0f}"]
-    lines += lines_of(source, SOURCE) + formants(mouth, rng) + lines_of(colour, COLOUR) + lines_of(rng.choice(timed), TIMING)
+    lines += lines_of(source, SOURCE) + formants(mouth, rng) + coloured + lines_of(rng.choice(timed), TIMING)
     return "\n".join(lines) + "\n", hurried
 
 

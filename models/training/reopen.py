@@ -5,7 +5,6 @@ what the network computes as it was. The head for the tones is not in an export:
 """
 
 import argparse
-import os
 import random
 from itertools import islice
 from pathlib import Path
@@ -15,14 +14,12 @@ import torch
 from onnx import numpy_helper
 
 from batches import batches, disguise, pad, shards_of
+from folders import DATA, HERE, WORK
 from model import MEL_BINS, CausalConv, Net
 from progress import error_rate, glimpses
 from quantize import weight_of
 from targets import Targets
 
-HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("DATA", HERE / "data"))
-WORK = Path(os.environ.get("WORK", HERE / "work"))
 STATISTICS_BATCHES = 6
 # Normalisation makes the scale of a row free, and it says how far a step of the optimizer turns the row: with rows of length 1, the training lost what it had.
 WEIGHT_SIZE = 0.08

@@ -24,22 +24,17 @@ threads=$(nproc)
 
 "$python" synthesize.py eval
 "$python" synthesize.py train --hours "$HOURS"
+"$python" reading.py --sentences "$(awk "BEGIN { print int($HOURS * 2500) }")"
 with_room() {
   LD_PRELOAD=$jemalloc MALLOC_CONF=dirty_decay_ms:5000,muzzy_decay_ms:5000 \
     OMP_NUM_THREADS=$threads OMP_WAIT_POLICY=passive "$python" "$@"
 }
 share() { awk "BEGIN { print $MINUTES * $1 }"; }
-train() { with_room train.py --minutes "$(share 0.45)" "$@"; }
-from_text() { with_room from_text.py --minutes "$(share 0.02)" --from "$1" --sentences "$(awk "BEGIN { print int($HOURS * 2500) }")"; }
+train() { with_room train.py --minutes "$(share 0.47)" "$@"; }
 train
 mv "$WORK/net.pt" "$WORK/half.pt"
 with_room tones.py --minutes "$(share 0.06)" --from "$WORK/half.pt"
 mv "$WORK/net.pt" "$WORK/toned.pt"
-from_text "$WORK/toned.pt"
-mv "$WORK/net.pt" "$WORK/spelling.pt"
-train --from "$WORK/spelling.pt"
-mv "$WORK/net.pt" "$WORK/trained.pt"
-from_text "$WORK/trained.pt"
-with_room average.py "$WORK/trained.pt"
-"$python" export.py --from "$WORK/averaged.pt"
+train --from "$WORK/toned.pt"
+"$python" export.py
 echo "judge it against the one in use:  npm run eval -- --no-pairs bundled $WORK/exported"

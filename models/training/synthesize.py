@@ -5,7 +5,6 @@ Everything is drawn from seeded generators, so the same espeak-ng and sox make t
 """
 
 import argparse
-import os
 import random
 import subprocess
 import sys
@@ -20,14 +19,12 @@ import mixed_voices
 import voices
 from augment import coloured_noise, degrade
 from features import SAMPLE_RATE, log_mel
+from folders import DATA, WORK
 from text import SentenceSampler, characters, tatoeba
 
-HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("DATA", HERE / "data"))
-WORK = Path(os.environ.get("WORK", HERE / "work"))
 SHARD_UTTERANCES = 2000
 LONGEST_S = 10.0
-MIXED_SHARE = 0.6  # of what is spoken by espeak-ng
+MIXED_SHARE = 0.7  # of what is spoken by espeak-ng
 
 
 @cache

@@ -13,10 +13,11 @@ from pathlib import Path
 import torch
 
 from batches import Utterance, disguise, grouped, load_shard, pad, shards_of, texts
+from folders import DATA, WORK
 from losses import heard_at, of_tones
 from model import DELAY, Net
 from targets import Targets
-from train import DATA, DEVICE, WORK, continued_net, follow, learning_rate, muon_and_adamw, save
+from train import DEVICE, continued_net, follow, learning_rate, muon_and_adamw, save
 
 PEAK_RATE = 1.5e-3
 # Of the characters; where the network errs more often, it is not believed about the places either.

@@ -1,6 +1,6 @@
 """`train.py --minutes M [--from CHECKPOINT] [--peak RATE] [--keep-trunk] [--processes N]`: trains on synthesize.py's shards, writes WORK/net.pt every few minutes.
 
-CTC on characters, with CTC on syllables and cross-entropy on tones beside it. From nothing, the first eighth of the time
+CTC on characters, with CTC on syllables and cross-entropy on tones beside it, and on the spelling of text (reading.py). From nothing, the first eighth of the time
 is cross-entropy on a uniform alignment of short utterances: without it CTC stays on its all-blank
 plateau for thousands of steps. From a checkpoint it goes on with Muon. What is kept is the moving average of the weights.
 """
@@ -17,27 +17,21 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from batches import Utterance, batches, disguise, pad, shards_of, texts
-from losses import aligned, ctc, heard_at, of_tones
-from model import DELAY, Net
+from batches import batches, shards_of, texts
+from folders import DATA, WORK
+from lessons import DEVICE, USE_BFLOAT16, Lessons
+from model import Net
 from muon import Muon
 from progress import error_rate, glimpses
 from targets import Targets
 from together import ALONE, Together, run
 
-HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("DATA", HERE / "data"))
-WORK = Path(os.environ.get("WORK", HERE / "work"))
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-# Where the processor has no instructions for it, bfloat16 is slower than float32.
-USE_BFLOAT16 = DEVICE == "cuda" or "avx512_bf16" in Path("/proc/cpuinfo").read_text()
 # From nothing; and with Muon, which goes faster from a checkpoint on, but slower into the first hundreds of steps.
 BEGINNING_PEAK_RATE, MUON_PEAK_RATE = 2e-3, 1.5e-3
 WARM_UP_STEPS = 200
 ALIGNED_SHARE = 1 / 8
 ALIGNED_FRAMES = 350
-LATE = 2  # frames of 40 ms after its sound that the alignment puts a syllable
-SYLLABLE_WEIGHT, TONE_WEIGHT = 0.5, 0.3
+WEIGHTS = 1, 0.5, 0.3, 0.5  # of the losses on characters, syllables, tones, and text
 SAVE_EVERY_S = 300
 # Each has its part of the cores.
 PROCESSES = 2 if DEVICE == "cpu" and (os.cpu_count() or 1) > 1 else 1
@@ -100,26 +94,6 @@ def usable(stream, uniform: bool):
             yield kept
 
 
-def losses(net: Net, group: list[Utterance], uniform: bool, targets: Targets, mean: torch.Tensor, rng: random.Random):
-    """(of the characters, of the syllables, of the tones) of one batch."""
-    x, lengths = pad(group)
-    if not uniform:
-        x = disguise(x, lengths, mean, rng)
-    with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=USE_BFLOAT16):
-        heads = net(x.to(DEVICE))
-    steps = lengths // 4
-    spelt = [[targets.character[c] for c in text] for text, _ in group]
-    said = {i: s for i, (text, _) in enumerate(group) if (s := targets.syllables(text)) is not None}
-    known, sounds = list(said), list(said.values())
-    best = [row[:end] for row, end in zip(heads[0].argmax(-1).tolist(), steps.tolist(), strict=True)]
-    heard = [heard_at(written, len(text)) for written, (text, _) in zip(best, group, strict=True)]
-    of_pitch = of_tones(heads[2], heard, [targets.tones(text) for text, _ in group])
-    if not uniform:
-        return ctc(heads[0], steps, spelt), ctc(heads[1][known], steps[known], sounds), of_pitch
-    of_characters = aligned(heads[0], group, spelt, steps, LATE + DELAY)
-    return of_characters, aligned(heads[1][known], [group[i] for i in known], sounds, steps[known], LATE), of_pitch
-
-
 def train(together: Together, minutes: float, start_from: Path | None, peak: float, keep_trunk: bool):
     torch.manual_seed(0)
     if DEVICE == "cpu":  # What eats memory shall end this program and not the machine; net.pt is minutes old at most.
@@ -136,7 +110,7 @@ def train(together: Together, minutes: float, start_from: Path | None, peak: flo
     net = continued_net(targets, start_from) if start_from else first_net(targets, stream)
     together.start_alike(net)
     torch.manual_seed(together.rank)
-    mean = net.mean.clone()
+    lessons = Lessons(targets, net.mean.clone(), rng, together.count)
     net.to(DEVICE)
     kept = [net.halve1, net.halve2, net.blocks] if keep_trunk else []
     for module in kept:
@@ -146,7 +120,7 @@ def train(together: Together, minutes: float, start_from: Path | None, peak: flo
     watched = glimpses(WORK / "eval", 60) if together.rank == 0 else {}
     print(f"{sum(p.numel() for p in net.parameters()) / 1e6:.1f} M parameters on {DEVICE}", flush=True)
     began = saved = time.monotonic()
-    step, shown = 0, [0.0] * 3
+    step, shown = 0, [0.0] * len(WEIGHTS)
     while (done := together.agree((time.monotonic() - began) / 60 / minutes)) < 1:
         uniform = not start_from and done < ALIGNED_SHARE
         group = next(usable(stream, uniform))
@@ -155,9 +129,9 @@ def train(together: Together, minutes: float, start_from: Path | None, peak: flo
         net.train()
         for module in kept:
             module.eval()
-        of_characters, of_syllables, of_pitch = losses(net, group, uniform, targets, mean, rng)
+        losses = lessons.losses(net, group, uniform)
         net.zero_grad(set_to_none=True)
-        (of_characters + SYLLABLE_WEIGHT * of_syllables + TONE_WEIGHT * of_pitch).backward()
+        sum(weight * loss for weight, loss in zip(WEIGHTS, losses, strict=True)).backward()
         together.mean_gradients(net)
         torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
         for optimizer in optimizers:
@@ -166,11 +140,10 @@ def train(together: Together, minutes: float, start_from: Path | None, peak: flo
         if together.rank > 0:
             continue
         follow(average, net, step)
-        now = of_characters.item(), of_syllables.item(), of_pitch.item()
-        shown = [old + (0.02 if step > 1 else 1) * (new - old) for old, new in zip(shown, now, strict=True)]
+        shown = [old + (0.02 if step > 1 else 1) * (new.item() - old) for old, new in zip(shown, losses, strict=True)]
         if step % 50 == 0:
             passed = (time.monotonic() - began) / 60
-            print("step {}, {:.1f} min: characters {:.3f}, syllables {:.3f}, tones {:.3f}".format(step, passed, *shown), flush=True)
+            print("step {}, {:.1f} min: characters {:.3f}, syllables {:.3f}, tones {:.3f}, text {:.3f}".format(step, passed, *shown), flush=True)
         if time.monotonic() - saved > SAVE_EVERY_S:
             save(average, net)
             print("error rates %", error_rate(average, targets, watched), flush=True)

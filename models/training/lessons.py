@@ -7,7 +7,7 @@ import torch
 
 from batches import Utterance, disguise, pad
 from losses import aligned, ctc, heard_at, of_tones
-from model import DELAY, Net, told
+from model import DELAY, Net
 from noise import Noise
 from reading import Reading
 from targets import Targets
@@ -34,8 +34,7 @@ class Lessons:
             x = disguise(x, lengths, self.mean, self.rng, self.noise)
         with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=USE_BFLOAT16):
             chosen_by, syllables, tones = net.heard(x.to(DEVICE))
-            begun, around = told(syllables.argmax(2))
-            characters = net.characters(chosen_by + net.spelt(begun, around))
+            characters, begun = net.written(chosen_by, syllables)
         steps = lengths // 4
         spelt = [[targets.character[c] for c in text] for text, _ in group]
         said = {i: s for i, (text, _) in enumerate(group) if (s := targets.syllables(text)) is not None}

@@ -167,8 +167,7 @@ class Net(nn.Module):
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(batch, frames, 80), frames a multiple of 8 -> logits (batch, frames / 4, ...) of characters, of syllables, of tones."""
         x, syllables, tones = self.heard(features)
-        begun, around = told(syllables.argmax(2))
-        return self.characters(x + self.spelt(begun, around)), syllables, tones
+        return self.written(x, syllables)[0], syllables, tones
 
     def heard(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(batch, frames, 80) -> what characters are chosen by (batch, frames / 4, CHANNELS), but for the spelling; logits of syllables, of tones."""
@@ -185,14 +184,15 @@ class Net(nn.Module):
             y = block(y)
         return F.pad(x, (0, 0, DELAY, -DELAY)) + self.unpair(y).view(x.shape), syllables, self.tones(pitch)
 
+    def written(self, x: torch.Tensor, syllables: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """x and the logits of syllables, as of `heard` -> logits of characters; which syllable is to be written, or 0 (batch, frames / 4)."""
+        likeliest = syllables.argmax(2)
+        begun = spelling.begun(likeliest, torch.zeros_like(likeliest[:, :1]))
+        due = F.pad(begun, (DELAY, -DELAY))
+        return self.characters(x + self.spelt(due, spelling.around(begun, DELAY))), due
+
     def spelt(self, begun: torch.Tensor, around: torch.Tensor) -> torch.Tensor:
         """What the spelling adds: something in the frames where a syllable began DELAY frames before, nothing in the others."""
         here = begun > 0
         spelt = torch.zeros(*begun.shape, CHANNELS, device=begun.device, dtype=self.mean.dtype)
         return spelt.index_put(here.nonzero(as_tuple=True), self.spelling(around[here]).to(spelt.dtype))
-
-
-def told(likeliest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Likeliest syllables (batch, frames) -> what the spelling is told DELAY frames later: which one began, or 0 (batch, frames), and those around it."""
-    begun = spelling.begun(likeliest, torch.zeros_like(likeliest[:, :1]))
-    return F.pad(begun, (DELAY, -DELAY)), spelling.around(begun, DELAY)

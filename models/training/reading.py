@@ -48,7 +48,10 @@ def write(sentences: int):
     drawn = {characters(sampler.sentence(rng)) for _ in range(sentences)} - {characters(s) for s in held_out}
     targets = Targets(DATA, WORK)
     parts = [numbered(syllables_of(sorted(part)), targets) for part in ({characters(s) for s in own}, drawn)]
-    np.savez(WORK / FILE, own=parts[0], drawn=parts[1])
+    partial = (WORK / FILE).with_suffix(".partial")
+    with partial.open("wb") as file:
+        np.savez(file, own=parts[0], drawn=parts[1])
+    partial.rename(WORK / FILE)
     print(f"{' and '.join(str((part[0] > 0).sum()) for part in parts)} characters, Tatoeba's and drawn", flush=True)
 
 

@@ -2,7 +2,7 @@
 
 Convolutions over frames hardly learn that: how many frames lie between two syllables is another number each time. Here a syllable's
 neighbours have fixed places. What is heard as a syllable is decided first (no gradient goes through that); so the words
-can also be learnt from text (reading.py): on two cores 8,000 characters a second, and 150 from audio.
+can also be learnt from text (reading.py): some 12,000 characters a second on one core, and 150 on two from audio.
 Beside the network's rules stands a list, of what follows from two or three syllables that stand together. Their numbers are folded into
 as many rows as the list has, and what falls into one row shares it (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009).
 """

@@ -4,6 +4,7 @@ import { StoreUnavailable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
+import { closedWithin } from '../common/shutdown.ts';
 import type { SlotHolder } from '../common/slot/slot.ts';
 import {
   INFERENCE_FAILED,
@@ -50,6 +51,7 @@ type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
 export class JobWorker {
   readonly #parts: JobWorkerParts;
   #worker: UploadWorker | undefined;
+  #isStopped = false;
   #stalledChecks: NodeJS.Timeout | undefined;
   #running: Promise<unknown> = Promise.resolve();
   readonly #warnedAt = new Map<string, number>();
@@ -62,6 +64,7 @@ export class JobWorker {
   async prepare(): Promise<void> {
     // Loaded late: the model's thread has begun by then, and loads meanwhile.
     const { UploadWorker } = await import('./upload-worker.ts');
+    if (this.#isStopped) return;
     const { connection, keys, log } = this.#parts;
     this.#worker = new UploadWorker(
       keys.queueName,
@@ -103,12 +106,17 @@ export class JobWorker {
 
   /** Takes no new job. Resolves when the one being served has ended. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     clearInterval(this.#stalledChecks);
-    const closing = this.#worker?.close();
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    // One that has never asked for a job has none on its way.
+    const closing = worker.close(!worker.isRunning());
     await this.#running;
-    await Promise.race([closing, delay(CLOSE_MS, undefined, { ref: false })]);
+    await closedWithin(closing, CLOSE_MS);
     // A job that Redis had given out when the worker was closed, and that was still on its way here, has begun meanwhile.
     await this.#running;
+    await worker.abandon();
   }
 
   async #process(job: Job<UploadJob, void>): Promise<void> {

@@ -14,4 +14,10 @@ export class UploadWorker extends Worker<UploadJob, void> {
       throw error;
     }
   }
+
+  /** Ends what a `close` that waits for a Redis that is away has not: the renewal of locks, and the reader, which would try to connect for ever. */
+  async abandon(): Promise<void> {
+    await this.lockManager.close();
+    await this.backend.blockingConnection?.close(true);
+  }
 }

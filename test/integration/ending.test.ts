@@ -1,0 +1,54 @@
+import { describe, type TestContext, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { ProcessUnderTest } from '../support/inference-process.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+const AWAY = 'Redis is away; trying again until it is back';
+const SERVING = { api: 'serving', inference: 'model loaded' };
+const ENDED = { code: 0, signal: null };
+
+async function ownRedis({ onTestFinished }: TestContext): Promise<TestRedis> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  return redis;
+}
+
+/** Nothing tells these processes to exit: they end when they have nothing to wait for, which a connection that is still tried would be. */
+describe.concurrent.each(['api', 'inference'] as const)('a stop of %s leaves no connection', (part) => {
+  const serving = SERVING[part];
+
+  function start({ onTestFinished }: TestContext, endingAt: string, redisUrl: string): ProcessUnderTest {
+    const ending = new ProcessUnderTest('test/support/ending-process.js', {
+      REDIS_URL: redisUrl,
+      ENDING_PART: part,
+      ENDING_AT: endingAt,
+    });
+    onTestFinished(() => ending.stop());
+    return ending;
+  }
+
+  test('when it serves', async (context) => {
+    const redis = await ownRedis(context);
+    context.expect(await start(context, serving, redis.url).exited).toEqual(ENDED);
+  });
+
+  test.for([AWAY, serving])('without a Redis, at “%s”', async (endingAt, context) => {
+    const redis = await ownRedis(context);
+    await redis.kill();
+    context.expect(await start(context, endingAt, redis.url).exited).toEqual(ENDED);
+  });
+
+  test('after Redis has gone', async (context) => {
+    const redis = await ownRedis(context);
+    const ending = start(context, AWAY, redis.url);
+    await eventually(() => context.expect(ending.logged(serving)).toHaveLength(1));
+    await redis.kill();
+    context.expect(await ending.exited).toEqual(ENDED);
+  });
+
+  test.for([AWAY, serving])('with a Redis that is no Cluster, at “%s”', async (endingAt, context) => {
+    const redis = await ownRedis(context);
+    const ending = start(context, endingAt, redis.url.replace('redis:', 'redis+cluster:'));
+    context.expect(await ending.exited).toEqual(ENDED);
+  });
+});

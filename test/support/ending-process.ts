@@ -1,0 +1,45 @@
+/** Stops its ENDING_PART when the log says ENDING_AT, and has no other end than that nothing is left: what `stop()` leaves open keeps the process. */
+import { buildApp } from '../../api/app.ts';
+import { ApiMetrics } from '../../api/metrics.ts';
+import { createServices } from '../../api/services.ts';
+import { readApiConfig, readInferenceConfig } from '../../common/config.ts';
+import { createLogger } from '../../common/log.ts';
+import { runSteps } from '../../common/shutdown.ts';
+import { createInference } from '../../inference/inference.ts';
+import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
+
+const endingAt = process.env['ENDING_AT'] ?? '';
+const reached = deferred<void>();
+const destination = {
+  write: (line: string): void => {
+    process.stdout.write(line);
+    if (line.includes(endingAt)) reached.resolve();
+  },
+};
+
+async function inference(): Promise<void> {
+  const inference = createInference({
+    config: readInferenceConfig(process.env),
+    recognizer: new ScriptedRecognizer(),
+    log: createLogger('info', 'inference', destination),
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  void inference.start();
+  await reached.promise;
+  await inference.stop();
+}
+
+async function api(): Promise<void> {
+  const config = readApiConfig({ ...process.env, ASR_API_TOKEN: 'test-token-0123456789', ASR_PORT: '0' });
+  const log = createLogger('info', 'api', destination);
+  const services = createServices(config, log);
+  const app = await buildApp({ config, services, metrics: new ApiMetrics(services.readiness), log });
+  await app.listen({ host: '127.0.0.1', port: config.port });
+  log.info('serving');
+  await reached.promise;
+  await runSteps(log, [{ name: 'http', run: async () => app.close() }, ...services.closing]);
+}
+
+await (process.env['ENDING_PART'] === 'api' ? api() : inference());

@@ -19,7 +19,6 @@ import { registerOpenApi } from './openapi.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
 import {
   replyNotFound,
-  replyToBadTarget,
   replyToBrokenHandshake,
   replyToBrokenHttp,
   replyWithError,
@@ -44,6 +43,10 @@ const WS_OPTIONS = {
 /** Backstop behind the upload's own time limit, which answers in the interface's form. */
 const REQUEST_TIMEOUT_MARGIN_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
+/** Node's own limit for the target and all headers. */
+const MAX_HEADER_BYTES = 16_384;
+/** Of no route. */
+const NO_PATH = '/undecodable-path';
 /** At a shutdown the longest stream session (and any upload) may end by itself. */
 export const DRAIN_MS = 42_000;
 
@@ -96,7 +99,9 @@ export async function buildApp({
     // While this replica drains it serves what still comes, see stopListeningOnClose.
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => replyToBrokenHttp(error, socket, pipelined.current(socket)),
-    frameworkErrors: replyToBadTarget,
+    // What Fastify would answer before any hook, and so without a look at the peer, is a path that does not exist.
+    rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : NO_PATH),
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES },
   });
 
   // Their bytes are bounded; of more than 2,000, Node would drop what comes last: X-Forwarded-For of a proxy, Content-Length.
@@ -151,6 +156,15 @@ export async function buildApp({
     await Promise.all([drain.drain(DRAIN_MS), inFlight.drained(keptMs, DRAIN_MS)]);
   });
   return app;
+}
+
+function isDecodable(target: string): boolean {
+  try {
+    decodeURI(/^[^?#]*/.exec(target)?.[0] ?? '');
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The plugin ends the connection of a handshake that was refused, which a client or proxy with a pool of connections would use again. */

@@ -83,8 +83,8 @@ export function replyNotFound(request: FastifyRequest, reply: FastifyReply): voi
   reply.code(404).send({ error: 'not_found', message: noSuchPath(request) });
 }
 
-function noSuchPath({ method, url }: FastifyRequest): string {
-  return `there is no ${method} ${url.split('?')[0]}`;
+function noSuchPath({ method, originalUrl }: FastifyRequest): string {
+  return `there is no ${method} ${originalUrl.split('?')[0]}`;
 }
 
 /**
@@ -115,12 +115,6 @@ function endBeforeBody({ raw: request }: FastifyRequest, reply: FastifyReply): v
   };
 }
 
-function closeAfterwards(request: FastifyRequest, reply: FastifyReply): void {
-  request.raw.resume();
-  reply.raw.shouldKeepAlive = false;
-  reply.raw.once('finish', () => request.raw.socket.destroySoon());
-}
-
 export interface RequestLine {
   readonly route: string;
   readonly status: number;
@@ -140,16 +134,6 @@ export function requestLine(request: FastifyRequest, reply: FastifyReply): Reque
     ...request.recognized,
     durationMs: Math.round(reply.elapsedTime * 10) / 10,
   };
-}
-
-/**
- * A path that cannot be decoded or has too long a part. Fastify answers it before any hook, so what the hooks would do is done here: the log line, and the end
- * of a socket that asked to become a WebSocket, which nothing else would ever close.
- */
-export function replyToBadTarget(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  if (request.headers.upgrade !== undefined) closeAfterwards(request, reply);
-  replyWithError(error, request, reply);
-  request.log.info(requestLine(request, reply), 'request');
 }
 
 /**

@@ -73,7 +73,7 @@ const STATUS_OF: Readonly<Record<string, readonly number[]>> = {
   inference_failed: [500],
   not_ready: [503],
   not_found: [404],
-  bad_request: [400, 412, 413, 414, 415, 416, 426, 431],
+  bad_request: [400, 412, 413, 415, 416, 426, 431],
 };
 const LEAKS = [packageRoot(), 'node_modules', '\n    at ', 'file://', '.ts:', '.js:', 'node:'];
 

@@ -105,14 +105,19 @@ describe('peer address', () => {
       '/api-reference.md',
       '/nowhere',
       '/v1/audio/transcriptions',
+      '/%zz',
+      `/page/${'a'.repeat(300)}`,
     ]) {
       expect(await status(path, '192.0.2.8')).toBe(403);
     }
+    expect(await status('/%zz', '192.0.2.7')).toBe(404);
     expect(await status('/healthz', '192.0.2.8')).toBe(200);
     const body: unknown = await (await fetch(`${api.origin}/readyz`, { headers: from('192.0.2.8') })).json();
     expect(body).toMatchObject({ error: 'forbidden', message: expect.stringContaining('192.0.2.8') });
     const refused = await StreamClient.refused(api.wsUrl, from('192.0.2.8'));
     expect(refused).toMatchObject({ status: 403, body: { error: 'forbidden' } });
+    const nowhere = await StreamClient.refused(api.wsUrl.replace('/ws/asr', '/%zz'), from('192.0.2.8'));
+    expect(nowhere).toMatchObject({ status: 403, body: { error: 'forbidden' } });
   });
 
   test.each([

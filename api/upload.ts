@@ -80,6 +80,10 @@ function linesThatMayBeDelimiters(body: Buffer): number {
   return count;
 }
 
+/** RFC 7578 asks for no file name. A part without one is text where it says so or says nothing, which Busboy has as text/plain. */
+const isPartAFile = (_name?: string, contentType?: string, fileName?: string): boolean =>
+  fileName !== undefined || contentType !== 'text/plain';
+
 const missingFile = (msg: string): FormFailure =>
   new FormFailure([{ loc: ['body', 'file'], msg, type: 'missing' }]);
 const malformed = (msg: string): FormFailure =>
@@ -91,7 +95,7 @@ const malformed = (msg: string): FormFailure =>
  */
 export function readUploadForm(body: Buffer, contentType: string | undefined): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (contentType === undefined || !/^multipart\/form-data *(;|$)/i.test(contentType)) {
+    if (contentType === undefined || !/^multipart\/form-data[ \t]*(;|$)/i.test(contentType)) {
       const msg = `the request is ${contentType ?? 'without a Content-Type'}; send multipart/form-data with a part named "file"`;
       reject(new FormFailure([{ loc: ['header', 'content-type'], msg, type: 'content_type' }]));
       return;
@@ -99,7 +103,11 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
     let parser: BusboyInstance;
     try {
       // Over its mark a part makes Busboy wait for a reader, and one that it skips (no name, no Content-Disposition) has none: it would wait for ever.
-      parser = new Busboy({ headers: { 'content-type': contentType }, fileHwm: MAX_MULTIPART_BYTES + 1 });
+      parser = new Busboy({
+        headers: { 'content-type': contentType },
+        fileHwm: MAX_MULTIPART_BYTES + 1,
+        isPartAFile,
+      });
     } catch (error) {
       reject(
         malformed(
@@ -140,7 +148,7 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
         reject(
           missingFile(
             plainField
-              ? 'the part "file" is a text field; it must be a file (with a filename)'
+              ? 'the part "file" is a text field; it must be a file (with a filename, or a Content-Type such as audio/wav)'
               : 'the form has no part "file"',
           ),
         );

@@ -2,16 +2,19 @@ import Type, { type Static } from 'typebox';
 
 /** The interface's HTTP resources. Routes validate, serialize and document themselves from these. */
 export const HealthResult = Type.Object(
-  { status: Type.Enum(['alive']) },
+  { status: Type.Enum(['alive'], { type: 'string' }) },
   { $id: 'HealthResult', description: 'The HTTP process answers; says nothing about the model.' },
 );
 
 export const ReadyResult = Type.Object(
   {
-    status: Type.Enum(['ready', 'loading']),
+    status: Type.Enum(['ready', 'loading'], { type: 'string' }),
     busy: Type.Boolean({ description: 'true while a recognition task is active anywhere in the service' }),
     error: Type.Optional(
-      Type.Union([Type.String(), Type.Null()], { description: 'on load failure the exception type name' }),
+      Type.Union([Type.String(), Type.Null()], {
+        description:
+          'on load failure the exception type name; StoreUnavailable while the service cannot reach its store',
+      }),
     ),
   },
   { $id: 'ReadyResult' },

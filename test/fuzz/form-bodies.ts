@@ -71,7 +71,7 @@ const partOf = (content: fc.Arbitrary<Buffer>): fc.Arbitrary<Part> =>
       const file = fileName === undefined ? '' : `; filename="${fileName}"`;
       const disposition = `${headerName}: form-data; name="${name}"${file}`;
       const lines = dispositionFirst ? [disposition, ...extra] : [...extra, disposition];
-      const isFile = name === 'file' && fileName !== undefined;
+      const isFile = name === 'file' && (fileName !== undefined || extra.includes('Content-Type: audio/wav'));
       return { header: lines.join('\r\n'), content: name === 'file' ? fileContent : otherContent, isFile };
     });
 
@@ -84,6 +84,7 @@ export const rightForm = (content: fc.Arbitrary<Buffer>): fc.Arbitrary<Generated
       form: fc.constantFrom(
         'multipart/form-data; boundary=$',
         'multipart/form-data;boundary=$',
+        'multipart/form-data\t; boundary=$',
         'Multipart/Form-Data; charset=utf-8; Boundary=$',
         'multipart/form-data; boundary=$; charset=utf-8',
       ),

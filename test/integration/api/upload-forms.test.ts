@@ -30,6 +30,15 @@ describe('form', () => {
       'file as a text field',
       form([{ headers: 'Content-Disposition: form-data; name="file"', content: Buffer.from('text') }]),
     ],
+    [
+      'file as a text field that says so',
+      form([
+        {
+          headers: 'Content-Disposition: form-data; name="file"\r\nContent-Type: text/plain; charset=utf-8',
+          content: Buffer.from('text'),
+        },
+      ]),
+    ],
     ['no part at all', form([])],
     [
       'truncated',
@@ -76,6 +85,15 @@ describe('form', () => {
       body: { error: 'empty_audio' },
     });
   });
+
+  test.each(['audio/wav', 'Audio/X-WAV; rate=16000', 'application/octet-stream'])(
+    'a part without a file name is a file when it is %s',
+    async (contentType) => {
+      const headers = `Content-Disposition: form-data; name="file"\r\nContent-Type: ${contentType}`;
+      const { body, type } = form([{ headers, content: Buffer.from('not a wav') }]);
+      expect(await post(body, type)).toMatchObject({ status: 400, body: { error: 'invalid_format' } });
+    },
+  );
 
   test('the boundary may be quoted, other parts are ignored, wherever they stand', async () => {
     const note = { headers: 'Content-Disposition: form-data; name="model"', content: Buffer.from('large') };

@@ -57,7 +57,11 @@ export async function runCommand(argv: readonly string[], context: CommandContex
   }
   try {
     if (command === 'list') return await list(context);
-    if (command === 'path' && id === 'bundled') return await path(context, id);
+    if (id === 'bundled') {
+      if (command === 'path') return await path(context, id);
+      context.screen.write(`the bundled model comes with the server: there is nothing to ${command}\n`);
+      return 2;
+    }
     const entry = findEntry(id ?? '', context.catalogue);
     if (entry === undefined) {
       context.screen.write(

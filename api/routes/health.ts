@@ -35,7 +35,9 @@ export function healthRoutes({ access, readiness }: ApiServices): FastifyPluginA
             200: Type.Ref('ReadyResult', { description: 'the model is usable' }),
             401: Type.Ref('ApiError', { description: '`unauthorized`: token missing or wrong' }),
             403: Type.Ref('ApiError', { description: '`forbidden`: peer address not on the allow-list' }),
-            503: Type.Ref('ReadyResult', { description: 'the model is loading, or could not be loaded' }),
+            503: Type.Ref('ReadyResult', {
+              description: 'the model is loading or could not be loaded, or the service’s store is away',
+            }),
           },
         },
       },

@@ -41,6 +41,12 @@ describe('npm run models, the real catalogue', () => {
     expect(stderr).toMatch(/^there is no model "\.\.\/x"; there are: x-asr-480ms, .*zipformer-multi-zh\n$/);
   });
 
+  it.each(['pull', 'verify', 'remove'])('has nothing to %s of the bundled model', async (command) => {
+    const { code, stderr } = await models([command, 'bundled']);
+    expect(code).toBe(2);
+    expect(stderr).toBe(`the bundled model comes with the server: there is nothing to ${command}\n`);
+  });
+
   it('refuses what a mirror has instead of the archive', async () => {
     const server = new ArchiveServer(Buffer.from('<html></html>'), undefined);
     await server.listen();

@@ -15,6 +15,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What went wrong, for the log line. */
     failureCode?: string;
+    /** Why a peer or an origin was refused, for the log line: the code alone does not tell them apart, and a browser keeps the answer from its page. */
+    refusal?: string;
     /** Durations in milliseconds of a recording that was recognized, for the log line. */
     recognized?: { readonly audioMs: number; readonly inferenceMs: number };
   }
@@ -33,6 +35,7 @@ export function replyWithError(
   }
   const { status, code, body } = answerTo(error, request);
   request.failureCode = code;
+  if (code === 'forbidden') request.refusal = error.message;
   if (code === 'timeout') endBeforeBody(request, reply);
   else letBodyDrain(request, reply);
   reply.code(status).send(body);
@@ -130,6 +133,7 @@ export function requestLine(request: FastifyRequest, reply: FastifyReply): Reque
     status: isGone && !reply.raw.headersSent ? CLIENT_CLOSED_REQUEST : reply.statusCode,
     outcome: isGone ? 'disconnected' : reply.statusCode < 400 ? 'done' : 'error',
     code: request.failureCode,
+    reason: request.refusal,
     peer: request.ip,
     ...request.recognized,
     durationMs: Math.round(reply.elapsedTime * 10) / 10,

@@ -37,7 +37,8 @@ export function streamRoute(
         throw new ApiFailure('forbidden', 'the Authorization header is wrong; send "Bearer <API_TOKEN>"');
       }
     },
-    handler: async (_request, reply) => {
+    handler: async (request, reply) => {
+      request.failureCode = 'bad_request';
       const message =
         'this path speaks WebSocket only (a proxy in front must pass on Upgrade and Connection); plain HTTP has POST /v1/audio/transcriptions';
       return reply.code(426).header('Upgrade', 'websocket').send({ error: 'bad_request', message });

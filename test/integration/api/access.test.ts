@@ -198,11 +198,14 @@ describe('stream handshake', () => {
         status: 403,
         body: { error: 'forbidden', message: expect.stringContaining(origin) },
       });
+      const line = await api.logged(({ msg }) => msg === 'request');
+      expect(line).toMatchObject({ code: 'forbidden', reason: expect.stringContaining(`origin ${origin}`) });
     },
   );
   test('a plain GET says that this path speaks WebSocket', async () => {
     const api = await start();
     expect((await fetch(`${api.origin}/ws/asr`)).status).toBe(426);
+    expect(await api.logged(({ msg }) => msg === 'request')).toMatchObject({ code: 'bad_request' });
   });
 });
 

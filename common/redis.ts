@@ -11,7 +11,7 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
 /**
  * What a connection is for decides how it meets an outage:
  * - `commands`: a request waits for it, so it fails within a second instead of queueing;
- * - `blocking`: one reader in a loop of XREAD BLOCK (below 5 s), whose reads fail at once while there is no connection, so the loop waits before it tries
+ * - `blocking`: one reader in a loop of XREAD BLOCK (half a second at most), whose reads fail at once while there is no connection, so the loop waits before it tries
  *   again; a read is aborted by disconnecting;
  * - `bullmq`: BullMQ's own readers, which must never give up.
  */
@@ -20,6 +20,8 @@ export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
 const COMMAND_TIMEOUT_MS = 1_000;
 const MAX_RECONNECT_DELAY_MS = 500;
 const SILENT_SOCKET_MS = 5_000;
+/** A reader that hears nothing must be there again before two seconds of a client's audio wait for what it would have read: those end in `overloaded`. */
+const SILENT_READER_MS = 1_000;
 /** Longer than BullMQ's own blocking reads, which take up to 10 s. */
 const SILENT_BULLMQ_SOCKET_MS = 15_000;
 const READ_ONLY = 'read-only';
@@ -94,7 +96,7 @@ function optionsOf(use: ConnectionUse): RedisOptions {
         maxRetriesPerRequest: 0,
         blockingTimeout: 2_000,
         blockingTimeoutGrace: 1_000,
-        socketTimeout: SILENT_SOCKET_MS,
+        socketTimeout: SILENT_READER_MS,
       };
     case 'bullmq':
       return { maxRetriesPerRequest: null, socketTimeout: SILENT_BULLMQ_SOCKET_MS };

@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BYTES_PER_SECOND, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { type ConnectionUse, closeRedis, connectRedis, whenReady } from '../../../common/redis.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -20,6 +22,21 @@ test.each(['commands', 'blocking', 'bullmq'] as const)(
     closeRedis(client);
   },
 );
+
+test('a reader gives up a connection on which nobody answers before two seconds of audio wait', async () => {
+  const reader = connect('blocking');
+  await whenReady(reader, 10_000);
+  redis.pause();
+  const read = reader.xread('BLOCK', 100, 'STREAMS', 'nothing', '$').then(
+    () => 'answered',
+    () => 'given up',
+  );
+  const waiting = (MAX_BACKLOG_BYTES / BYTES_PER_SECOND) * 1_000;
+  expect(await Promise.race([read, delay(waiting, 'overloaded')])).toBe('given up');
+  redis.resume();
+  expect(await whenReady(reader, 10_000)).toBe(true);
+  closeRedis(reader);
+});
 
 test('a connection that was closed stays closed, also in the middle of connecting', async () => {
   const ready = connect('commands');

@@ -42,7 +42,7 @@ class Page {
       },
       waiting: (wait) => {
         this.#notice.waiting(wait);
-        if (wait.attempt === 1) this.#checkService(wait.failure);
+        this.#checkService(wait.failure);
       },
       failed: (failure) => this.#failed(failure),
       recorded: (recording) => this.#recorded(recording),
@@ -75,6 +75,8 @@ class Page {
     }
     this.#recordings.silence();
     this.#notice.hide();
+    // Or the last result would be read there beside what follows.
+    announce('');
     this.#measures.replaceChildren();
     this.#copy.hidden = true;
     this.#transcript.clear();
@@ -102,11 +104,12 @@ class Page {
   #failed(failure: Failure): void {
     // What was said before the microphone went away has its text.
     if (failure.kind !== 'microphone_lost') this.#transcript.clear();
-    this.#notice.failed(failure);
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
       this.#status.show('no_token');
       this.#token.ask();
     }
+    // After its form, which it may stand in, is there to be scrolled to.
+    this.#notice.failed(failure);
     this.#checkService(failure);
   }
 

@@ -1,12 +1,15 @@
 import type { Waiting } from './backoff.ts';
 import { button, find, make } from './elements.ts';
-import type { Failure } from './failures.ts';
+import type { Failure, FailureKind } from './failures.ts';
 import { texts } from './words.ts';
 
 /** Speaks to a screen reader; `urgent` interrupts. */
 export function announce(words: string, urgent = false): void {
   find(urgent ? 'p#alert' : 'p#announcement').textContent = words;
 }
+
+/** They are shown at the token's field, where they are put right. */
+const OF_TOKEN: readonly FailureKind[] = ['unauthorized', 'token_missing'];
 
 /** The one place that says what went wrong and what to do. */
 export class Notice {
@@ -25,6 +28,7 @@ export class Notice {
     this.#element.hidden = true;
     this.#element.title = '';
     this.#element.replaceChildren();
+    this.#place(false);
     // Or somebody who reads on to the page's end would hear of it still.
     announce('', true);
   }
@@ -61,7 +65,7 @@ export class Notice {
   notNow(): void {
     this.#element.dataset['tone'] = 'wait';
     this.#element.append(this.#notNow);
-    this.#element.hidden = false;
+    this.#appear();
     announce(texts.notNow);
   }
 
@@ -73,7 +77,23 @@ export class Notice {
     this.#element.dataset['kind'] = failure.kind;
     this.#element.title = failure.detail;
     this.#element.append(make('p', { class: 'what' }, what), ...rest);
-    this.#element.hidden = false;
+    this.#place(OF_TOKEN.includes(failure.kind));
+    this.#appear();
     return what;
+  }
+
+  /** The field names the error as its own while it stands there. */
+  #place(atToken: boolean): void {
+    const input = find('input#token');
+    if (atToken) find('p#token-hint').before(this.#element);
+    else find('canvas#wave').before(this.#element);
+    input.setAttribute('aria-invalid', String(atToken));
+    input.setAttribute('aria-describedby', atToken ? 'notice token-hint' : 'token-hint');
+  }
+
+  /** In a small window, or a large zoom, its place may be out of sight. */
+  #appear(): void {
+    this.#element.hidden = false;
+    this.#element.scrollIntoView({ block: 'nearest' });
   }
 }

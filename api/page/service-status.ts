@@ -4,14 +4,18 @@ import { asFailure, type Failure } from './failures.ts';
 import { readiness } from './service.ts';
 import { texts } from './words.ts';
 
-export type Status = 'no_token' | 'checking' | 'ready' | 'loading' | 'unreachable';
+export type Status = 'no_token' | 'checking' | 'ready' | 'loading' | 'unavailable' | 'unreachable';
 
 const LONGEST_WAIT_MS = 8_000;
+/** A service that goes away can still say so once, while it finishes. */
+const READY_ANSWERS = 2;
 
 /** The service's state beside the title. While it is not ready it is asked again, ever more rarely. */
 export class ServiceStatus {
   readonly #element = find('p#status');
   #abort = new AbortController();
+  /** In a row; all of them, and nothing is asked any more. */
+  #readyAnswers = READY_ANSWERS;
 
   show(status: Status): void {
     this.#element.dataset['status'] = status;
@@ -19,11 +23,14 @@ export class ServiceStatus {
   }
 
   /**
-   * Asks until the service is ready; an earlier watch ends.
+   * Asks until the service is ready; an earlier watch ends. Without a call to make, one that is under way goes on in its own time instead.
    * @param accepted called once, when the service has taken the token.
    * @param refused called with `unauthorized` or `forbidden`, which end the watch.
    */
   watch(token: string, accepted?: () => void, refused?: (failure: Failure) => void): void {
+    const watching = this.#readyAnswers < READY_ANSWERS;
+    this.#readyAnswers = 0;
+    if (accepted === undefined && watching) return;
     this.#abort.abort();
     this.#abort = new AbortController();
     this.show('checking');
@@ -45,15 +52,18 @@ export class ServiceStatus {
         this.show(status);
         if (!told) accepted?.();
         told = true;
-        if (status === 'ready') return;
+        this.#readyAnswers = status === 'ready' ? this.#readyAnswers + 1 : 0;
+        if (this.#readyAnswers === READY_ANSWERS) return;
       } catch (error) {
         signal.throwIfAborted();
         const failure = asFailure(error);
         if (failure.kind === 'unauthorized' || failure.kind === 'forbidden') {
+          this.#readyAnswers = READY_ANSWERS;
           this.show('no_token');
           refused?.(failure);
           return;
         }
+        this.#readyAnswers = 0;
         this.show('unreachable');
       }
       await delay(waitMs, signal);

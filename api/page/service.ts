@@ -53,10 +53,16 @@ function refusal(response: Response, answer: Fields): Failure {
 }
 
 /** Whether the service can recognize now. @throws Failure `unauthorized`, `forbidden`, `connection_lost`. */
-export async function readiness(token: string, signal: AbortSignal): Promise<'ready' | 'loading'> {
+export async function readiness(
+  token: string,
+  signal: AbortSignal,
+): Promise<'ready' | 'loading' | 'unavailable'> {
   const response = await request('/readyz', token, {}, signal);
   const answer = await body(response);
-  if (answer['status'] === 'ready' || answer['status'] === 'loading') return answer['status'];
+  const status = answer['status'];
+  // With an error it does not load: nobody should wait for it.
+  if (status === 'loading' && typeof answer['error'] === 'string') return 'unavailable';
+  if (status === 'ready' || status === 'loading') return status;
   throw refusal(response, answer);
 }
 

@@ -37,7 +37,7 @@ export const english: Texts = {
     ],
     token_missing: [
       'The service needs its access token first.',
-      'Enter it above. The service printed it when it started.',
+      'Enter it above. Ask whoever runs the service; npm start prints it.',
     ],
     unauthorized: [
       'The service does not accept this token.',
@@ -83,6 +83,7 @@ export const english: Texts = {
   status: {
     ready: 'Ready',
     loading: 'Model loading',
+    unavailable: 'Model not available',
     checking: 'Checking',
     unreachable: 'Not reachable',
     no_token: 'Token needed',

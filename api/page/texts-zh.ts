@@ -5,7 +5,7 @@ export const chinese: Texts = {
   labels: {
     title: '中文语音识别',
     tokenLabel: '访问令牌',
-    tokenHint: '服务启动时会显示令牌。它只保存在本标签页，关闭后即清除。',
+    tokenHint: '请向运行服务的人索取；npm start 会显示它。它只保存在本标签页，关闭后即清除。',
     tokenUse: '使用',
     tokenShow: '显示',
     tokenChange: '更换令牌',
@@ -36,7 +36,7 @@ export const chinese: Texts = {
       '请使用新版的 Chrome、Edge、Firefox 或 Safari，或选择一个录音文件。',
     ],
     too_short: ['录音太短，什么也没听到。', '按一下，说话，再按一下；或者按住按钮说话。'],
-    token_missing: ['需要先填写访问令牌。', '请在上方填写；服务启动时会显示令牌。'],
+    token_missing: ['需要先填写访问令牌。', '请在上方填写。请向运行服务的人索取；npm start 会显示它。'],
     unauthorized: ['服务不接受这个令牌。', '请确认令牌复制完整，并在上方重新填写。'],
     forbidden: ['服务不接受来自这台电脑的请求。', '请联系管理员把您的地址加入 ASR_ALLOWED_CLIENTS。'],
     busy: ['服务正在识别另一段录音。', '它一次只处理一段，请稍后再试。'],
@@ -54,6 +54,7 @@ export const chinese: Texts = {
   status: {
     ready: '就绪',
     loading: '模型加载中',
+    unavailable: '模型不可用',
     checking: '检查中',
     unreachable: '无法连接',
     no_token: '需要令牌',

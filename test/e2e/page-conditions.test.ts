@@ -175,6 +175,26 @@ describe('the page', { timeout: 60_000 }, () => {
       expect(complaints).toEqual([]);
     }));
 
+  it('says that the service is away while it is still spoken to, also one that answers once more as it goes', () =>
+    withBrowser([], async (browser) => {
+      const { page } = await openPage(browser, service.origin, 'en-GB');
+      await signIn(page);
+      let answers = 0;
+      await page.route('**/readyz', (route) => {
+        answers += 1;
+        return answers === 1 ? route.fulfill({ json: { status: 'ready', busy: false } }) : route.abort();
+      });
+      await page.evaluate(`window.WebSocket = class extends WebSocket {
+        send() {
+          this.close();
+        }
+      }`);
+      await page.locator('#record').click();
+      await notice(page, 'connection_lost').waitFor();
+      await page.locator('#status[data-status="unreachable"]').waitFor({ timeout: 6_000 });
+      expect(await page.locator('body').getAttribute('data-state')).toBe('recording');
+    }));
+
   it('says how to allow a microphone that was refused', () =>
     withBrowser(['--use-fake-ui-for-media-stream=deny'], async (browser) => {
       const { page } = await openPage(browser, service.origin);

@@ -119,13 +119,33 @@ describe('the page', { timeout: 60_000 }, () => {
       await page.getByRole('button', { name: 'Use token' }).click();
       await notice(page, 'unauthorized').waitFor();
       expect(await page.locator('#token:focus').count()).toBe(1);
+      // At its field, which names it as its own; seen as a whole in a small window, or a large zoom.
+      const field = page.getByRole('textbox', { name: 'Access token' });
+      expect(await field.getAttribute('aria-invalid')).toBe('true');
+      const [described] = ((await field.getAttribute('aria-describedby')) ?? '').split(' ');
+      expect(described).toBe('notice');
     }
     await shoot(page, 'wrong-token');
+    for (const [width, height] of [
+      [640, 400],
+      [320, 256],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await page.evaluate('scrollTo(0, 0)');
+      await page.getByRole('button', { name: 'Use token' }).click();
+      await notice(page, 'unauthorized').waitFor();
+      await page.waitForFunction(`(() => {
+        const { top, bottom } = document.querySelector('#token-form #notice').getBoundingClientRect();
+        return top >= 0 && bottom <= innerHeight + 1;
+      })()`);
+    }
     // Also where the check at the start has not seen it: the service itself refuses the recording.
     await page.locator('#record').click();
     await page.locator('#recordings li').waitFor();
     await notice(page, 'unauthorized').waitFor();
     await signIn(page);
+    expect(await page.locator('#token').getAttribute('aria-invalid')).toBe('false');
+    expect(await page.locator('#token-form #notice').count()).toBe(0);
     await page.getByRole('button', { name: 'Try again' }).click();
     await resultText(page);
     await page.reload();
@@ -161,12 +181,50 @@ describe('the page', { timeout: 60_000 }, () => {
     expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
   });
 
+  it('says that the service is away also when it went while it was busy', async () => {
+    const { page } = await readyPage();
+    const other = await StreamClient.connect(`${service.directOrigin.replace('http', 'ws')}/ws/asr`);
+    other.start({ api_token: TOKEN });
+    await other.message('ready');
+    await page.locator('#file').setInputFiles(join(FIXTURES, `${SPOKEN}.wav`));
+    await notice(page, 'busy').waitFor();
+    expect(await page.locator('#status').getAttribute('data-status')).toBe('ready');
+    service.wire.cut();
+    await notice(page, 'connection_lost').waitFor();
+    // Long before the last of its retries, which are still under way.
+    await page.locator('#status[data-status="unreachable"]').waitFor({ timeout: 5_000 });
+    await notice(page, 'connection_lost')
+      .getByText(/秒后自动重试/)
+      .waitFor();
+    const closed = other.closed();
+    other.terminate();
+    await closed;
+    service.wire.mend();
+    expect(await resultText(page)).toBe(SPOKEN_TEXT);
+    await page.locator('#status[data-status="ready"]').waitFor();
+  });
+
+  it('says that a model cannot be loaded, and looks again', async () => {
+    const { page } = await openPage(browser, service.origin, 'en-GB');
+    await page.route('**/readyz', (route) =>
+      route.fulfill({ status: 503, json: { status: 'loading', busy: false, error: 'ModelLoadError' } }),
+    );
+    await page.locator('#token').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    await page.locator('#status', { hasText: /^Model not available$/ }).waitFor();
+    await shoot(page, 'unavailable');
+    await page.unroute('**/readyz');
+    await page.locator('#status[data-status="ready"]').waitFor();
+  });
+
   it('keeps a recording through a lost connection', async () => {
     const { page } = await readyPage();
     await page.keyboard.press('Space');
     await page.locator('#transcript:has(.changing)').waitFor();
     service.wire.cut();
     await notice(page, 'connection_lost').waitFor();
+    // Beside that nobody reads that the service is ready.
+    await page.locator('#status[data-status="unreachable"]').waitFor();
     await shoot(page, 'lost-recording');
     await secondsLeft(page, SPOKEN_SECONDS_LEFT);
     await page.keyboard.press('Space');

@@ -5,7 +5,8 @@ import type { ReadinessStore } from '../common/readiness/readiness.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
 import { parseResultEntry, type ResultEntry } from '../common/sessions/entries.ts';
 import { SessionProducer, type SessionProducerScripts } from '../common/sessions/session-producer.ts';
-import { type Slot, slotHolder } from '../common/slot/slot.ts';
+import { SLOT_TTL_MS, type Slot, slotHolder } from '../common/slot/slot.ts';
+import { untilAnswered } from '../common/until-answered.ts';
 import type { Access } from './access.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { keepSlot } from './slot-keeper.ts';
@@ -98,7 +99,11 @@ export class StreamOpener {
     };
     const abort = (): void => {
       stop();
-      this.#inBackground(sessionId, producer.abort());
+      // Until then nobody else is served; after that the slot has run out.
+      this.#inBackground(
+        sessionId,
+        untilAnswered(Date.now() + SLOT_TTL_MS, () => producer.abort()),
+      );
     };
     try {
       if (!(await producer.open(fence)))

@@ -3,7 +3,8 @@ import { ApiFailure, StoreUnavailable, unreachable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import type { TranscriptionResult } from '../common/messages/http.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
-import { type Slot, type SlotHolder, slotHolder } from '../common/slot/slot.ts';
+import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../common/slot/slot.ts';
+import { untilAnswered } from '../common/until-answered.ts';
 import { UPLOAD_DEADLINE_MS, type UploadJob, type UploadStore } from '../common/uploads/upload-jobs.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { keepSlot } from './slot-keeper.ts';
@@ -93,8 +94,11 @@ export class Transcriber {
   /** The slot of a job that a worker is on right now ends with that worker's model call. */
   async #giveUp(id: string, holder: SlotHolder): Promise<void> {
     const { slot, uploads, queue } = this.#parts;
-    if (await queue.remove(id)) await slot.release(holder);
-    await uploads.forget(id);
+    // By then the slot has run out.
+    const deadlineMs = Date.now() + SLOT_TTL_MS;
+    if (await untilAnswered(deadlineMs, () => queue.remove(id)))
+      await untilAnswered(deadlineMs, () => slot.release(holder));
+    await untilAnswered(deadlineMs, () => uploads.forget(id));
   }
 
   /** Cleaning that the client need not wait for, so its answer goes first; everything it would remove has a TTL too. */

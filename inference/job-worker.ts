@@ -1,11 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Job } from 'bullmq';
-import { StoreUnavailable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
 import { closedWithin } from '../common/shutdown.ts';
 import type { SlotHolder } from '../common/slot/slot.ts';
+import { untilAnswered } from '../common/until-answered.ts';
 import {
   INFERENCE_FAILED,
   UPLOAD_WORKER_OPTIONS,
@@ -173,16 +172,4 @@ export class JobWorker {
 /** What the queue reports of a connection, at every attempt; the outage itself is logged once, where the connections are made. */
 function isOutage(error: Error): boolean {
   return 'syscall' in error || /^(Connection is closed|Socket timeout|Command timed out)/.test(error.message);
-}
-
-/** An outage of Redis that ends before the job's deadline costs the upload nothing but time. @throws StoreUnavailable at the deadline */
-async function untilAnswered<T>(deadlineMs: number, command: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await command();
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable) || Date.now() >= deadlineMs) throw error;
-      await delay(RETRY_MS);
-    }
-  }
 }

@@ -6,14 +6,17 @@ export interface Relay {
   readonly port: number;
   /** New connections go to this port; open ones stay where they are. */
   to(port: number): void;
+  /** Ends open connections, and new ones at once, until `to`. */
+  cut(): void;
   stop(): Promise<void>;
 }
 
 /** @param answersTakeMs how much later than without it the server's answers arrive */
 export async function startRelay(target: number, answersTakeMs = 0): Promise<Relay> {
-  let current = target;
+  let current: number | undefined = target;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
+    if (current === undefined) return void client.destroy();
     const upstream = connect(current, '127.0.0.1');
     for (const [from, into] of [
       [client, upstream],
@@ -38,6 +41,10 @@ export async function startRelay(target: number, answersTakeMs = 0): Promise<Rel
     port: address.port,
     to: (port) => {
       current = port;
+    },
+    cut: () => {
+      current = undefined;
+      for (const socket of sockets) socket.destroy();
     },
     async stop() {
       server.close();

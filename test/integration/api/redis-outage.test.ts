@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startRelay } from '../../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
@@ -70,6 +71,25 @@ test('Redis dies during a stream: not_ready, 1011', async () => {
   await redis.kill();
   expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
   expect(await client.closed()).toBe(1011);
+});
+
+test('a stream that ends while its replica has lost Redis for a moment frees the slot then', async () => {
+  const { redis } = await service();
+  const relay = await startRelay(redis.port);
+  cleanups.push(() => relay.stop());
+  const api = await startApi(`redis://127.0.0.1:${relay.port}`);
+  cleanups.push(() => api.stop());
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  relay.cut();
+  await api.logged((line) => String(line['msg']).startsWith('Redis is away'));
+  // Nothing but its replica frees it in time.
+  await redis.client.pexpire('{asr}:slot', 60_000);
+  client.terminate();
+  await api.logged((line) => line['msg'] === 'stream session');
+  relay.to(redis.port);
+  await expect.poll(() => redis.keys('{asr}:slot'), { timeout: 5_000 }).toEqual([]);
 });
 
 test('Redis dies during an upload and comes back empty: not_ready, and the next upload is recognized', async () => {

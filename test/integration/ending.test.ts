@@ -1,5 +1,5 @@
+import { once } from 'node:events';
 import { describe, type TestContext, test } from 'vitest';
-import { eventually } from '../support/eventually.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -11,6 +11,12 @@ async function ownRedis({ onTestFinished }: TestContext): Promise<TestRedis> {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   return redis;
+}
+
+/** @throws what it said, when it ends before it should */
+async function ended(ending: ProcessUnderTest): Promise<never> {
+  await ending.exited;
+  throw new Error(`the process has ended:\n${ending.stdout}${ending.stderr}`);
 }
 
 /** Nothing tells these processes to exit: they end when they have nothing to wait for, which a connection that is still tried would be. */
@@ -41,7 +47,9 @@ describe.concurrent.each(['api', 'inference'] as const)('a stop of %s leaves no 
   test('after Redis has gone', async (context) => {
     const redis = await ownRedis(context);
     const ending = start(context, AWAY, redis.url);
-    await eventually(() => context.expect(ending.logged(serving)).toHaveLength(1));
+    const { stdout } = ending.child;
+    while (stdout && ending.logged(serving).length === 0)
+      await Promise.race([once(stdout, 'data'), ended(ending)]);
     await redis.kill();
     context.expect(await ending.exited).toEqual(ENDED);
   });

@@ -25,8 +25,17 @@ export class InFlight {
         if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
         onEnd(request, reply);
         // The rest of a body that was answered early is read and dropped; an end before that would reset the connection, and the answer may be lost.
-        if (request.raw.complete || socket.destroyed) this.#left();
-        else socket.once('close', () => this.#left());
+        if (request.raw.complete || socket.destroyed) {
+          this.#left();
+          return;
+        }
+        const arrived = (): void => {
+          socket.off('close', arrived);
+          request.raw.off('end', arrived);
+          this.#left();
+        };
+        socket.once('close', arrived);
+        request.raw.once('end', arrived);
       };
       reply.raw.once('close', ended);
       // A response that waits for others in front of it (pipelining) is not told when the connection goes.

@@ -74,7 +74,14 @@ export class StreamOpener {
 
     const holder = slotHolder({ id: sessionId, via: 'ws', replica, since: new Date().toISOString() });
     const producer = new SessionProducer(redis, keys, scripts, sessionId, holder);
-    const fence = await slot.acquire(holder);
+    const fence = await slot.acquire(holder).catch((error) => {
+      // Redis may have carried out what it did not answer in time.
+      this.#inBackground(
+        sessionId,
+        untilAnswered(Date.now() + SLOT_TTL_MS, () => slot.release(holder)),
+      );
+      throw error;
+    });
     if (fence === undefined)
       throw new StreamFailure('busy', 'another recognition task is active; try again shortly');
 

@@ -48,7 +48,11 @@ export class Transcriber {
   async transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
     const { slot, uploads, queue, replica } = this.#parts;
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
-    const fence = await slot.acquire(holder);
+    const fence = await slot.acquire(holder).catch((error) => {
+      // Redis may have carried out what it did not answer in time.
+      this.#afterwards(id, () => untilAnswered(Date.now() + SLOT_TTL_MS, () => slot.release(holder)));
+      throw error;
+    });
     if (fence === undefined)
       throw new ApiFailure('busy', 'another recognition task is active; try again shortly');
     const job: UploadJob = { id, holder, fence, deadlineMs: Date.now() + UPLOAD_DEADLINE_MS };

@@ -73,8 +73,8 @@ export function closeRedis(client: RedisClient): void {
   client.disconnect();
 }
 
-/** ioredis gives the answer of a refused command that command's name. */
-function isAnswerToSelect(error: Error & { command?: { name?: unknown } }): boolean {
+/** Of a connection that goes on in database 0. ioredis gives the answer of a refused command that command's name. */
+export function isAnswerToSelect(error: Error & { command?: { name?: unknown } }): boolean {
   return error.command?.name === 'select';
 }
 

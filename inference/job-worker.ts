@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
+import { isAnswerToSelect } from '../common/redis.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
 import { closedWithin } from '../common/shutdown.ts';
 import type { SlotHolder } from '../common/slot/slot.ts';
@@ -75,7 +76,8 @@ export class JobWorker {
       { ...UPLOAD_WORKER_OPTIONS, connection, prefix: keys.prefix, autorun: false, runRetryDelay: RETRY_MS },
     );
     this.#worker.on('error', (error) => {
-      if (connection.status !== 'ready' || isOutage(error))
+      if (isAnswerToSelect(error)) void this.#worker?.reopenReader().catch(() => undefined);
+      else if (connection.status !== 'ready' || isOutage(error))
         log.debug({ err: error }, 'upload queue: Redis is away');
       else this.#warn(error);
     });

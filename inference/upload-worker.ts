@@ -15,6 +15,11 @@ export class UploadWorker extends Worker<UploadJob, void> {
     }
   }
 
+  /** The reader, which BullMQ has made itself, has none of the listeners of the connection that it was made from. */
+  async reopenReader(): Promise<void> {
+    (await this.backend.blockingClient)?.disconnect(true);
+  }
+
   /** Ends what a `close` that waits for a Redis that is away has not: the renewal of locks, and the reader, which would try to connect for ever. */
   async abandon(): Promise<void> {
     await this.lockManager.close();

@@ -115,6 +115,54 @@ test('a Redis that stands still is not waited for: readyz and an upload say so w
   await expect.poll(async () => (await get(api, '/readyz')).status, { timeout: 8_000 }).toBe(200);
 });
 
+test.each(['http', 'ws'])(
+  'a slot that Redis gave away without its answer in time is nobody’s, and free at once (%s)',
+  async (via) => {
+    const { redis, api } = await service();
+    const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+    // Longer than a command is waited for. What is read, such as the readiness, is answered.
+    await redis.client.client('PAUSE', 1_500, 'WRITE');
+    if (via === 'ws') {
+      client.start();
+      expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
+    } else {
+      expect(await upload(api.origin, wav)).toMatchObject({ status: 503, body: { error: 'not_ready' } });
+    }
+    // It would be taken for five seconds from the end of the pause on.
+    await expect.poll(async () => (await upload(api.origin, wav)).status, { timeout: 3_000 }).toBe(200);
+  },
+);
+
+test('all connections are in the database that REDIS_URL names, also after it was refused for a while', async () => {
+  const redis = await startRedis();
+  cleanups.push(() => redis.stop());
+  const inference = await startInference(`${redis.url}/1`);
+  cleanups.push(() => inference.stop());
+  const api = await startApi(`${redis.url}/1`);
+  cleanups.push(() => api.stop());
+  const databases = async (): Promise<Record<string, string>> => {
+    const clients = String(await redis.client.client('LIST')).matchAll(
+      / name=(\S+) .* db=(\d+) .* cmd=(\S+)/g,
+    );
+    return Object.fromEntries([...clients].map(([, name, db, cmd]) => [cmd === 'bzpopmin' ? cmd : name, db]));
+  };
+  const rightOnes = {
+    'asr-inference-commands': '1',
+    'asr-inference-blocking': '1',
+    'asr-inference-bullmq': '1',
+    bzpopmin: '1',
+  };
+  await expect.poll(databases, { timeout: 5_000 }).toMatchObject(rightOnes);
+  await redis.client.call('ACL', 'SETUSER', 'default', '-select');
+  await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  const refusals = async (): Promise<number> =>
+    Number(/errorstat_NOPERM:count=(\d+)/.exec(await redis.client.info('errorstats'))?.[1] ?? 0);
+  await expect.poll(refusals, { timeout: 10_000 }).toBeGreaterThan(20);
+  await redis.client.call('ACL', 'SETUSER', 'default', '+select');
+  await expect.poll(databases, { timeout: 10_000 }).toMatchObject(rightOnes);
+  expect(Object.values(await databases())).not.toContain('0');
+});
+
 test('an api that starts before Redis serves, and is ready when Redis is', async () => {
   const redis = await startRedis();
   cleanups.push(() => redis.stop());

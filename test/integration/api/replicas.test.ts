@@ -193,6 +193,15 @@ test('a shutdown does not reset a refused upload whose body still comes', async 
   await Promise.all([closed, stopped]);
 });
 
+test('a shutdown does not wait for a connection whose request had its body behind the answer', async () => {
+  const api = await startApi(redis.url);
+  const connection = await RawConnection.open(Number(new URL(api.origin).port));
+  connection.write('GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n');
+  expect(await connection.answersUntil(1)).toMatchObject([{ status: 200 }]);
+  connection.write('{}');
+  await Promise.all([api.stop(), connection.untilClosed()]);
+});
+
 test('a result is delivered also when the end of its job is not heard of: its worker had lost the lock', async () => {
   const gate = recognizer.hold();
   const pcm = scriptedPcm(1, 9);

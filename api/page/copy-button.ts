@@ -4,7 +4,7 @@ import { texts } from './words.ts';
 
 const CONFIRMED_MS = 1_500;
 
-/** Pages without HTTPS have no clipboard, only this. */
+/** Pages without HTTPS, or without the permission, have no clipboard, only this. */
 function copySelected(text: string): void {
   const area = make('textarea', { class: 'unseen' });
   area.value = text;
@@ -17,11 +17,13 @@ function copySelected(text: string): void {
 /** A button that copies what `text` gives when it is pressed, and says so. */
 export function copyButton(text: () => string): HTMLButtonElement {
   const element = button(texts.copy, async () => {
-    if (navigator.clipboard === undefined) {
+    try {
+      await navigator.clipboard.writeText(text());
+    } catch {
       copySelected(text());
       // The selection took the focus with it.
       element.focus();
-    } else await navigator.clipboard.writeText(text());
+    }
     announce(texts.copied);
     element.textContent = texts.copied;
     setTimeout(() => {

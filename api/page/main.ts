@@ -90,7 +90,7 @@ class Page {
   #checkToken(token: string): void {
     this.#notice.hide();
     if (token === '') {
-      this.#status.show('no_token');
+      this.#status.stop();
       this.#token.ask();
       return;
     }
@@ -105,7 +105,7 @@ class Page {
     // What was said before the microphone went away has its text.
     if (failure.kind !== 'microphone_lost') this.#transcript.clear();
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
-      this.#status.show('no_token');
+      this.#status.stop();
       this.#token.ask();
     }
     // After its form, which it may stand in, is there to be scrolled to.

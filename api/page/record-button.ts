@@ -42,6 +42,10 @@ export class RecordButton {
     for (const type of ['pointerup', 'pointercancel'] as const) {
       this.#button.addEventListener(type, (event) => gesture.up(event.timeStamp));
     }
+    // No click follows.
+    this.#button.addEventListener('pointercancel', () => {
+      pointer = false;
+    });
     this.#button.addEventListener('click', () => {
       if (!pointer) gesture.tap();
       pointer = false;

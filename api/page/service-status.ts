@@ -22,6 +22,13 @@ export class ServiceStatus {
     this.#element.textContent = texts.status[status];
   }
 
+  /** There is no token to ask with. */
+  stop(): void {
+    this.#abort.abort();
+    this.#readyAnswers = READY_ANSWERS;
+    this.show('no_token');
+  }
+
   /**
    * Asks until the service is ready; an earlier watch ends. Without a call to make, one that is under way goes on in its own time instead.
    * @param accepted called once, when the service has taken the token.

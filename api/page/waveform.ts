@@ -11,7 +11,15 @@ export class Waveform {
     this.#canvas = canvas;
     this.#slots = slots;
     new ResizeObserver(() => this.#draw()).observe(canvas);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#draw());
+    Waveform.#redrawInColour(new WeakRef(this));
+  }
+
+  /** The browser keeps a list that is listened to, and what its listener holds, for ever: the recording behind this must not be that. */
+  static #redrawInColour(held: WeakRef<Waveform>): void {
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+      const waveform = held.deref();
+      if (waveform) waveform.#draw();
+    });
   }
 
   show(levels: readonly number[], played = 1): void {

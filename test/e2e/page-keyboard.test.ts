@@ -48,6 +48,21 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
     await resultText(page);
   });
 
+  it('takes an Enter after a touch that was cancelled', async () => {
+    const page = await readyPage();
+    const box = await page.locator('#record').boundingBox();
+    const touch = await page.context().newCDPSession(page);
+    const touchPoints = [{ x: (box?.x ?? 0) + 40, y: (box?.y ?? 0) + 40 }];
+    await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints });
+    await page.locator('#record[data-state=opening], #record[data-state=recording]').waitFor();
+    await touch.send('Input.dispatchTouchEvent', { type: 'touchCancel', touchPoints: [] });
+    await secondsLeft(page, 13);
+    await page.locator('#record').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
+    await resultText(page);
+  });
+
   it('lets a Tab that is held go on past the record button', async () => {
     const page = await readyPage();
     await page.locator('#record:focus').waitFor();

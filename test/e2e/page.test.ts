@@ -217,6 +217,28 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.locator('#status[data-status="ready"]').waitFor();
   });
 
+  it('asks no longer with a token that was taken away', async () => {
+    const { page } = await openPage(browser, service.origin, 'en-GB');
+    await page.clock.install();
+    let asked = 0;
+    await page.route('**/readyz', (route) => {
+      asked += 1;
+      return route.abort();
+    });
+    await page.locator('#token').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    await page.locator('#status[data-status="unreachable"]').waitFor();
+    await page.locator('#token').fill('');
+    await page.keyboard.press('Enter');
+    await page.locator('#status[data-status="no_token"]').waitFor();
+    const askedBefore = asked;
+    await page.clock.runFor(30_000);
+    // What it would have asked for is on its way before this.
+    await page.evaluate('fetch("/healthz")');
+    expect(asked).toBe(askedBefore);
+    expect(await page.locator('#status').getAttribute('data-status')).toBe('no_token');
+  });
+
   it('keeps a recording through a lost connection', async () => {
     const { page } = await readyPage();
     await page.keyboard.press('Space');

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -188,4 +188,32 @@ test('a Redis that persists is warned about, one that does not is not', async ()
   expect(warning['msg']).toContain('appendonly yes');
   const { api: quiet } = await service();
   expect(quiet.log.filter((line) => line['level'] === 40)).toEqual([]);
+});
+
+test('a Redis whose replicas would write what they get to disk is warned about, one whose replicas do not is not', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-replica-'));
+  cleanups.push(() => rm(folder, { recursive: true }));
+  const start = async (settings: readonly string[]): Promise<{ master: TestRedis; api: TestApi }> => {
+    const master = await startRedis(['--repl-diskless-sync-delay', '0', ...settings]);
+    cleanups.push(() => master.stop());
+    const replicaOf = ['--dir', folder, '--replicaof', '127.0.0.1', String(master.port)];
+    const replica = await startRedis([...replicaOf, ...settings]);
+    cleanups.push(() => replica.stop());
+    await expect.poll(() => master.client.info('replication'), { timeout: 10_000 }).toContain('state=online');
+    const api = await startApi(master.url);
+    cleanups.push(() => api.stop());
+    return { master, api };
+  };
+  const quiet = await start(['--repl-diskless-sync', 'yes', '--repl-diskless-load', 'swapdb']);
+  // All four settings have been asked for, and what was answered was seen before the answer to this.
+  await expect
+    .poll(() => quiet.master.client.info('commandstats'), { timeout: 10_000 })
+    .toMatch(/cmdstat_config(\|get)?:calls=4/);
+  await get(quiet.api, '/readyz');
+  expect(quiet.api.log.filter(({ level }) => level === 40)).toEqual([]);
+  expect(await readdir(folder)).toEqual([]);
+  const { api } = await start([]);
+  const warning = await api.logged(({ level }) => level === 40);
+  expect(warning['msg']).toContain('--repl-diskless-load swapdb');
+  expect(await readdir(folder)).not.toEqual([]);
 });

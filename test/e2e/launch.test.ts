@@ -163,7 +163,7 @@ test('settings that only show to be wrong when the model is loaded end it, and a
   const { launched, temp } = await start({ ASR_EXECUTION_PROVIDERS: 'cuda', CUDA_VISIBLE_DEVICES: '' });
   expect(await launched.ended).toBe(78);
   const text = launched.lines.join('\n');
-  expect(text).toContain('asr inference: execution providers "cuda" do not load on this machine');
+  expect(text).toContain('asr inference: ASR_EXECUTION_PROVIDERS="cuda": cuda does not load on this machine');
   expect(text).toContain('inference cannot run with these settings');
   expect(text).not.toContain('starting it again');
   expect(await readdir(temp)).toEqual([]);

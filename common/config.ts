@@ -160,6 +160,8 @@ export function readApiConfig(env: Environment): ApiConfig {
     publicOrigin === undefined ? [`http://localhost:${port}`, `http://127.0.0.1:${port}`] : [publicOrigin];
   const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map((value) => origin('ASR_ALLOWED_ORIGINS', value));
   const admin = integer(env, 'ASR_ADMIN_PORT', -1, 0, 65_535);
+  if (admin > 0 && admin === port)
+    fail('ASR_ADMIN_PORT', String(admin), 'is the port of the service itself (ASR_PORT): choose another one');
   return {
     ...commonConfig(env),
     host,
@@ -179,17 +181,22 @@ export function readInferenceConfig(env: Environment): InferenceConfig {
   return {
     ...commonConfig(env),
     model: text(env, 'ASR_MODEL') ?? 'bundled',
-    executionProviders: executionProviders(list(env, 'ASR_EXECUTION_PROVIDERS')),
+    executionProviders: executionProviders(env),
     threads: integer(env, 'ASR_THREADS', defaultThreads(), 1, 64),
   };
 }
 
-function executionProviders(names: readonly string[]): ExecutionProviders {
+function executionProviders(env: Environment): ExecutionProviders {
+  const name = 'ASR_EXECUTION_PROVIDERS';
+  const names = list(env, name);
   if (names.length === 1 && names[0] === 'auto') return 'auto';
-  const advice = `must be auto, or a list from ${EXECUTION_PROVIDERS.join(', ')}`;
+  const known = EXECUTION_PROVIDERS.join(', ');
+  const all = names.join(',');
+  if (names.includes('auto')) fail(name, all, `auto stands alone: write auto, or a list from ${known}`);
   const [first, ...others] = names.map(
-    (name) =>
-      EXECUTION_PROVIDERS.find((known) => known === name) ?? fail('ASR_EXECUTION_PROVIDERS', name, advice),
+    (wanted) =>
+      EXECUTION_PROVIDERS.find((provider) => provider === wanted) ??
+      fail(name, all, `${wanted} is not known: write auto, or a list from ${known}`),
   );
   return first === undefined ? 'auto' : [first, ...others];
 }

@@ -1,5 +1,7 @@
 import { ConfigError } from './config.ts';
 
+const MAX_PORT = 65_535;
+
 /** @returns what a failure to listen says about the settings; the error itself when that is nothing */
 export function listenFailure(
   error: unknown,
@@ -10,7 +12,7 @@ export function listenFailure(
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':
       return new ConfigError(
-        `port ${port} of ${host} is taken by another program: stop that one, or choose another port, e.g. ${setting}=${port + 1}`,
+        `port ${port} of ${host} is taken by another program: stop that one, or choose another port, e.g. ${setting}=${port < MAX_PORT ? port + 1 : port - 1}`,
       );
     case 'EACCES':
       return new ConfigError(`${setting}="${port}": this user may not listen there; choose one from 1024 up`);

@@ -1,7 +1,7 @@
 import type { StoreUnavailable } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { RedisClient } from './lua.ts';
-import { refusedWith } from './redis.ts';
+import { DATABASE_REFUSED, refusedWith } from './redis.ts';
 
 /** What to do about a Redis that answers and will not work, by the word it refuses with. */
 const REFUSALS: readonly [word: string, advice: string][] = [
@@ -14,10 +14,51 @@ const REFUSALS: readonly [word: string, advice: string][] = [
   ['MISCONF', 'it cannot write to its disk, and need not: start it with --save "" --appendonly no'],
 ];
 
+/** The same for one that already refuses the connection, by what stands in the answer. The database first: what refuses it is any other word. */
+const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
+  [
+    DATABASE_REFUSED,
+    'Redis refuses the database in REDIS_URL: name one there that it has and the user may select, e.g. /0 at the end',
+  ],
+  ['WRONGPASS ', 'Redis refuses the user or password in REDIS_URL: correct it there'],
+  [
+    'NOAUTH ',
+    'Redis wants a password, and REDIS_URL has none: add it there, as in redis://:PASSWORD@HOST:PORT',
+  ],
+];
+
+export interface OutageLine {
+  readonly line: string;
+  /** Redis answers: somebody has to do something about it. */
+  readonly isRefusal: boolean;
+  /** The error in its own words. */
+  readonly reason: string;
+}
+
+/** What is to be said of an outage: one line, and another one only when a Redis that was away answers now, but refuses. */
+export class Outage {
+  #told: 'nothing' | 'absence' | 'refusal' = 'nothing';
+
+  /** A connection has reported this. @returns what has not been said yet */
+  heard(error: Error): OutageLine | undefined {
+    const reason = reasonOf(error);
+    const refusal = REFUSED_CONNECTIONS.find(([part]) => reason.includes(part))?.[1];
+    const isRefusal = refusal !== undefined;
+    if (this.#told === 'refusal' || (this.#told === 'absence' && !isRefusal)) return undefined;
+    this.#told = isRefusal ? 'refusal' : 'absence';
+    return { line: refusal ?? 'Redis is away; trying again until it is back', isRefusal, reason };
+  }
+
+  over(): void {
+    this.#told = 'nothing';
+  }
+}
+
 /** One log line when Redis goes away, or refuses to work, and one when that is over, however many connections and attempts there are. */
 export class OutageLog {
   readonly #log: Logger;
   readonly #away = new Set<string>();
+  readonly #outage = new Outage();
   #isRefusing = false;
 
   constructor(log: Logger) {
@@ -27,17 +68,18 @@ export class OutageLog {
   /** For `connectRedis`: what a connection of this name reports goes here. */
   onError(name: string): (error: Error) => void {
     return (error) => {
-      if (this.#away.size === 0) {
-        this.#log.warn({ error: reasonOf(error) }, 'Redis is away; trying again until it is back');
-      }
       this.#away.add(name);
+      const news = this.#outage.heard(error);
+      if (news !== undefined) this.#log[news.isRefusal ? 'error' : 'warn']({ error: news.reason }, news.line);
     };
   }
 
   /** Hears of the end of an outage. */
   watch(name: string, client: RedisClient): void {
     client.on('ready', () => {
-      if (this.#away.delete(name) && this.#away.size === 0) this.#log.info('Redis is back');
+      if (!this.#away.delete(name) || this.#away.size > 0) return;
+      this.#outage.over();
+      this.#log.info('Redis is back');
     });
   }
 
@@ -57,8 +99,9 @@ export class OutageLog {
   }
 }
 
-/** What a Cluster's client says itself is only that no node would do. */
+/** What a Cluster's client says itself is only that no node would do, and of a name with several addresses there is no message at all. */
 function reasonOf(error: Error): string {
+  if (error instanceof AggregateError) return error.errors.map(String).join('; ');
   const node = 'lastNodeError' in error ? error.lastNodeError : undefined;
   return node instanceof Error ? `${error.message} ${node.message}` : error.message;
 }

@@ -25,6 +25,8 @@ const SILENT_READER_MS = 1_000;
 /** Longer than BullMQ's own blocking reads, which take up to 10 s. */
 const SILENT_BULLMQ_SOCKET_MS = 15_000;
 const READ_ONLY = 'read-only';
+/** What the error that `onError` is told of a refused database begins with. */
+export const DATABASE_REFUSED = 'the database that REDIS_URL names cannot be had';
 
 /** The clients that are to stay without a connection. */
 const closed = new WeakSet<RedisClient>();
@@ -58,7 +60,7 @@ export function connectRedis(
     if (!isAnswerToSelect(error)) return onError(error);
     // The client itself would go on in database 0, which may be another service's.
     client.disconnect(true);
-    onError(new Error(`the database that REDIS_URL names cannot be had: ${error.message}`, { cause: error }));
+    onError(new Error(`${DATABASE_REFUSED}: ${error.message}`, { cause: error }));
   });
   // A disconnect in the middle of connecting, such as of a second failover, is the client's end, whatever it was to do after it.
   client.on('end', () => {

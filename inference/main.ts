@@ -24,8 +24,10 @@ async function main(): Promise<void> {
     log,
     modelFolder: recognizer.folder,
     onFatal: (error) => {
-      log.fatal({ err: error }, 'ending');
-      end(error.message, error instanceof ExecutionProviderError ? EXIT_CONFIG : 1);
+      // A setting to correct, not a fault of ours: its stack would lead nowhere.
+      const isSetting = error instanceof ExecutionProviderError;
+      log.fatal(isSetting ? { reason: error.message } : { err: error }, 'ending');
+      end(error.message, isSetting ? EXIT_CONFIG : 1);
     },
   });
   shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, inference.stopSteps);

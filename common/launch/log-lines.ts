@@ -9,17 +9,21 @@ const LEVELS = new Map([
   [60, 'FATAL'],
 ]);
 
+const ERROR_LEVEL = 50;
+
 /** A JSON line of our log as one for a person at a terminal: `12:00:01 api serving address=http://127.0.0.1:8088`. Anything else stays as it is. */
 export function plainLogLine(line: string): string {
   const entry = parse(line);
   if (entry === undefined) return line;
-  const { time, level, process: name, msg } = entry;
+  const { time, level, process: name, pid, msg } = entry;
   const clock = typeof time === 'string' ? time.slice(11, 19) : '';
   const rank = typeof level === 'number' ? (LEVELS.get(level) ?? String(level)) : '';
   const fields = Object.entries(entry)
     .filter(([key]) => !SHOWN_IN_FRONT.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : stackOrJson(value)}`);
-  return [clock, name, rank, msg, ...fields].filter((part) => part !== undefined && part !== '').join(' ');
+  // Trouble may want a signal or a look at one process, such as SIGHUP once the model is mended.
+  const source = typeof level === 'number' && level >= ERROR_LEVEL ? `${name} (process ${pid})` : name;
+  return [clock, source, rank, msg, ...fields].filter((part) => part !== undefined && part !== '').join(' ');
 }
 
 /** An error is most useful with its stack, which pino has put into a field. */

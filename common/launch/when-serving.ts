@@ -3,6 +3,7 @@ import type { CommonConfig } from '../config.ts';
 import { ReadinessStore } from '../readiness/readiness.ts';
 import { closeRedis, connectRedis } from '../redis.ts';
 import { RedisKeys } from '../redis-keys.ts';
+import { Outage } from '../redis-outage.ts';
 import type { Service } from './announcement.ts';
 
 const LOOK_AGAIN_MS = 50;
@@ -13,7 +14,7 @@ type ReachedService = Pick<Service, 'origin' | 'token'>;
 /**
  * Waits until the service can recognize: until an inference process has said so, and the api process says it too. (Asking the latter alone
  * would fill its log with the questions.)
- * @param onFailure is told why a model could not be loaded: once for every reason
+ * @param onFailure is told why a model could not be loaded, or that Redis, when it is somebody else's, is away or refuses: once for every reason
  * @throws what `signal` was aborted with
  */
 export async function whenServing(
@@ -22,12 +23,17 @@ export async function whenServing(
   onFailure: (reason: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const redis = connectRedis(target, 'commands', 'asr-launch', () => {});
+  const outage = new Outage();
+  const redis = connectRedis(target, 'commands', 'asr-launch', (error) => {
+    const news = outage.heard(error);
+    if (news !== undefined) onFailure(news.isRefusal ? news.line : `${news.line} (${news.reason})`);
+  });
+  redis.on('ready', () => outage.over());
   try {
     const store = new ReadinessStore(redis, new RedisKeys(keyPrefix));
     let lastError: string | undefined;
     for (;;) {
-      // Redis may not be there yet, when it is somebody else's.
+      // While Redis is not there its connection has said so.
       const readiness = await store.read().catch(() => undefined);
       if (readiness?.ready === true && (await isReady(service, signal))) return;
       const error = readiness?.error;

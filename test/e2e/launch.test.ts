@@ -4,7 +4,8 @@ import { readdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { freePort, startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
 
 const run = promisify(execFile);
@@ -136,11 +137,33 @@ test.each([
   expect(await readdir(temp)).toEqual([]);
 });
 
+test('a Redis that refuses, or is not there: one line that says so while it waits, without password and token', async () => {
+  const redis = await startRedis(['--requirepass', 'right']);
+  onTestFinished(() => redis.stop());
+  const token = 'the-token-of-the-operator';
+  const refusing = await start({
+    ASR_API_TOKEN: token,
+    REDIS_URL: redis.url.replace('//', '//:given-password@'),
+  });
+  await refusing.launched.line('not ready yet: Redis refuses the user or password in REDIS_URL: correct it');
+  const away = await start({ REDIS_URL: `redis://127.0.0.1:${await freePort()}`, ASR_LOG_LEVEL: 'silent' });
+  await away.launched.line(
+    'not ready yet: Redis is away; trying again until it is back (connect ECONNREFUSED',
+  );
+  for (const { launched, temp } of [refusing, away]) {
+    process.kill(launched.pid, 'SIGTERM');
+    expect(await launched.ended).toBe(0);
+    expect(launched.lines.filter((line) => line.startsWith('not ready yet'))).toHaveLength(1);
+    expect(launched.lines.join('\n')).not.toMatch(new RegExp(`given-password|${token}`));
+    expect(await readdir(temp)).toEqual([]);
+  }
+}, 30_000);
+
 test('settings that only show to be wrong when the model is loaded end it, and are not tried again', async () => {
   const { launched, temp } = await start({ ASR_EXECUTION_PROVIDERS: 'cuda', CUDA_VISIBLE_DEVICES: '' });
   expect(await launched.ended).toBe(78);
   const text = launched.lines.join('\n');
-  expect(text).toContain('asr inference: execution providers "cuda" do not load on this machine');
+  expect(text).toContain('asr inference: ASR_EXECUTION_PROVIDERS="cuda": cuda does not load on this machine');
   expect(text).toContain('inference cannot run with these settings');
   expect(text).not.toContain('starting it again');
   expect(await readdir(temp)).toEqual([]);

@@ -47,6 +47,9 @@ test('redis:// with a password', async () => {
   await expectToWork({ REDIS_URL: `redis://:secret@127.0.0.1:${redis.port}/2` });
 }, 40_000);
 
+const REFUSED_DATABASE =
+  'Redis refuses the database in REDIS_URL: name one there that it has and the user may select, e.g. /0 at the end';
+
 test('a database that Redis does not have: not ready, one line says why, and no other database is used', async () => {
   const redis = await startRedis(['--databases', '1']);
   cleanups.push(() => redis.stop());
@@ -63,7 +66,7 @@ test('a database that Redis does not have: not ready, one line says why, and no 
     .poll(() => inference.logged('model loaded'), { interval: 20, timeout: 20_000 })
     .toHaveLength(1);
   for (const process of [api.process, inference])
-    expect(process.logged('Redis is away; trying again until it is back')).toMatchObject([
+    expect(process.logged(REFUSED_DATABASE)).toMatchObject([
       { error: 'the database that REDIS_URL names cannot be had: ERR DB index is out of range' },
     ]);
   expect(await redis.keys()).toEqual([]);

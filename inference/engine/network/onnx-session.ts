@@ -83,8 +83,11 @@ async function createNamed(
     if (providers.every((provider) => provider === 'cpu')) throw cause;
     await (await create('cpu')).release();
     const reason = cause instanceof Error ? (cause.cause ?? cause) : cause;
+    const missing = providers.includes('cuda')
+      ? 'run npm run gpu:install (CUDA 12 and cuDNN 9 must be on the machine)'
+      : 'install the driver that it needs';
     throw new ExecutionProviderError(
-      `execution providers "${providers.join(',')}" do not load on this machine (${errorText(reason)}); ask for cpu or auto, or install what they need`,
+      `ASR_EXECUTION_PROVIDERS="${providers.join(',')}": ${providers.filter((name) => name !== 'cpu').join(', ')} does not load on this machine (${errorText(reason)}); ${missing}, or write auto or cpu`,
       { cause },
     );
   }

@@ -177,6 +177,26 @@ test('an api that starts before Redis serves, and is ready when Redis is', async
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200 });
 });
 
+test('a Redis that refuses the password is one line in the log, without the password, and one when it takes it', async () => {
+  const redis = await startRedis();
+  cleanups.push(() => redis.stop());
+  await redis.client.config('SET', 'requirepass', 'another-password');
+  const url = redis.url.replace('//', '//:given-password@');
+  const api = await startApi(url, {}, { waitForRedis: false });
+  cleanups.push(() => api.stop());
+  const refusals = async (): Promise<number> =>
+    Number(/errorstat_WRONGPASS:count=(\d+)/.exec(await redis.client.info('errorstats'))?.[1] ?? 0);
+  await expect.poll(refusals, { timeout: 5_000 }).toBeGreaterThan(10);
+  await redis.client.config('SET', 'requirepass', 'given-password');
+  await api.logged((line) => line['msg'] === 'Redis is back');
+  const lines = api.log.map((line) => String(line['msg'])).filter((msg) => msg.startsWith('Redis'));
+  expect(lines).toEqual([
+    'Redis refuses the user or password in REDIS_URL: correct it there',
+    'Redis is back',
+  ]);
+  expect(JSON.stringify(api.log)).not.toContain('given-password');
+});
+
 test('a Redis that persists is warned about, one that does not is not', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'asr-aof-'));
   cleanups.push(() => rm(folder, { recursive: true }));

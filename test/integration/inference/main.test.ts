@@ -74,7 +74,16 @@ describe('the inference process', () => {
     // On a machine with CUDA it runs, on it; everywhere else it says what is missing.
     if (loaded()) return expect(loaded()).toMatchObject({ model: { provider: 'cuda' } });
     expect(await process.exited).toEqual({ code: EXIT_CONFIG, signal: null });
-    expect(oneLine(process.stderr)).toContain('execution providers "cuda,cpu" do not load');
+    expect(oneLine(process.stderr)).toMatch(
+      /^asr inference: ASR_EXECUTION_PROVIDERS="cuda,cpu": cuda does not load /,
+    );
+    expect(process.logged('ending')).toMatchObject([
+      {
+        level: 60,
+        reason: expect.stringMatching(/^ASR_EXECUTION_PROVIDERS="cuda,cpu": cuda does not load /),
+      },
+    ]);
+    expect(process.stdout).not.toContain('"stack"');
   });
 
   it('stays up without its model, tries again on SIGHUP, and serves when the model is there', async () => {

@@ -48,6 +48,8 @@ async function statistic({ client }: TestRedis, label: string): Promise<number> 
 const outageLines = (): unknown[] =>
   inference.log.map((line) => line['msg']).filter((msg) => String(msg).startsWith('Redis is'));
 
+const warnings = (): Record<string, unknown>[] => inference.log.filter(({ level }) => Number(level) >= 40);
+
 it('a Redis that comes back empty is served again, and the outage is two lines in the log', async () => {
   inference = await startInference(redis.url);
   await expectServed();
@@ -71,13 +73,37 @@ it('a Redis that refuses the password is one line in the log, without the passwo
     Number(/errorstat_WRONGPASS:count=(\d+)/.exec(await redis.client.info('errorstats'))?.[1] ?? 0);
   inference = await startInference(redis.url.replace('//', '//:given-password@'));
   await eventually(async () => expect(await refusals()).toBeGreaterThan(20));
-  expect(inference.log.filter(({ level }) => Number(level) >= 40)).toMatchObject([
-    { msg: 'Redis is away; trying again until it is back', error: expect.stringContaining('WRONGPASS') },
+  expect(warnings()).toMatchObject([
+    {
+      msg: 'Redis refuses the user or password in REDIS_URL: correct it there',
+      error: expect.stringContaining('WRONGPASS'),
+    },
   ]);
   expect(JSON.stringify(inference.log)).not.toContain('given-password');
   await redis.client.config('SET', 'requirepass', 'given-password');
   await whenReady();
-  await eventually(() => expect(outageLines()).toHaveLength(2));
+  await eventually(() => expect(outageLines()).toEqual(['Redis is back']));
+  expect(warnings()).toHaveLength(1);
+});
+
+it('a Redis that was away and wants a password when it is there: one line for each', async () => {
+  const relay = await startRelay(redis.port);
+  onTestFinished(() => relay.stop());
+  relay.cut();
+  inference = await startInference(`redis://127.0.0.1:${relay.port}`);
+  await eventually(() => expect(outageLines()).toEqual(['Redis is away; trying again until it is back']));
+  await redis.client.config('SET', 'requirepass', 'another-password');
+  relay.to(redis.port);
+  await eventually(() => expect(warnings()).toHaveLength(2));
+  expect(warnings()[1]).toMatchObject({
+    msg: expect.stringContaining('Redis wants a password, and REDIS_URL has none: add it there'),
+    error: expect.stringContaining('NOAUTH'),
+  });
+  relay.cut();
+  await redis.client.config('SET', 'requirepass', '');
+  relay.to(redis.port);
+  await eventually(() => expect(outageLines().at(-1)).toBe('Redis is back'));
+  expect(warnings()).toHaveLength(2);
 });
 
 it('a Redis that is no Cluster is said to be none', async () => {
@@ -147,7 +173,6 @@ it('a master that became a replica is left for the one behind the same address, 
   await whenReady();
   redis = await startRedis();
   await old.client.replicaof('127.0.0.1', 1);
-  const warnings = (): unknown[] => inference.log.filter((line) => Number(line['level']) >= 40);
   const refused = (line: Record<string, unknown>): boolean => String(line['error']).startsWith('READONLY');
   await eventually(() => expect(inference.log.filter(refused)).toHaveLength(1));
   // BullMQ asks for a job ten times a second.

@@ -96,6 +96,7 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_PORT', '70000', '65535'],
     ['ASR_PORT', '-1', 'whole number'],
     ['ASR_ADMIN_PORT', 'on', 'whole number'],
+    ['ASR_ADMIN_PORT', '8088', 'the port of the service itself (ASR_PORT)'],
     ['ASR_UPLOAD_TIMEOUT_MS', '3.5', 'whole number'],
     ['ASR_KEY_PREFIX', 'asr', '{asr}'],
     ['ASR_KEY_PREFIX', '{a}{b}', '{asr}'],
@@ -116,11 +117,16 @@ describe('wrong values stop the start with one line that names the setting, the 
   test.each([
     ['ASR_THREADS', '0', '1 to 64'],
     ['ASR_EXECUTION_PROVIDERS', 'CUDA', 'auto'],
-    ['ASR_EXECUTION_PROVIDERS', 'cpu,tpu', 'tpu'],
-    ['ASR_EXECUTION_PROVIDERS', 'auto,cpu', 'auto'],
+    ['ASR_EXECUTION_PROVIDERS', 'cpu,tpu', '="cpu,tpu": tpu is not known'],
+    ['ASR_EXECUTION_PROVIDERS', 'auto,cpu', '="auto,cpu": auto stands alone'],
+    ['ASR_EXECUTION_PROVIDERS', 'cuda, auto', '="cuda,auto": auto stands alone'],
   ])('%s=%s', (name, value, advice) => {
     expect(() => inference({ [name]: value })).toThrow(name);
     expect(() => inference({ [name]: value })).toThrow(advice);
+  });
+  test('two equal ports are wrong, but for 0: two that are free', () => {
+    expect(() => api({ ASR_PORT: '9000', ASR_ADMIN_PORT: '9000' })).toThrow('ASR_ADMIN_PORT="9000"');
+    expect(api({ ASR_PORT: '0', ASR_ADMIN_PORT: '0' })).toMatchObject({ port: 0, adminPort: 0 });
   });
   test('a missing one', () => {
     expect(() => readApiConfig({ REDIS_URL: required.REDIS_URL })).toThrow('ASR_API_TOKEN is not set');

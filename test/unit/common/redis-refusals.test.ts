@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { StoreUnavailable } from '../../../common/errors.ts';
 import { createLogger } from '../../../common/log.ts';
 import { refusedWith } from '../../../common/redis.ts';
-import { OutageLog } from '../../../common/redis-outage.ts';
+import { Outage, OutageLog } from '../../../common/redis-outage.ts';
 
 /** What Redis 6.2 answers to a script that met a refusal; a newer one answers with the refusal itself. */
 const byScript = (refusal: string): string =>
@@ -26,3 +26,23 @@ test.each([FULL, byScript(FULL)])('a Redis that is full is one line that says wh
   outages.failed(refusal);
   expect(lines).toEqual([expect.stringContaining('maxmemory is reached: raise it')]);
 });
+
+test('an address with several sides that all refuse has a reason, too', () => {
+  const sides = ['::1', '127.0.0.1'].map((side) => new Error(`connect ECONNREFUSED ${side}:6379`));
+  const outage = new Outage();
+  expect(outage.heard(new AggregateError(sides))?.reason).toContain('ECONNREFUSED 127.0.0.1:6379');
+  expect(outage.heard(new Error('another attempt'))).toBeUndefined();
+});
+
+test.each(['WRONGPASS invalid username-password pair', 'NOAUTH Authentication required.'])(
+  'what a Cluster’s client keeps in an error of its own is said: %s',
+  (answer) => {
+    const error = Object.assign(new Error('Failed to refresh slots cache.'), {
+      lastNodeError: new Error(answer),
+    });
+    expect(new Outage().heard(error)).toMatchObject({
+      isRefusal: true,
+      line: expect.stringContaining('REDIS_URL'),
+    });
+  },
+);

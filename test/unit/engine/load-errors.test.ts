@@ -181,7 +181,7 @@ describe('execution providers', () => {
     if (!(outcome instanceof Error)) return;
     expect(outcome).toBeInstanceOf(ExecutionProviderError);
     expect(outcome.message).toMatch(
-      /^execution providers "cuda,cpu" do not load on this machine \(.+\); ask for cpu or auto/,
+      /^ASR_EXECUTION_PROVIDERS="cuda,cpu": cuda does not load on this machine \(.+\); run npm run gpu:install .+, or write auto or cpu$/,
     );
   });
 });

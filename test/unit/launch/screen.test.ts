@@ -57,7 +57,7 @@ test('who runs the bundled model is told the commands for the recommended one', 
   expect(other).not.toContain('npm run models');
 });
 
-test('a log line as a person reads it', () => {
+test('a log line as a person reads it; one of an error says which process can be signalled', () => {
   const lines: string[] = [];
   const sink = new Writable({
     write(chunk, _encoding, done) {
@@ -74,7 +74,8 @@ test('a log line as a person reads it', () => {
     /^\d\d:\d\d:\d\d api request status=200 peer=127\.0\.0\.1 durationMs=1\.5 nested=\{"a":1\}$/,
   );
   expect(warning).toMatch(/^\d\d:\d\d:\d\d api WARN a warning$/);
-  expect(error).toMatch(/api ERROR it failed err=\nRangeError: too much\n\s+at /);
+  expect(error).toMatch(/ api \(process \d+\) ERROR it failed err=\nRangeError: too much\n\s+at /);
+  expect(error).toContain(`(process ${process.pid})`);
 });
 
 test.each(['plain text', '{"level":30 cut off', ''])(

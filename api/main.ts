@@ -3,7 +3,7 @@ import { type ApiConfig, ConfigError, EXIT_CONFIG, readApiConfig } from '../comm
 import { listenFailure } from '../common/listen-failure.ts';
 import { createLogger } from '../common/log.ts';
 import { whenReady } from '../common/redis.ts';
-import { shutdownOnSignal } from '../common/shutdown.ts';
+import { type ShutdownStep, shutdownOnSignal } from '../common/shutdown.ts';
 import { buildApp, DRAIN_MS } from './app.ts';
 import { ApiMetrics } from './metrics.ts';
 import { createServices } from './services.ts';
@@ -39,23 +39,26 @@ async function listenOrExit(
 const config = configOrExit();
 const log = createLogger(config.logLevel, 'api');
 const services = createServices(config, log);
+const servers: ShutdownStep[] = [];
+const stopping = shutdownOnSignal(['SIGTERM', 'SIGINT', 'SIGHUP'], log, DRAIN_MS + 10_000, () => [
+  ...servers,
+  ...services.closing,
+]);
+
 const metrics = new ApiMetrics(services.readiness);
 const app = await buildApp({ config, services, metrics, log });
+servers.push({ name: 'http', run: async () => app.close() });
 // The queue board is a large import that most replicas do without.
 const admin =
   config.adminPort === undefined
     ? undefined
     : await (await import('./admin.ts')).buildAdmin(services, metrics);
-
-shutdownOnSignal(['SIGTERM', 'SIGINT', 'SIGHUP'], log, DRAIN_MS + 10_000, () => [
-  { name: 'http', run: async () => app.close() },
-  { name: 'admin', run: async () => admin?.close() },
-  ...services.closing,
-]);
-
+servers.push({ name: 'admin', run: async () => admin?.close() });
 // Serving without Redis is right too (not_ready until it is there), but the first requests of a normal start should not see that.
 await whenReady(services.redis, WAIT_FOR_REDIS_MS);
-await listenOrExit(app, config.host, config.port);
-if (admin !== undefined) await listenOrExit(admin, '127.0.0.1', config.adminPort ?? 0, 'ASR_ADMIN_PORT');
-log.info({ address: app.listeningOrigin, adminPort: config.adminPort }, 'serving');
-process.send?.({ kind: 'listening', origin: app.listeningOrigin });
+if (!stopping.aborted) {
+  await listenOrExit(app, config.host, config.port);
+  if (admin !== undefined) await listenOrExit(admin, '127.0.0.1', config.adminPort ?? 0, 'ASR_ADMIN_PORT');
+  log.info({ address: app.listeningOrigin, adminPort: config.adminPort }, 'serving');
+  process.send?.({ kind: 'listening', origin: app.listeningOrigin });
+}

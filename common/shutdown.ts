@@ -17,13 +17,15 @@ export type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 /**
  * Runs the steps in order on the first of the signals (also when the supervisor that holds our IPC channel is gone), waits at most `drainMs` for all of
  * them, logs every step that failed and exits: 0 when all went well, 1 otherwise. A second signal exits at once with 1.
+ * @returns aborted with the first signal: what is still to be started is not
  */
 export function shutdownOnSignal(
   signals: readonly EndingSignal[],
   log: ProcessLogger,
   drainMs: number,
   steps: () => readonly ShutdownStep[],
-): void {
+): AbortSignal {
+  const stopping = new AbortController();
   let stoppingSince: number | undefined;
   const stop = (reason: string): void => {
     if (stoppingSince !== undefined) {
@@ -33,6 +35,7 @@ export function shutdownOnSignal(
       return;
     }
     stoppingSince = performance.now();
+    stopping.abort();
     log.info({ reason }, 'shutting down');
     const force = setTimeout(() => {
       log.error({ drainMs }, 'not drained in time: exiting');
@@ -46,6 +49,7 @@ export function shutdownOnSignal(
   };
   for (const signal of signals) process.on(signal, stop);
   process.on('disconnect', () => stop('supervisor gone'));
+  return stopping.signal;
 }
 
 /** Node itself waits for ever for an output that takes nothing, such as a pipe whose reader stands still. */

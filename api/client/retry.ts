@@ -37,8 +37,8 @@ export async function withRetry<T>(
     try {
       return await attempt();
     } catch (error) {
-      if (!(error instanceof AsrError) || !error.retryable || number >= attempts || signal?.aborted)
-        throw error;
+      signal?.throwIfAborted();
+      if (!(error instanceof AsrError) || !error.retryable || number >= attempts) throw error;
       const fullMs = Math.min(firstDelayMs * 2 ** (number - 1), maxDelayMs);
       const delayMs = Math.round(fullMs * (1 - Math.random() / 4));
       options.onRetry?.({ error, attempt: number, attempts, delayMs });

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
-import { ScriptedProcess } from '../support/inference-process.ts';
+import { ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { openStream, startApiProcess, untilReady } from '../support/real-service.ts';
 import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { startRelay } from '../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 
 /** What ends a replica that is started by hand or by a service manager: a signal. */
@@ -48,6 +49,25 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   },
   20_000,
 );
+
+test('a signal while it still waits for Redis: it does not begin to listen any more, exit code 0', async () => {
+  const relay = await startRelay(redis.port);
+  onTestFinished(() => relay.stop());
+  const waiting = relay.hold();
+  const api = new ProcessUnderTest('api/main.js', {
+    ASR_API_TOKEN: 'a-token-of-this-test',
+    ASR_PORT: '0',
+    REDIS_URL: `redis://127.0.0.1:${relay.port}`,
+  });
+  onTestFinished(() => api.stop());
+  await waiting;
+  api.kill('SIGTERM');
+  await expect.poll(() => api.logged('shutting down'), { interval: 5 }).toHaveLength(1);
+  relay.to(redis.port);
+  expect(await api.exited).toEqual({ code: 0, signal: null });
+  expect(api.logged('serving')).toEqual([]);
+  expect(api.stderr).toBe('');
+}, 20_000);
 
 test('a reader of the log that stands still does not keep a replica from serving and from ending', async () => {
   const log = fullPipe();

@@ -1,23 +1,32 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 /** A TCP address on 127.0.0.1 behind which the server can change, as behind a name or a virtual address. */
 export interface Relay {
   readonly port: number;
-  /** New connections go to this port; open ones stay where they are. */
+  /** New connections and held ones go to this port; open ones stay where they are. */
   to(port: number): void;
   /** Ends open connections, and new ones at once, until `to`. */
   cut(): void;
+  /** Takes new connections and leaves them without an answer until `to`. @returns when the first one is there */
+  hold(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** @param answersTakeMs how much later than without it the server's answers arrive */
 export async function startRelay(target: number, answersTakeMs = 0): Promise<Relay> {
-  let current: number | undefined = target;
+  let current: number | 'cut' | 'held' = target;
   const sockets = new Set<Socket>();
+  const held: Socket[] = [];
+  const arrivals = new EventEmitter();
   const server = createServer((client) => {
-    if (current === undefined) return void client.destroy();
-    const upstream = connect(current, '127.0.0.1');
+    if (current === 'cut') return void client.destroy();
+    if (current !== 'held') return join(client, current);
+    held.push(client);
+    arrivals.emit('held');
+  });
+  const join = (client: Socket, port: number): void => {
+    const upstream = connect(port, '127.0.0.1');
     for (const [from, into] of [
       [client, upstream],
       [upstream, client],
@@ -32,7 +41,7 @@ export async function startRelay(target: number, answersTakeMs = 0): Promise<Rel
         from.on('data', (bytes) => setTimeout(() => into.writable && into.write(bytes), answersTakeMs));
       else from.pipe(into);
     }
-  });
+  };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -41,14 +50,19 @@ export async function startRelay(target: number, answersTakeMs = 0): Promise<Rel
     port: address.port,
     to: (port) => {
       current = port;
+      for (const client of held.splice(0)) join(client, port);
     },
     cut: () => {
-      current = undefined;
+      current = 'cut';
       for (const socket of sockets) socket.destroy();
+    },
+    async hold() {
+      current = 'held';
+      await once(arrivals, 'held');
     },
     async stop() {
       server.close();
-      for (const socket of sockets) socket.destroy();
+      for (const socket of [...sockets, ...held]) socket.destroy();
       await once(server, 'close');
     },
   };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AsrClient, type AsrClientOptions, AsrError, type Retry } from '../../../api/client/node.ts';
+import { withRetry } from '../../../api/client/retry.ts';
 import { wavFile } from '../../support/wav.ts';
 import { drop, html, json, ScriptedService } from './scripted-service.ts';
 
@@ -223,7 +224,7 @@ test.each([{ attempts: Number.NaN }, { attempts: 0 }, { firstDelayMs: -1 }, { ma
   },
 );
 
-test('an abort rejects with its reason: in a request, between two attempts, before the first', async () => {
+test('an abort rejects with its reason: in a request, with its failure, between two attempts, before the first', async () => {
   const reason = new Error('enough');
   const inRequest = new AbortController();
   service.http = [() => inRequest.abort(reason)];
@@ -237,6 +238,17 @@ test('an abort rejects with its reason: in a request, between two attempts, befo
     onRetry: () => setImmediate(() => between.abort(reason)),
   };
   await expect(client.transcribe(PCM, { signal: between.signal, retry })).rejects.toBe(reason);
+
+  const withFailure = new AbortController();
+  const failing = withRetry(
+    async () => {
+      withFailure.abort(reason);
+      throw new AsrError('busy', 'taken');
+    },
+    {},
+    withFailure.signal,
+  );
+  await expect(failing).rejects.toBe(reason);
 
   const requests = service.requests.length;
   await expect(client.transcribe(PCM, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);

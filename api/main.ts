@@ -55,6 +55,7 @@ const admin =
     : await (await import('./admin.ts')).buildAdmin(services, metrics);
 servers.push({ name: 'admin', run: async () => admin?.close() });
 // Serving without Redis is right too (not_ready until it is there), but the first requests of a normal start should not see that.
+log.debug({ atMostMs: WAIT_FOR_REDIS_MS }, 'waiting for Redis');
 await whenReady(services.redis, WAIT_FOR_REDIS_MS);
 if (!stopping.aborted) {
   await listenOrExit(app, config.host, config.port);

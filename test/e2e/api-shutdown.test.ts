@@ -53,14 +53,16 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
 test('a signal while it still waits for Redis: it does not begin to listen any more, exit code 0', async () => {
   const relay = await startRelay(redis.port);
   onTestFinished(() => relay.stop());
-  const waiting = relay.hold();
+  const held = relay.hold();
   const api = new ProcessUnderTest('api/main.js', {
     ASR_API_TOKEN: 'a-token-of-this-test',
     ASR_PORT: '0',
+    ASR_LOG_LEVEL: 'debug',
     REDIS_URL: `redis://127.0.0.1:${relay.port}`,
   });
   onTestFinished(() => api.stop());
-  await waiting;
+  await held;
+  await expect.poll(() => api.logged('waiting for Redis'), { interval: 5, timeout: 5_000 }).toHaveLength(1);
   api.kill('SIGTERM');
   await expect.poll(() => api.logged('shutting down'), { interval: 5 }).toHaveLength(1);
   relay.to(redis.port);

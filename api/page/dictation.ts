@@ -4,7 +4,7 @@ import { asFailure, Failure } from './failures.ts';
 import { type LiveRecognition, recognizeLive } from './live-recognition.ts';
 import { type Capture, openMicrophone } from './microphone.ts';
 import { durationMs, level, type Pcm, wavFile } from './pcm.ts';
-import { transcribe, type UploadResult } from './service.ts';
+import { readiness, transcribe, type UploadResult } from './service.ts';
 import { type FinalResult, StreamSession } from './stream-session.ts';
 
 /** No syllable is this short: the button was tapped twice by mistake. */
@@ -142,14 +142,20 @@ export class Dictation {
       (events) => new StreamSession(new WebSocket(address), this.#token(), events),
       (text) => this.#view.partial(text),
     );
-    live.result.catch((error: unknown) => {
-      const failure = asFailure(error);
+    live.result.catch(async (error: unknown) => {
+      const failure = await this.#explained(asFailure(error));
       // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end. Not `stop()`, which the person asks for: short as it is, it
       // is kept, to try again with the right token.
       if (failure.kind === 'unauthorized') this.#capture?.stop();
       else if (this.#state === 'recording') this.#view.liveTextLost(failure);
     });
     return live;
+  }
+
+  /** A handshake fails alike when it is refused and when nobody is there, who does not answer anything else either. */
+  async #explained(failure: Failure): Promise<Failure> {
+    if (failure.kind !== 'stream_refused') return failure;
+    return readiness(this.#token(), this.#abort.signal).then(() => failure, asFailure);
   }
 
   async #recognize(audio: Omit<Recording, 'outcome'>): Promise<void> {

@@ -15,6 +15,7 @@ export type FailureKind =
   | 'not_ready'
   | 'overloaded'
   | 'connection_lost'
+  | 'stream_refused'
   | 'timeout'
   | 'inference_failed'
   | 'cancelled'

@@ -115,7 +115,8 @@ class Page {
 
   /** Where the failure may be the service's state, it is shown and followed until it is ready again. */
   #checkService({ kind }: Failure): void {
-    if (['not_ready', 'connection_lost', 'cancelled'].includes(kind)) this.#status.watch(this.#token.value);
+    if (['not_ready', 'connection_lost', 'stream_refused', 'cancelled'].includes(kind))
+      this.#status.watch(this.#token.value);
   }
 
   #recorded(recording: Recording): void {

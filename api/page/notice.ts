@@ -42,7 +42,10 @@ export class Notice {
 
   /** The recording goes on, without live text. */
   keepSpeaking(failure: Failure): void {
-    const what = this.#show('wait', failure, make('p', {}, texts.keepSpeaking));
+    const [, todo] = texts.failures[failure.kind];
+    // What else may be said to help is for later, when the recording is done.
+    const forOperator = failure.kind === 'stream_refused' ? [make('p', {}, todo)] : [];
+    const what = this.#show('wait', failure, make('p', {}, texts.keepSpeaking), ...forOperator);
     announce(`${what} ${texts.keepSpeaking}`);
   }
 

@@ -1,4 +1,4 @@
-import { Failure, failureOfCode } from './failures.ts';
+import { Failure, type FailureKind, failureOfCode } from './failures.ts';
 import { type Fields, fieldsOf } from './fields.ts';
 import { FrameSender } from './frame-sender.ts';
 import type { Pcm } from './pcm.ts';
@@ -61,13 +61,16 @@ export class StreamSession {
     this.#events = events;
     this.#sender = new FrameSender(socket);
     socket.binaryType = 'arraybuffer';
+    // A browser does not tell a page why a handshake failed: an origin that is not allowed, a proxy that passes on no WebSockets, or nobody there.
+    let unanswered: FailureKind = 'stream_refused';
     socket.onopen = () => {
+      unanswered = 'connection_lost';
       const format = { sample_rate: TARGET_RATE_HZ, channels: 1, encoding: 'pcm_s16le' };
       socket.send(JSON.stringify({ type: 'start', ...format, api_token: token }));
     };
     socket.onmessage = (event: { data: unknown }) => this.#received(fieldsOf(event.data));
     socket.onclose = (event: { code: number }) => {
-      this.#fail(new Failure('connection_lost', `close code ${event.code} before the result`));
+      this.#fail(new Failure(unanswered, `close code ${event.code} before the result`));
     };
     this.#timer = this.#deadline(READY_WITHIN_MS, 'ready');
   }

@@ -60,6 +60,10 @@ export const english: Texts = {
       'The connection to the service was lost.',
       'Check the network and that the service is running, then try again.',
     ],
+    stream_refused: [
+      'No live text: the connection for it was refused.',
+      'If it stays so, tell the operator: ASR_ALLOWED_ORIGINS must hold this page’s address, and a proxy must pass on WebSockets.',
+    ],
     timeout: [
       'The service waited too long for the audio.',
       'The network may be slow. Try again, best with a shorter recording.',

@@ -204,6 +204,21 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.locator('#status[data-status="ready"]').waitFor();
   });
 
+  it('says what its address lacks when the stream is refused to it; the recording is recognized all the same', async () => {
+    const { page } = await openPage(browser, service.origin.replace('127.0.0.1', 'localhost'), 'en-GB');
+    await signIn(page);
+    await page.keyboard.press('Space');
+    const refused = notice(page, 'stream_refused');
+    await refused.getByText('ASR_ALLOWED_ORIGINS').waitFor();
+    await refused.getByText('Keep speaking').waitFor();
+    await shoot(page, 'stream-refused');
+    await secondsLeft(page, SPOKEN_SECONDS_LEFT);
+    await page.keyboard.press('Space');
+    await heardText(page);
+    await page.locator('#status[data-status="ready"]').waitFor();
+    expect(await refused.isVisible()).toBe(false);
+  });
+
   it('says that a model cannot be loaded, and looks again', async () => {
     const { page } = await openPage(browser, service.origin, 'en-GB');
     await page.route('**/readyz', (route) =>

@@ -117,6 +117,12 @@ describe('a stream session of the page', () => {
     expect(events).toEqual([kind]);
   });
 
+  it('is refused when the connection closes before it was open', () => {
+    const { socket, events } = session();
+    socket.lose(1006);
+    expect(events).toEqual(['stream_refused']);
+  });
+
   it('is lost when the connection closes before the final, also while the result is awaited', () => {
     const { socket, events, session: opened } = session();
     socket.ready();

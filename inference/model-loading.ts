@@ -42,6 +42,8 @@ export class ModelLoading {
     for (;;) {
       // Taken before the attempt: what changes during it counts as a change.
       const before = modelFolder === undefined ? '' : await folderFingerprint(modelFolder);
+      // A process that ends has said `draining`.
+      signal.throwIfAborted();
       void heartbeat.report({ state: 'loading' });
       try {
         return await recognizer.load(signal);

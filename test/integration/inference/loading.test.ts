@@ -2,10 +2,14 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createLogger } from '../../../common/log.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
+import { OutageLog } from '../../../common/redis-outage.ts';
 import { Slot } from '../../../common/slot/slot.ts';
+import { HeartbeatSender } from '../../../inference/heartbeat.ts';
 import { type EngineLost, ModelCalls } from '../../../inference/model-calls.ts';
+import { ModelLoading } from '../../../inference/model-loading.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
@@ -54,6 +58,19 @@ describe('the heartbeat', () => {
     await inference.stop();
     inference = undefined;
     expect((await readiness.read()).processes).toEqual([]);
+  });
+
+  it('stays at draining when a load was about to be tried again', async () => {
+    const log = createLogger('silent', 'inference');
+    const identity = { id: 'ending', host: 'here', pid: process.pid };
+    const heartbeat = new HeartbeatSender(readiness, identity, new OutageLog(log));
+    await heartbeat.drain();
+    const recognizer = new ScriptedRecognizer();
+    const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: tmpdir(), log });
+    const ended = new Error('ended');
+    await expect(loading.untilLoaded(AbortSignal.abort(ended), () => undefined)).rejects.toBe(ended);
+    await heartbeat.beat();
+    expect((await readiness.read()).processes).toMatchObject([{ id: 'ending', state: 'draining' }]);
   });
 
   it('goes on while nothing changes', async () => {

@@ -1,6 +1,7 @@
 import { Cluster, type RedisOptions as IoredisOptions, Redis } from 'ioredis';
 import { StoreUnavailable } from './errors.ts';
 import type { RedisClient } from './lua.ts';
+import { QuietSentinels } from './redis-sentinels.ts';
 import type { RedisTarget } from './redis-url.ts';
 
 /** Replies keep their RESP2 shapes: flat lists, which the stream readers take apart. */
@@ -19,6 +20,7 @@ export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
 
 const COMMAND_TIMEOUT_MS = 1_000;
 const MAX_RECONNECT_DELAY_MS = 500;
+const MAX_SENTINEL_RECONNECT_DELAY_MS = 5_000;
 const SILENT_SOCKET_MS = 5_000;
 /** A reader that hears nothing must be there again before two seconds of a client's audio wait for what it would have read: those end in `overloaded`. */
 const SILENT_READER_MS = 1_000;
@@ -117,6 +119,9 @@ function open(target: RedisTarget, options: RedisOptions): RedisClient {
         name: target.name,
         sentinelRetryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
         failoverDetector: true,
+        // A Sentinel that is started again is listened to again.
+        sentinelReconnectStrategy: (attempt) => Math.min(100 * attempt, MAX_SENTINEL_RECONNECT_DELAY_MS),
+        Connector: QuietSentinels,
       });
     case 'cluster':
       return new Cluster(target.nodes, {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { upload } from '../support/api.ts';
+import type { ProcessUnderTest } from '../support/inference-process.ts';
 import {
   fixture,
   openStream,
@@ -26,7 +27,8 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-async function expectToWork(env: Record<string, string>): Promise<void> {
+/** @returns both kinds of process, which are left running */
+async function expectToWork(env: Record<string, string>): Promise<ProcessUnderTest[]> {
   const inference = startInferenceProcess(env);
   cleanups.push(() => inference.stop());
   const api = await startApiProcess(env);
@@ -39,6 +41,7 @@ async function expectToWork(env: Record<string, string>): Promise<void> {
   client.end();
   expect((await client.message('final'))['text']).toBe(text);
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200, body: { text } });
+  return [inference, api.process];
 }
 
 test('redis:// with a password', async () => {
@@ -113,7 +116,7 @@ test('rediss://: TLS', async () => {
   await expectToWork({ REDIS_URL: `rediss://localhost:${tlsPort}`, NODE_EXTRA_CA_CERTS: certificate });
 }, 40_000);
 
-test('redis+sentinel://: the master that Sentinel names', async () => {
+test('redis+sentinel://: the master that a Sentinel names, also when another one is down; one that is back is listened to', async () => {
   const redis = await startRedis();
   cleanups.push(() => redis.stop());
   const folder = await temporaryFolder();
@@ -121,7 +124,17 @@ test('redis+sentinel://: the master that Sentinel names', async () => {
   writeFileSync(configuration, `sentinel monitor asr-master 127.0.0.1 ${redis.port} 1\n`);
   const sentinel = await startRedis([], [configuration, '--sentinel']);
   cleanups.push(() => sentinel.stop());
-  await expectToWork({ REDIS_URL: `redis+sentinel://127.0.0.1:${sentinel.port}/asr-master` });
+  const down = await freePort();
+  const processes = await expectToWork({
+    REDIS_URL: `redis+sentinel://127.0.0.1:${down},127.0.0.1:${sentinel.port}/asr-master`,
+  });
+  // Of the api two connections, of inference three and BullMQ's own.
+  const listeners = async (): Promise<number> =>
+    String(await sentinel.client.client('LIST')).match(/ cmd=subscribe/g)?.length ?? 0;
+  await expect.poll(listeners, { timeout: 10_000 }).toBe(6);
+  await sentinel.restart();
+  await expect.poll(listeners, { timeout: 10_000 }).toBe(6);
+  for (const process of processes) expect(process.stderr).toBe('');
 }, 40_000);
 
 test('redis+cluster://: all keys on one slot', async () => {

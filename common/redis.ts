@@ -22,8 +22,6 @@ const COMMAND_TIMEOUT_MS = 1_000;
 const MAX_RECONNECT_DELAY_MS = 500;
 const MAX_SENTINEL_RECONNECT_DELAY_MS = 5_000;
 const SILENT_SOCKET_MS = 5_000;
-/** A reader that hears nothing must be there again before two seconds of a client's audio wait for what it would have read: those end in `overloaded`. */
-const SILENT_READER_MS = 1_000;
 /** Longer than BullMQ's own blocking reads, which take up to 10 s. */
 const SILENT_BULLMQ_SOCKET_MS = 15_000;
 const READ_ONLY = 'read-only';
@@ -100,7 +98,9 @@ function optionsOf(use: ConnectionUse): RedisOptions {
         maxRetriesPerRequest: 0,
         blockingTimeout: 2_000,
         blockingTimeoutGrace: 1_000,
-        socketTimeout: SILENT_READER_MS,
+        socketTimeout: SILENT_SOCKET_MS,
+        // A connection is given up when nobody answers on it (see blockingRead), who will not say goodbye either.
+        disconnectTimeout: 100,
       };
     case 'bullmq':
       return { maxRetriesPerRequest: null, socketTimeout: SILENT_BULLMQ_SOCKET_MS };

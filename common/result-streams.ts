@@ -1,3 +1,4 @@
+import { blockingRead } from './blocking-read.ts';
 import type { RedisClient } from './lua.ts';
 
 /** One entry of a Redis stream as it comes: its id, then field, value, field, value ... */
@@ -14,7 +15,8 @@ export async function readStreams(
   blockMs: number,
 ): Promise<[stream: string, entries: StreamEntry[]][]> {
   const streams = [...after.keys(), ...after.values()];
-  return (await blocking.xread('COUNT', 100, 'BLOCK', blockMs, 'STREAMS', ...streams)) ?? [];
+  const read = blocking.xread('COUNT', 100, 'BLOCK', blockMs, 'STREAMS', ...streams);
+  return (await blockingRead(blocking, read)) ?? [];
 }
 
 export function fieldsOf([, fields]: StreamEntry): Map<string, string> {

@@ -1,3 +1,4 @@
+import { blockingRead } from '../blocking-read.ts';
 import { LuaScript, type RedisClient } from '../lua.ts';
 import { fromStore } from '../redis.ts';
 import type { RedisKeys } from '../redis-keys.ts';
@@ -36,7 +37,8 @@ export class SessionConsumer {
    * @returns the id of the last announcement seen. @throws StoreUnavailable at once while Redis is away
    */
   async announced(blocking: RedisClient, after: string, blockMs: number): Promise<string> {
-    const reply = await fromStore(blocking.xread('BLOCK', blockMs, 'STREAMS', this.#keys.sessions, after));
+    const read = blocking.xread('BLOCK', blockMs, 'STREAMS', this.#keys.sessions, after);
+    const reply = await fromStore(blockingRead(blocking, read));
     return reply?.[0]?.[1].at(-1)?.[0] ?? after;
   }
 
@@ -83,11 +85,11 @@ export class SessionConsumer {
     blockMs: number,
   ): Promise<Numbered<AudioEntry>[]> {
     const key = this.#keys.audio(sessionId);
-    const reply = await fromStore(
+    const read =
       blockMs === 0
         ? blocking.xreadBuffer('COUNT', 1_000, 'STREAMS', key, after)
-        : blocking.xreadBuffer('COUNT', 1_000, 'BLOCK', blockMs, 'STREAMS', key, after),
-    );
+        : blocking.xreadBuffer('COUNT', 1_000, 'BLOCK', blockMs, 'STREAMS', key, after);
+    const reply = await fromStore(blockingRead(blocking, read));
     return (reply?.[0]?.[1] ?? []).map(parseAudioEntry);
   }
 

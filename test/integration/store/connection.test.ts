@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BYTES_PER_SECOND, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { type ConnectionUse, closeRedis, connectRedis, whenReady } from '../../../common/redis.ts';
+import { readStreams } from '../../../common/result-streams.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let redis: TestRedis;
@@ -27,7 +28,7 @@ test('a reader gives up a connection on which nobody answers before two seconds 
   const reader = connect('blocking');
   await whenReady(reader, 10_000);
   redis.pause();
-  const read = reader.xread('BLOCK', 100, 'STREAMS', 'nothing', '$').then(
+  const read = readStreams(reader, new Map([['nothing', '$']]), 100).then(
     () => 'answered',
     () => 'given up',
   );
@@ -35,6 +36,22 @@ test('a reader gives up a connection on which nobody answers before two seconds 
   expect(await Promise.race([read, delay(waiting, 'overloaded')])).toBe('given up');
   redis.resume();
   expect(await whenReady(reader, 10_000)).toBe(true);
+  closeRedis(reader);
+});
+
+test('a reader whose own process has stood still stays connected, and reads what came meanwhile', async () => {
+  const reader = connect('blocking');
+  await whenReady(reader, 10_000);
+  let closes = 0;
+  reader.on('close', () => {
+    closes += 1;
+  });
+  const read = readStreams(reader, new Map([['nothing', '$']]), 500);
+  const until = performance.now() + 1_200;
+  while (performance.now() < until);
+  expect(await read).toEqual([]);
+  expect(await reader.ping()).toBe('PONG');
+  expect(closes).toBe(0);
   closeRedis(reader);
 });
 

@@ -37,6 +37,8 @@ const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
 const WS_OPTIONS = {
   maxPayload: MAX_WS_PAYLOAD_BYTES,
   perMessageDeflate: false,
+  /** Enough for the longest legal message byte by byte. Each is kept with an object of its own, a hundred times its size, before the token is known. */
+  maxFragments: 4_096,
   /** How long, in ms, a peer may take to answer a close frame before its socket is destroyed. */
   closeTimeout: 5_000,
 };

@@ -5,6 +5,8 @@ import { ClientGone } from './upload.ts';
 
 /** A connection on which more requests wait for their answers is nobody's who means them. */
 const MAX_WAITING = 100;
+/** Nor is one with such a request among them: each short header takes twenty times its size while it waits, and nobody has looked at its token. */
+const MAX_WAITING_HEADERS = 200;
 
 /**
  * The requests of each connection, one after the other. Node hands over all that a client sends without waiting for answers, and keeps their answers until the
@@ -34,14 +36,19 @@ export class PipelinedRequests {
 
   /** Hook: the request waits until the one before it is answered. @throws ClientGone when its connection ends meanwhile, or has too many that wait */
   readonly inTurn = async (
-    { raw: { socket }, log, ip }: FastifyRequest,
+    { raw: { socket, rawHeaders }, log, ip }: FastifyRequest,
     { raw: response }: FastifyReply,
   ): Promise<void> => {
     const open = this.#open(socket);
     const before = open[open.indexOf(response) - 1];
     if (before === undefined) return;
-    if (open.length > MAX_WAITING && !socket.destroyed) {
-      log.info({ peer: ip }, `a connection on which over ${MAX_WAITING} requests wait was ended`);
+    const isTooMany = open.length > MAX_WAITING;
+    // Names and values, one behind the other.
+    if ((isTooMany || rawHeaders.length > 2 * MAX_WAITING_HEADERS) && !socket.destroyed) {
+      const what = isTooMany
+        ? `over ${MAX_WAITING} requests wait`
+        : `a request with over ${MAX_WAITING_HEADERS} headers waits`;
+      log.info({ peer: ip }, `a connection on which ${what} was ended`);
       socket.destroy();
     }
     if (!socket.destroyed) await firstToClose(before, socket);

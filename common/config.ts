@@ -100,8 +100,8 @@ function commonConfig(env: Environment): CommonConfig {
   try {
     redis = parseRedisUrl(url);
   } catch (error) {
-    // To the last @: one in a password that is not percent-encoded does not end it.
-    const safeUrl = url.replace(/\/\/.*@/, '//***@');
+    // To the last @: one in a password that is not percent-encoded does not end it. Without slashes, the scheme may be a user.
+    const safeUrl = url.replace(/^([a-z+]+:\/\/)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
     fail('REDIS_URL', safeUrl, error instanceof Error ? error.message : String(error));
   }
   const keyPrefix = text(env, 'ASR_KEY_PREFIX') ?? '{asr}';

@@ -18,5 +18,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     retry: 0,
+    // The service sets it for itself; some tests use onnxruntime without the service.
+    env: { ORT_DISABLE_TELEMETRY: '1' },
   },
 });

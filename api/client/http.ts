@@ -87,6 +87,9 @@ function describe(answer: HttpAnswer): string {
   return text === '' ? `${type} and an empty body` : `${type} (${text})`;
 }
 
+/** Hundreds of times what the service answers with. */
+const MAX_ANSWER_BYTES = 1_048_576;
+
 export interface RequestOptions {
   readonly method: 'GET' | 'POST';
   readonly apiToken: string;
@@ -97,7 +100,7 @@ export interface RequestOptions {
 
 /**
  * One request, answered with any status. Redirects are not followed: they would carry the recording to another address.
- * @throws AsrError `network` or `no_answer`; the signal's reason when aborted.
+ * @throws AsrError `network`, `no_answer`, or `unexpected_response` for one without end; the signal's reason when aborted.
  */
 export async function request(url: string, options: RequestOptions): Promise<HttpAnswer> {
   const { signal, timeoutMs } = options;
@@ -120,15 +123,34 @@ export async function request(url: string, options: RequestOptions): Promise<Htt
       status: response.status,
       contentType: response.headers.get('content-type') ?? '',
       location: response.headers.get('location'),
-      body: await response.text(),
+      body: await textOf(response, url),
     };
   } catch (error) {
     if (attempt.signal.aborted) throw attempt.signal.reason;
+    if (error instanceof AsrError) throw error;
     throw new AsrError('network', `no connection to ${url}: ${reasonOf(error)}`, { cause: error });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', stop);
   }
+}
+
+/** Read no further than any answer of the service goes, which a small compressed one can. @throws AsrError `unexpected_response` */
+async function textOf(response: Response, url: string): Promise<string> {
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+    bytes += read.value.byteLength;
+    if (bytes > MAX_ANSWER_BYTES) {
+      reader?.cancel().catch(() => {});
+      const message = `the answer from ${url} has over ${MAX_ANSWER_BYTES} bytes, not an answer of the service; check the url`;
+      throw new AsrError('unexpected_response', message, { status: response.status });
+    }
+    text += decoder.decode(read.value, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 /** Node's fetch says only "fetch failed" and keeps the reason (ECONNREFUSED, ENOTFOUND, a certificate) in `cause`. */

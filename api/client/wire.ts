@@ -62,10 +62,14 @@ export function parseObject(text: string): Fields | undefined {
   }
 }
 
+/** Behind its styles and scripts, a page says what it is within this. The patterns' time grows with the square of the length. */
+const EXCERPT_OF_CHARACTERS = 16_384;
+
 /** Start of an answer for an error message, on one line. */
 export function excerpt(text: string): string {
   const line = text
-    .replace(/<(style|script)[^>]*>[\s\S]*?<\/\1>|<[^>]*>/gi, ' ')
+    .slice(0, EXCERPT_OF_CHARACTERS)
+    .replace(/<(style|script)[^<>]*>[\s\S]*?<\/\1>|<[^<>]*>/gi, ' ')
     .replace(/\s+/g, ' ')
     .trim();
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;

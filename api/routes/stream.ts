@@ -7,6 +7,8 @@ import { StreamSession } from '../stream-session.ts';
 import type { StreamSummary } from '../stream-tally.ts';
 
 export const STREAM_PATH = '/ws/asr';
+/** No host name is longer. */
+const LONGEST_ORIGIN_SAID = 300;
 
 export interface StreamRouteOptions {
   readonly services: ApiServices;
@@ -29,7 +31,7 @@ export function streamRoute(
       if (!services.access.allowsOrigin(request.headers.origin)) {
         throw new ApiFailure(
           'forbidden',
-          `the origin ${request.headers.origin} is not on this server's list (ASR_ALLOWED_ORIGINS)`,
+          `the origin ${request.headers.origin?.slice(0, LONGEST_ORIGIN_SAID)} is not on this server's list (ASR_ALLOWED_ORIGINS)`,
         );
       }
       const { authorization } = request.headers;

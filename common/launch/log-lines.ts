@@ -20,17 +20,25 @@ export function plainLogLine(line: string): string {
   const rank = typeof level === 'number' ? (LEVELS.get(level) ?? String(level)) : '';
   const fields = Object.entries(entry)
     .filter(([key]) => !SHOWN_IN_FRONT.has(key))
-    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : stackOrJson(value)}`);
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? visible(value) : stackOrJson(value)}`);
   // Trouble may want a signal or a look at one process, such as SIGHUP once the model is mended.
   const source = typeof level === 'number' && level >= ERROR_LEVEL ? `${name} (process ${pid})` : name;
   return [clock, source, rank, msg, ...fields].filter((part) => part !== undefined && part !== '').join(' ');
 }
 
+/** What steers a terminal, as its code: a log says what strangers have sent. */
+function visible(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 /** An error is most useful with its stack, which pino has put into a field. */
 function stackOrJson(value: unknown): string {
   if (typeof value === 'object' && value !== null && 'stack' in value && typeof value.stack === 'string')
-    return `\n${value.stack}`;
-  return JSON.stringify(value);
+    return `\n${value.stack.split('\n').map(visible).join('\n')}`;
+  return visible(JSON.stringify(value));
 }
 
 function parse(line: string): Record<string, unknown> | undefined {

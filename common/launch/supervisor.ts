@@ -68,7 +68,9 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
     }
     for (const name of ['inference', 'api']) {
       const program = join(packageRoot(), 'dist', name, 'main.js');
-      const start = (): Promise<Run> => startServer(program, serverEnv, plain);
+      // The token is not inference's to know.
+      const start = (): Promise<Run> =>
+        startServer(program, name === 'api' ? serverEnv : { ...serverEnv, ASR_API_TOKEN: undefined }, plain);
       running.push(keep(name, await start(), start));
     }
     void announce(service, readApiConfig(serverEnv), startedAt, announcing.signal);

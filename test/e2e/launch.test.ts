@@ -72,7 +72,9 @@ test('serves, brings back what dies, and Ctrl-C leaves nothing', { timeout: 30_0
   const second = await serversOf(launched);
   expect(second.api).toBe(first.api);
   expect(second.inference).not.toBe(first.inference);
-  expect(await environmentOf(second.inference)).toMatchObject({ REDIS_URL: redisUrl });
+  const inference = await environmentOf(second.inference);
+  expect(inference).toMatchObject({ REDIS_URL: redisUrl });
+  expect(inference).not.toHaveProperty('ASR_API_TOKEN');
 
   // The terminal sends it to npm and to us, and npm passes it on: one Ctrl-C, two signals.
   process.kill(launched.pid, 'SIGINT');

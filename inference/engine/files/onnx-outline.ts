@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { ModelLoadError } from '../../recognizer.ts';
@@ -40,6 +40,12 @@ export interface OnnxOutline {
  */
 export async function readOnnxOutline(path: string): Promise<OnnxOutline> {
   const fileName = basename(path);
+  // Opening a pipe, nobody at its other end, would wait without end.
+  const isFile = await stat(path).then(
+    (about) => about.isFile(),
+    (cause: unknown) => Promise.reject(unreadable(path, cause)),
+  );
+  if (!isFile) throw unreadable(path, 'not a regular file');
   const file = await open(path).catch((cause: unknown) => {
     throw unreadable(path, cause);
   });
@@ -57,6 +63,9 @@ export async function readOnnxOutline(path: string): Promise<OnnxOutline> {
 function unreadable(path: string, cause: unknown): ModelLoadError {
   return new ModelLoadError(`${path}: cannot be read (${errorText(cause)}), expected an ONNX model`);
 }
+
+/** The largest models have a few hundred states. */
+const MAX_VALUES = 10_000;
 
 async function walkModel(fields: FileFields, path: string, fileName: string): Promise<OnnxOutline> {
   const entries = new Map<string, string>();
@@ -91,6 +100,10 @@ async function walkGraph(
     const values =
       field.number === GRAPH.input ? inputs : field.number === GRAPH.output ? outputs : undefined;
     if (values === undefined) continue;
+    if (values.length === MAX_VALUES)
+      throw new ModelLoadError(
+        `${fileName}: found over ${MAX_VALUES} inputs or outputs, expected some hundred at most`,
+      );
     values.push(readValueInfo(await fields.read(field.body, 'input or output'), fileName));
   }
   return { inputs, outputs };

@@ -1,10 +1,12 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
 
 const BLANK_SYMBOLS = ['<blk>', '<eps>', '<blank>'] as const;
 const UNKNOWN_SYMBOL = '<unk>';
+/** The largest tables have some hundred thousand lines. */
+const MAX_TOKENS_BYTES = 64 * 1024 * 1024;
 
 /** ASCII white space only: an ideographic space can be a symbol. */
 const SEPARATOR = /[ \t\r\n\f\v]+/;
@@ -73,12 +75,20 @@ export class TokenTable {
 
 export async function readTokenTable(path: string): Promise<TokenTable> {
   const name = basename(path);
-  const bytes = await readFile(path).catch((cause: unknown) => {
+  const bytes = await readSmallFile(path).catch((cause: unknown) => {
     throw new ModelLoadError(
       `${path}: cannot be read (${errorText(cause)}), expected a line "symbol id" per token`,
     );
   });
   return new TokenTable(name, parseTokens(decodeUtf8(bytes, name), name));
+}
+
+/** A device or a pipe would be read without end. */
+async function readSmallFile(path: string): Promise<Uint8Array> {
+  const about = await stat(path);
+  if (!about.isFile()) throw new Error('not a regular file');
+  if (about.size > MAX_TOKENS_BYTES) throw new Error(`${about.size} bytes, over ${MAX_TOKENS_BYTES}`);
+  return readFile(path);
 }
 
 function decodeUtf8(bytes: Uint8Array, name: string): string {

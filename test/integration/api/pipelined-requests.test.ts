@@ -86,6 +86,27 @@ test('100 on one connection are answered, with one more that waits it is ended',
   held.release();
 });
 
+test.each([
+  [200, 'waits for its turn'],
+  [201, 'ends its connection'],
+])('a request of %i headers behind another one %s', async (count, what) => {
+  const held = inference.recognizer.hold();
+  const headers = Array.from({ length: count - 1 }, (_, n) => `a${n}: 1\r\n`).join('');
+  const connection = await sent(
+    uploadOf(scriptedPcm(0.5)),
+    `GET /healthz HTTP/1.1\r\nHost: x\r\n${headers}\r\n`,
+  );
+  await held.entered;
+  if (what === 'ends its connection') {
+    await connection.untilClosed();
+    await api.logged((line) => String(line['msg']).includes('a request with over 200 headers waits'));
+  }
+  held.release();
+  if (what === 'waits for its turn')
+    expect((await connection.answersUntil(2)).map(({ status }) => status)).toEqual([200, 200]);
+  connection.destroy();
+});
+
 const FILES = '/proc/self/fd';
 test.skipIf(!existsSync(FILES))(
   'behind an answer that is not there yet nothing is opened, and nothing stays open when the client goes',

@@ -140,6 +140,10 @@ describe('wrong values stop the start with one line that names the setting, the 
     // Written as it is instead of percent-encoded, which is why the address cannot be used.
     expect(() => api({ REDIS_URL: 'redis+sentinel://user:a/secret@b@h:1/m' })).not.toThrow(/secret|@b/);
     expect(() => api({ REDIS_URL: 'redis+cluster://user:secret/a@h:1' })).not.toThrow('secret');
+    for (const url of ['user:secret@h:6379', ':secret@h', 'redis:/:secret@h', 'http://h/x?password=secret']) {
+      expect(() => api({ REDIS_URL: url })).toThrow('REDIS_URL="');
+      expect(() => api({ REDIS_URL: url })).not.toThrow('secret');
+    }
   });
   test('a token of 15 characters is refused, one of 16 accepted', () => {
     expect(() => api({ ASR_API_TOKEN: 'x'.repeat(15) })).toThrow(ConfigError);

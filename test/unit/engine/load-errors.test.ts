@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -54,6 +63,35 @@ describe('a model that cannot be used is refused with file, found and expected',
     const path = folder('zipformer2-ctc', (at) => writeTokens(at, CHINESE_SYMBOLS.slice(0, -1)));
     expect(await loadError(path)).toBe(
       'tokens.txt: found no symbol for id 44, expected ids 0 to 44 as in the output of model.onnx',
+    );
+  });
+
+  test.each([
+    ['tokens.txt', 'a device', (at: string) => symlinkSync('/dev/zero', at)],
+    ['tokens.txt', 'a pipe', (at: string) => void execFileSync('mkfifo', [at])],
+    ['model.onnx', 'a pipe', (at: string) => void execFileSync('mkfifo', [at])],
+  ])('%s that is %s, which would be read without end', async (name, _kind, make) => {
+    const path = folder('nemo-ctc', (at) => {
+      rmSync(join(at, name));
+      make(join(at, name));
+    });
+    expect(await loadError(path)).toContain(`${name}: cannot be read (not a regular file)`);
+  });
+
+  test('a tokens.txt that is no table', async () => {
+    const path = folder('nemo-ctc', (at) => truncateSync(join(at, 'tokens.txt'), 64 * 1024 * 1024 + 1));
+    expect(await loadError(path)).toContain('tokens.txt: cannot be read (67108865 bytes, over 67108864)');
+  });
+
+  test('a graph of nothing but inputs', async () => {
+    const path = folder('nemo-ctc', (at) => {
+      const inputs = Buffer.alloc(20_002, Buffer.from([0x5a, 0]));
+      // ModelProto.graph, its length, then that many times GraphProto.input without a byte.
+      const graph = Buffer.from([0x3a, 0xa2, 0x9c, 0x01]);
+      writeFileSync(join(at, 'model.onnx'), Buffer.concat([graph, inputs]));
+    });
+    expect(await loadError(path)).toBe(
+      'model.onnx: found over 10000 inputs or outputs, expected some hundred at most',
     );
   });
 

@@ -78,6 +78,15 @@ test('a log line as a person reads it; one of an error says which process can be
   expect(error).toContain(`(process ${process.pid})`);
 });
 
+test('what strangers send steers no terminal and makes no lines', () => {
+  const sent = 'x\u009b2J\u001b[31m\u0085\nfake\u202e';
+  const line = plainLogLine(
+    JSON.stringify({ level: 30, process: 'api', msg: 'request', sent, nested: [sent] }),
+  );
+  expect(line).toContain('sent=x\\u009b2J\\u001b[31m\\u0085\\u000afake\\u202e nested=');
+  expect(line).not.toMatch(/[\p{Cc}\u202e]/u);
+});
+
 test.each(['plain text', '{"level":30 cut off', ''])(
   'what is no line of our log stays as it is: "%s"',
   (line) => {

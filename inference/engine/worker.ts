@@ -27,7 +27,7 @@ class EngineWorker {
     this.#port = port;
     this.#model = model;
     this.#filterBank = createFilterBank(model.layout.features);
-    this.#transcript = new TranscriptWriter(model.tokens);
+    this.#transcript = new TranscriptWriter(model.tokens, model.family);
   }
 
   serve(): void {

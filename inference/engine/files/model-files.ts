@@ -53,8 +53,10 @@ function choose(
   preferred: 'int8' | 'full',
 ): string {
   const int8 = candidates.filter((name) => name.endsWith('.int8.onnx'));
-  const full = candidates.filter((name) => !name.endsWith('.int8.onnx'));
-  const order = preferred === 'int8' ? [int8, full] : [full, int8];
+  // Which icefall's --fp16 writes beside the other two: no gain on a CPU, and less exact.
+  const half = candidates.filter((name) => name.endsWith('.fp16.onnx'));
+  const full = candidates.filter((name) => !/\.(int8|fp16)\.onnx$/.test(name));
+  const order = preferred === 'int8' ? [int8, full, half] : [full, half, int8];
   const chosen = order.find((group) => group.length > 0) ?? [];
   const [name, ...others] = chosen;
   if (name === undefined || others.length > 0) {

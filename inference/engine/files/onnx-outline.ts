@@ -41,11 +41,10 @@ export interface OnnxOutline {
 export async function readOnnxOutline(path: string): Promise<OnnxOutline> {
   const fileName = basename(path);
   // Opening a pipe, nobody at its other end, would wait without end.
-  const isFile = await stat(path).then(
-    (about) => about.isFile(),
-    (cause: unknown) => Promise.reject(unreadable(path, cause)),
-  );
-  if (!isFile) throw unreadable(path, 'not a regular file');
+  const about = await stat(path).catch((cause: unknown) => {
+    throw unreadable(path, cause);
+  });
+  if (!about.isFile() && !about.isDirectory()) throw unreadable(path, 'not a regular file');
   const file = await open(path).catch((cause: unknown) => {
     throw unreadable(path, cause);
   });

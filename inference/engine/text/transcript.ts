@@ -1,11 +1,15 @@
+import type { ModelFamily } from '../../recognizer.ts';
 import { byteBpeBytes, isByteBpe } from './byte-bpe.ts';
 import type { TokenTable } from './tokens.ts';
 
 /** `<0xE4>`: one byte of a UTF-8 character. */
-const BYTE_SYMBOL = /^<0x([0-9A-F]{2})>$/;
+const BYTE_SYMBOL = /^<0x([0-9A-F]{2})>$/i;
 /** `<unk>`, `<blk>`, `<sos/eos>`: never part of the text. */
 const SPECIAL_SYMBOL = /^<[^<>\s]+>$/;
 const WORD_START = '▁';
+/** ASCII's, CJK's and the full-width ones. */
+const SPACES_BEFORE_PUNCTUATION =
+  / +(?=[!-/:-@[-`{-~\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65])/g;
 const SPACE = 0x20;
 const SPACES_BETWEEN_CHINESE =
   /(?<=[\p{Script=Han}\u3001-\u303f\uff00-\uffef]) +(?=[\p{Script=Han}\u3001-\u303f\uff00-\uffef])/gu;
@@ -24,9 +28,11 @@ export class TranscriptWriter {
   readonly #pieces = new Map<number, Piece>();
   readonly #tokens: TokenTable;
   readonly #byteBpe: boolean;
+  readonly #family: ModelFamily;
 
-  constructor(tokens: TokenTable) {
+  constructor(tokens: TokenTable, family: ModelFamily) {
     this.#tokens = tokens;
+    this.#family = family;
     this.#byteBpe = isByteBpe(tokens.symbols());
   }
 
@@ -42,7 +48,9 @@ export class TranscriptWriter {
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(bytes), {
       stream: true,
     });
-    return text.replaceAll('\ufffd', '').replace(SPACES_BETWEEN_CHINESE, '').trim();
+    const joined = text.replaceAll('\ufffd', '').replace(SPACES_BETWEEN_CHINESE, '').trim();
+    // As the reference engine does, for transducers alone.
+    return this.#family === 'zipformer2-transducer' ? joined.replace(SPACES_BEFORE_PUNCTUATION, '') : joined;
   }
 
   #piece(id: number): Piece {

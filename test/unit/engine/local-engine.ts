@@ -13,7 +13,7 @@ export class LocalEngine {
   private constructor(model: AcousticModel) {
     this.model = model;
     this.#filterBank = createFilterBank(model.layout.features);
-    this.#transcript = new TranscriptWriter(model.tokens);
+    this.#transcript = new TranscriptWriter(model.tokens, model.family);
   }
 
   static async load(folder: string): Promise<LocalEngine> {

@@ -18,6 +18,14 @@ describe('the files of a model folder', () => {
   test.each([
     [['model.onnx'], ['model.onnx']],
     [['model.onnx', 'model.int8.onnx', 'README.md'], ['model.int8.onnx']],
+    [['model.onnx', 'model.fp16.onnx'], ['model.onnx']],
+    [['model.fp16.onnx'], ['model.fp16.onnx']],
+    [
+      ['encoder', 'decoder', 'joiner'].flatMap((part) =>
+        ['', '.int8', '.fp16'].map((kind) => `${part}${kind}.onnx`),
+      ),
+      ['encoder.int8.onnx', 'decoder.onnx', 'joiner.int8.onnx'],
+    ],
     [['ctc-epoch-20-avg-1-chunk-16-left-128.int8.onnx'], ['ctc-epoch-20-avg-1-chunk-16-left-128.int8.onnx']],
     [
       ['encoder.int8.onnx', 'decoder.onnx', 'joiner.int8.onnx'],

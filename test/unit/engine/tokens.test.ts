@@ -9,7 +9,7 @@ function table(...symbols: string[]): TokenTable {
 
 /** The text of these symbols, each a token of its own. */
 function write(...symbols: string[]): string {
-  return new TranscriptWriter(table(...symbols)).text([...symbols.keys()]);
+  return new TranscriptWriter(table(...symbols), 'zipformer2-ctc').text([...symbols.keys()]);
 }
 
 describe('tokens.txt', () => {
@@ -71,10 +71,28 @@ describe('text of tokens', () => {
     [['<0xE4>', '好'], '好'],
     [['<0xBD>', '好'], '好'],
     [['<0x41>'], 'A'],
+    [['<0xe4>', '<0xbd>', '<0xa0>'], '你'],
     [[], ''],
   ])('%j is %j', (symbols, text) => {
     expect(write(...symbols)).toBe(text);
   });
+
+  test.each([
+    [['▁HELLO', '▁,', '▁WORLD', '▁!'], 'HELLO, WORLD!', 'HELLO , WORLD !'],
+    [
+      ['▁我', '▁用', '▁CHAT', 'GPT', '▁，', '▁很', '▁OK', '▁。'],
+      '我用 CHATGPT，很 OK。',
+      '我用 CHATGPT ，很 OK 。',
+    ],
+    [['▁SAY', '▁“', '▁A'], 'SAY “ A', 'SAY “ A'],
+  ])(
+    'of transducers, as of the reference engine, no space stands before punctuation: %j',
+    (symbols, text, other) => {
+      const ids = [...symbols.keys()];
+      expect(new TranscriptWriter(table(...symbols), 'zipformer2-transducer').text(ids)).toBe(text);
+      expect(write(...symbols)).toBe(other);
+    },
+  );
 
   test('of byte-level BPE: each character is a byte', () => {
     // Bytes in the order of icefall's table: 0xE4 0xBD 0xA0 is 你, 0xE5 0xA5 0xBD is 好.

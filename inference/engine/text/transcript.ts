@@ -22,7 +22,7 @@ interface Piece {
 
 /**
  * Turns token ids into text: byte tokens become characters, `▁` becomes a space, spaces between Chinese characters
- * (and their punctuation) go. Bytes of a character that is not complete are not shown.
+ * (and their punctuation) go, and those before punctuation where the model is a transducer. Bytes of a character that is not complete are not shown.
  */
 export class TranscriptWriter {
   readonly #pieces = new Map<number, Piece>();

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { NetworkSettings } from './archive.ts';
 import { type CatalogueEntry, findEntry } from './catalogue.ts';
@@ -8,6 +7,7 @@ import { acquireLock } from './lock.ts';
 import { catalogueTable, formatBytes, type ProgressOutput } from './report.ts';
 import {
   type DownloadReceipt,
+  downloadedBytes,
   isMissing,
   type ModelFolders,
   readReceipt,
@@ -116,13 +116,8 @@ async function stateOf({ folders, screen }: CommandContext, entry: CatalogueEntr
     return 'damaged';
   }
   if (receipt !== undefined) return receipt.archiveSha256 === entry.archiveSha256 ? 'yes' : 'an older one';
-  const partBytes = await stat(storePaths(folders, entry.id).part).then(
-    (found) => found.size,
-    () => undefined,
-  );
-  return partBytes === undefined
-    ? 'no'
-    : `${Math.floor((partBytes / entry.archiveBytes) * 100)} % downloaded`;
+  const bytes = await downloadedBytes(folders, entry.id);
+  return bytes === 0 ? 'no' : `${Math.floor((bytes / entry.archiveBytes) * 100)} % downloaded`;
 }
 
 async function pull(context: CommandContext, entry: CatalogueEntry): Promise<0> {

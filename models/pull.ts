@@ -1,9 +1,9 @@
-import { mkdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, rename, rm, statfs } from 'node:fs/promises';
 import { archiveUrl, fetchArchive, type PullOptions } from './archive.ts';
 import { fromDiskError, ModelFailure } from './failure.ts';
 import { acquireLock } from './lock.ts';
 import { formatBytes, Progress } from './report.ts';
-import { isMissing, readReceipt, storePaths, writeReceipt } from './store.ts';
+import { downloadedBytes, isMissing, readReceipt, storePaths, writeReceipt } from './store.ts';
 import { unpackModel } from './unpack.ts';
 
 /** How much an archive may grow when it is unpacked; the known ones grow to 1.3 times their size. */
@@ -53,16 +53,8 @@ async function isCurrent({ entry, folders }: PullOptions): Promise<boolean> {
 }
 
 async function checkFreeSpace({ entry, folders }: PullOptions): Promise<void> {
-  const paths = storePaths(folders, entry.id);
-  const sizes = await Promise.all(
-    [paths.part, paths.archive].map((path) =>
-      stat(path).then(
-        (found) => found.size,
-        () => 0,
-      ),
-    ),
-  );
-  const neededBytes = entry.archiveBytes * (1 + UNPACKED_PER_ARCHIVE_BYTE) - Math.max(...sizes);
+  const neededBytes =
+    entry.archiveBytes * (1 + UNPACKED_PER_ARCHIVE_BYTE) - (await downloadedBytes(folders, entry.id));
   const disk = await statfs(folders.downloaded);
   const freeBytes = disk.bavail * disk.bsize;
   if (freeBytes < neededBytes) {

@@ -32,6 +32,20 @@ export function storePaths(folders: ModelFolders, id: string) {
   } as const;
 }
 
+/** How much of a model's archive is here, in part or whole; 0 when none is. */
+export async function downloadedBytes(folders: ModelFolders, id: string): Promise<number> {
+  const { part, archive } = storePaths(folders, id);
+  const sizes = await Promise.all(
+    [part, archive].map((path) =>
+      stat(path).then(
+        (found) => found.size,
+        () => 0,
+      ),
+    ),
+  );
+  return Math.max(...sizes);
+}
+
 /** `download.json` in a downloaded model's folder: what came from where, so that `verify` needs no network. */
 export interface DownloadReceipt {
   readonly id: string;

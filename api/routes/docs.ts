@@ -55,10 +55,12 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
     const root = packageRoot();
     const pageHeaders = {
       'Content-Security-Policy': PAGE_POLICY,
-      'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
     };
     app.addHook('onSend', revalidate);
+    app.addHook('onSend', async (_request, reply) => {
+      reply.header('X-Content-Type-Options', 'nosniff');
+    });
 
     await app.register(swaggerUi, {
       routePrefix: '/api-docs',

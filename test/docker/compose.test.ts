@@ -112,6 +112,12 @@ test('only addresses on the list come in, and no header changes that', async () 
   expect(await docker('exec', inside, 'node', '-e', request)).toMatch(/^403 .*"forbidden"/);
 });
 
+test('the documents name the address that was called, and no header changes that', async () => {
+  const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'elsewhere.example' };
+  const reference = await fetch(`${compose.origin}/api-reference.md`, { headers });
+  expect(await reference.text()).toContain(`The address of this service is \`${compose.origin}\``);
+});
+
 test('nothing can be written, and nobody is root', async () => {
   const [api = '', redis = ''] = [
     ...(await compose.containers('api')).slice(0, 1),

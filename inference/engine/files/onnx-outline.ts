@@ -10,6 +10,14 @@ import { ModelMetadata } from './model-metadata.ts';
 const MODEL = { graph: 7, metadataProps: 14 } as const;
 const GRAPH = { input: 11, output: 12 } as const;
 
+/** TensorProto.DataType, from 1, by onnxruntime's names. */
+const ELEMENT_TYPES =
+  'float32 uint8 int8 uint16 int16 int32 int64 string bool float16 float64 uint32 uint64 complex64 complex128 bfloat16'.split(
+    ' ',
+  );
+/** How a file begins that Git LFS has left on its server (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). */
+const LFS_POINTER = 'version https://git-lfs.github.com/spec/';
+
 /** Bytes from `start` up to `end`. */
 export interface ByteSpan {
   readonly start: number;
@@ -19,7 +27,8 @@ export interface ByteSpan {
 /** An input or output of the graph. */
 export interface GraphValue {
   readonly name: string;
-  readonly type: 'float32' | 'int64' | 'other';
+  /** An ELEMENT_TYPES name, or what else the file says. */
+  readonly type: string;
   /** Symbolic dimensions are names; '?' when the file does not say. */
   readonly shape: readonly (number | string)[];
 }
@@ -50,7 +59,9 @@ export async function readOnnxOutline(path: string): Promise<OnnxOutline> {
   });
   try {
     const { size } = await file.stat();
-    return await walkModel(new FileFields(file, fileName, size), path, fileName);
+    const fields = new FileFields(file, fileName, size);
+    await refuseLfsPointer(fields, path);
+    return await walkModel(fields, path, fileName);
   } catch (cause) {
     if (cause instanceof ModelLoadError) throw cause;
     throw unreadable(path, cause);
@@ -61,6 +72,14 @@ export async function readOnnxOutline(path: string): Promise<OnnxOutline> {
 
 function unreadable(path: string, cause: unknown): ModelLoadError {
   return new ModelLoadError(`${path}: cannot be read (${errorText(cause)}), expected an ONNX model`);
+}
+
+async function refuseLfsPointer(fields: FileFields, path: string): Promise<void> {
+  const start = await fields.read({ start: 0, end: LFS_POINTER.length }, 'first line');
+  if (Buffer.from(start).toString('latin1') !== LFS_POINTER) return;
+  throw new ModelLoadError(
+    `${path}: found the pointer that Git LFS puts in a model's place, expected the model: run git lfs pull in its folder`,
+  );
 }
 
 /** The largest models have a few hundred states. */
@@ -125,7 +144,7 @@ function readStringEntry(bytes: Uint8Array, fileName: string, entries: Map<strin
 /** ValueInfoProto: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 { dim_value 1 | dim_param 2 } } } }. */
 function readValueInfo(bytes: Uint8Array, fileName: string): GraphValue {
   let name = '';
-  let type: GraphValue['type'] = 'other';
+  let type = 'no tensor';
   const shape: (number | string)[] = [];
   const readDimension = (dimension: Uint8Array): void => {
     let size: number | string = '?';
@@ -163,9 +182,8 @@ function orDamaged(fileName: string, what: string, read: () => void): void {
   }
 }
 
-/** TensorProto.DataType */
-function elementType(id: number): GraphValue['type'] {
-  return id === 1 ? 'float32' : id === 7 ? 'int64' : 'other';
+function elementType(id: number): string {
+  return ELEMENT_TYPES[id - 1] ?? `element type ${id}`;
 }
 
 function visit(

@@ -204,6 +204,10 @@ describe('what is read', () => {
       expect(head.headers.get(name), name).toBe(get.headers.get(name));
   });
 
+  test.each(PATHS)('%s is what its type says, whatever it looks like', async (path) => {
+    expect((await text(path)).headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
   test.each(PATHS)('%s is sent again only when it has changed', async (path) => {
     const { headers } = await text(path);
     expect(headers.get('cache-control')).toMatch(/^(no-cache|public, max-age=0)$/);

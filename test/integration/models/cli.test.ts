@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { packageRoot } from '../../../common/package-root.ts';
@@ -135,6 +135,13 @@ describe('npm run models, a small model', () => {
     );
     expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
     expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
+  it('lists an archive that is whole and not unpacked', async () => {
+    const { folders, paths, run } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.archive, archive);
+    expect((await run('list').finished).stdout).toMatch(/^small +100 % downloaded /m);
   });
 
   it('stops on Ctrl-C with 130 and goes on from there', async () => {

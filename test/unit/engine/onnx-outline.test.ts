@@ -72,6 +72,16 @@ test('the outline gives inputs and outputs', async () => {
   expect(outline.outputs).toHaveLength(5);
 });
 
+test.each([
+  [1, 'float32'],
+  [10, 'float16'],
+  [16, 'bfloat16'],
+  [17, 'element type 17'],
+])('element type %i is %s', async (id, name) => {
+  const outline = await readOnnxOutline(file('typed.onnx', inputOfType(id)));
+  expect(outline.inputs).toEqual([{ name: 'x', type: name, shape: [] }]);
+});
+
 describe('a file that is no whole ONNX model is refused in one line', () => {
   test.each([
     [
@@ -85,6 +95,11 @@ describe('a file that is no whole ONNX model is refused in one line', () => {
       'text',
       file('text.onnx', 'version https://example.org/spec\n'),
       /^text\.onnx: found .*, expected an ONNX model$/,
+    ],
+    [
+      'the pointer of Git LFS',
+      file('lfs.onnx', 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 130158107\n'),
+      /^\/.*\/lfs\.onnx: found the pointer that Git LFS .* run git lfs pull in its folder$/,
     ],
     ['a web page', file('page.onnx', '<!DOCTYPE html><html>'), /^page\.onnx: found .*$/],
     [
@@ -143,4 +158,16 @@ function damagedInput(): Uint8Array {
     .bytes(Uint8Array.of(0x0a, 0x7f, 1))
     .join()
     .finish();
+}
+
+/** A graph with an input `x` of this TensorProto.DataType. */
+function inputOfType(id: number): Uint8Array {
+  const tensor = (writer: BinaryWriter): BinaryWriter =>
+    writer.tag(1, WireType.LengthDelimited).fork().tag(1, WireType.Varint).int32(id).join();
+  const input = (writer: BinaryWriter): BinaryWriter =>
+    tensor(
+      writer.tag(1, WireType.LengthDelimited).string('x').tag(2, WireType.LengthDelimited).fork(),
+    ).join();
+  const graph = new BinaryWriter().tag(7, WireType.LengthDelimited).fork().tag(11, WireType.LengthDelimited);
+  return input(graph.fork()).join().join().finish();
 }

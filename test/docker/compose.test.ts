@@ -21,7 +21,10 @@ beforeAll(async () => {
   // The host's network: on some machines a build reaches the package registry by no other.
   await docker('build', '--network=host', '--tag', IMAGE, '.');
   await compose.compose('up', '--detach', '--no-build');
-  await vi.waitFor(async () => expect(await statusOf(`${compose.origin}/readyz`)).toBe(200), 60_000);
+  const ready = async (): Promise<void> => expect(await statusOf(`${compose.origin}/readyz`)).toBe(200);
+  await vi.waitFor(ready, 60_000).catch(async (cause: unknown) => {
+    throw new Error(`not ready after a minute:\n${await compose.compose('logs', '--tail', '20')}`, { cause });
+  });
 });
 
 afterAll(async () => {
@@ -30,7 +33,8 @@ afterAll(async () => {
 
 async function statusOf(url: string): Promise<number | string> {
   try {
-    const response = await fetch(url, { headers: { authorization: `Bearer ${compose.token}` } });
+    const headers = { authorization: `Bearer ${compose.token}` };
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) });
     await response.arrayBuffer();
     return response.status;
   } catch (error) {

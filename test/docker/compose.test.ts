@@ -50,9 +50,10 @@ async function transcribe(origin: string): Promise<{ status: number; body: Recor
   return { status: response.status, body: JSON.parse(await response.text()) };
 }
 
-async function openStream(): Promise<StreamClient> {
+async function openStream(headers: Record<string, string> = {}): Promise<StreamClient> {
   const client = await StreamClient.connect(`${compose.origin.replace('http', 'ws')}/ws/asr`, {
     authorization: `Bearer ${compose.token}`,
+    ...headers,
   });
   client.start();
   await client.message('ready');
@@ -76,7 +77,7 @@ async function finalText(client: StreamClient): Promise<unknown> {
 
 async function replicas(): Promise<string[]> {
   const addresses = await Promise.all((await compose.containers('api')).map(addressOf));
-  return addresses.map((address) => `http://${address}:8088`);
+  return addresses.map((address) => `http://${address}:${compose.port}`);
 }
 
 /** The container whose process a value in Redis names, by its host name in front: the slot's and the lease's are there for an operator to read. */
@@ -110,10 +111,21 @@ test('two replicas are one service: what one does, the other knows', async () =>
 
 test('only addresses on the list come in, and no header changes that', async () => {
   const [inside = ''] = await compose.containers('inference');
-  const request = `fetch('http://haproxy:8088/readyz', { headers: {
+  const request = `fetch('http://haproxy:${compose.port}/readyz', { headers: {
     authorization: 'Bearer ${compose.token}', 'x-forwarded-for': '127.0.0.1' } })
     .then(async (response) => console.log(response.status, await response.text()))`;
   expect(await docker('exec', inside, 'node', '-e', request)).toMatch(/^403 .*"forbidden"/);
+});
+
+test("this machine's browsers may open the stream, on whatever port", async () => {
+  for (const origin of [compose.origin, `http://localhost:${compose.port}`]) {
+    const client = await openStream({ origin });
+    await finalText(client);
+  }
+  const url = `${compose.origin.replace('http', 'ws')}/ws/asr`;
+  expect(await StreamClient.refused(url, { origin: 'http://elsewhere.example' })).toMatchObject({
+    status: 403,
+  });
 });
 
 test('the documents name the address that was called, and no header changes that', async () => {

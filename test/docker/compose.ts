@@ -11,6 +11,8 @@ export const IMAGE = 'chinese-asr-server';
 
 /** One deployment of docker-compose.yml under a name of its own. */
 export class Compose {
+  /** Of the load balancer on this machine, and of it and each replica inside. */
+  readonly port: number;
   readonly origin: string;
   readonly token = randomBytes(24).toString('hex');
   readonly #project = `asr-test-${randomBytes(4).toString('hex')}`;
@@ -19,6 +21,7 @@ export class Compose {
 
   private constructor(command: readonly string[], port: number) {
     this.#command = command;
+    this.port = port;
     this.origin = `http://127.0.0.1:${port}`;
     this.#env = {
       ...process.env,

@@ -71,7 +71,7 @@ export class Recordings {
       'a',
       {
         href: address,
-        download: recording.fileName ?? 'recording.wav',
+        download: `${(recording.fileName ?? 'recording').replace(/\.[^.]*$/, '')}.wav`,
         class: 'quiet',
       },
       texts.save,

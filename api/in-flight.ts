@@ -67,11 +67,17 @@ export class InFlight {
 
 /**
  * From the start of a shutdown no new connection is taken, so that a load balancer, whose attempt is refused, goes to another replica at once
- * (an answer 503 would reach the client). What arrives on open connections is still served; Fastify closes each behind its answer. HTTP's own way to close
+ * (an answer 503 would reach the client). What arrives on open connections is still served, and each ends behind its answer. HTTP's own way to close
  * would at once end the idle ones too, into which a load balancer with a pool may just have written an upload: the reset would be its client's 502.
  */
 export function stopListeningOnClose(app: FastifyInstance): void {
+  let isEnding = false;
   app.addHook('preClose', async () => {
+    isEnding = true;
     Server.prototype.close.call(app.server);
+  });
+  // Fastify says so of requests that arrive from then on, not of those that are under way.
+  app.addHook('onSend', async (_request, reply) => {
+    if (isEnding) reply.header('connection', 'close');
   });
 }

@@ -70,7 +70,7 @@ async function pageFiles(origin: string): Promise<Map<string, number>> {
     expect(response.status, path).toBe(200);
     const content = await response.text();
     bytes.set(path, Buffer.byteLength(content));
-    for (const [, name] of content.matchAll(/['"](?:\.|\/page)\/([\w-]+\.(?:js|css|svg))['"]/g))
+    for (const [, name] of content.matchAll(/['"](?:\.|page)\/([\w-]+\.(?:js|css|svg))['"]/g))
       paths.push(`/page/${name}`);
   }
   return bytes;
@@ -79,7 +79,7 @@ async function pageFiles(origin: string): Promise<Map<string, number>> {
 describe('files on the page', { timeout: 60_000 }, () => {
   it('takes a file by the button, of any rate and form', async () => {
     const { page, complaints } = await readyPage('en-GB');
-    const long = `studio-${'x'.repeat(200)}.wav`;
+    const long = `studio-${'x'.repeat(200)}.2.m4a`;
     const studio = { name: long, mimeType: 'audio/wav', buffer: asStudioWav(ONE_WAV) };
     for (const [file, text] of [
       [OTHER_WAV, OTHER_TEXT],
@@ -116,6 +116,10 @@ describe('files on the page', { timeout: 60_000 }, () => {
       await page.locator(`#recordings li:nth-child(${n + 1}) [data-playing]`).waitFor();
       expect(await page.locator('#recordings [data-playing]').count()).toBe(1);
     }
+    // What is saved is a WAV, whatever the file was.
+    const saves = page.locator('#recordings [download]');
+    expect(await saves.nth(0).getAttribute('download')).toBe(long.replace(/m4a$/, 'wav'));
+    expect(await saves.nth(1).getAttribute('download')).toBe('h08.wav');
     expect(complaints).toEqual([]);
   });
 

@@ -177,6 +177,18 @@ test('a shutdown serves what a load balancer has just written into a connection 
   await Promise.all([stopped, connection.untilClosed()]);
 });
 
+test('a shutdown says of an upload under way that its connection ends behind the answer', async () => {
+  const api = await startApi(redis.url);
+  const gate = recognizer.hold();
+  const answer = upload(api.origin, wavFile(scriptedPcm(0.1)));
+  await gate.entered;
+  const stopped = api.stop();
+  gate.release();
+  const { status, headers } = await answer;
+  expect([status, headers.get('connection')]).toEqual([200, 'close']);
+  await stopped;
+});
+
 test('a shutdown does not reset a refused upload whose body still comes', async () => {
   const api = await startApi(redis.url);
   const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');

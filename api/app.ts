@@ -125,8 +125,9 @@ export async function buildApp({
 
   pipelined.watch(app.server);
   app.websocketServer.on('wsClientError', replyToBrokenHandshake);
-  // HTTP lets a server ignore an expectation that it does not know; Node's own refusal has no body.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  // HTTP lets a server ignore an expectation that it does not know; Node's own refusal has no body. The one it knows is answered where the body is read.
+  for (const expectation of ['checkExpectation', 'checkContinue'])
+    app.server.on(expectation, (request, response) => app.server.emit('request', request, response));
 
   // These come behind the plugin's own hook, which marks a handshake so that its socket is closed when it is refused.
   const inFlight = new InFlight(app, (request, reply) => {
@@ -176,8 +177,11 @@ async function sayThatRefusalsClose({ ws }: FastifyRequest, reply: FastifyReply)
 
 /** As HTTP/1.1 demands; fastify answers an error with a status in the interface's form. */
 async function requireHost({ raw }: FastifyRequest): Promise<void> {
-  if (raw.httpVersion === '1.1' && raw.headers.host === undefined)
-    throw Object.assign(new Error('the request has no Host header'), { statusCode: 400 });
+  const hosts = raw.rawHeaders.filter((name, n) => n % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1'))
+    throw Object.assign(new Error(`the request has ${hosts} Host headers, expected one`), {
+      statusCode: 400,
+    });
 }
 
 /** The plugin would accept a handshake on every path, close the WebSocket without a word, and log the address, in whose query somebody may have put the token. */

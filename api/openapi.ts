@@ -13,18 +13,22 @@ import { addExamples } from './openapi-examples.ts';
 /** What the public address is without its setting, and of no use on another machine. */
 export const isLoopbackUrl = (url: string): boolean => new URL(url).hostname === '127.0.0.1';
 
+/** What a proxy that serves other things, too, puts in front of every path here: e.g. `/asr`, or nothing. */
+export const publicPath = (publicBaseUrl: string): string =>
+  new URL(publicBaseUrl).pathname.replace(/\/+$/, '');
+
 /**
  * Where the HTTP interface is. First the address that the description was read from, since the pages may send requests nowhere else (their policy, and no CORS);
- * then the public one, for who reads a copy.
+ * then the public one, for who reads a copy. With a path of its own the public one is where the pages are opened.
  */
 function servers(publicBaseUrl: string): { url: string; description: string }[] {
   const own = { url: '/', description: 'where this description was read' };
-  return isLoopbackUrl(publicBaseUrl)
-    ? [own]
-    : [
-        own,
-        { url: publicBaseUrl, description: 'the public address; in a browser only for pages opened there' },
-      ];
+  if (isLoopbackUrl(publicBaseUrl)) return [own];
+  const there = {
+    url: publicBaseUrl,
+    description: 'the public address; in a browser only for pages opened there',
+  };
+  return publicPath(publicBaseUrl) === '' ? [own, there] : [there, own];
 }
 
 /** Makes `app.swagger()` the OpenAPI 3.1 description of the routes that are registered after this, with the resources by their names. */
@@ -48,7 +52,7 @@ export async function registerOpenApi(app: FastifyInstance, publicBaseUrl: strin
         description:
           'Recognizes short Chinese speech: 16 kHz mono PCM16, at most 15 s, one recognition at a time. ' +
           'To try it, press “Authorize” and enter the access token. ' +
-          'The streaming protocol (WebSocket) is described in the [reference](/api-reference.md).',
+          `The streaming protocol (WebSocket) is described in the [reference](${publicPath(publicBaseUrl)}/api-reference.md).`,
       },
       servers: servers(publicBaseUrl),
       components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },

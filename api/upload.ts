@@ -18,6 +18,11 @@ export function checkDeclaredLength(contentLength: string | undefined): void {
   }
 }
 
+/** Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1): a refusal then saves it from sending it at all. */
+export function expectsContinue({ headers, httpVersion }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && /\b100-continue\b/i.test(headers.expect ?? '');
+}
+
 const FIRST_BODY_BYTES = 65_536;
 
 /**

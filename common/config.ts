@@ -115,12 +115,21 @@ function commonConfig(env: Environment): CommonConfig {
   return { redis, keyPrefix, logLevel: choice(env, 'ASR_LOG_LEVEL', LOG_LEVELS, 'info') };
 }
 
-function origin(name: string, value: string): string {
+function webUrl(name: string, value: string): URL {
   if (!URL.canParse(value)) fail(name, value, 'must be an origin such as https://asr.example.com');
   const url = new URL(value);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     fail(name, value, 'must begin with http:// or https://');
-  return url.origin;
+  return url;
+}
+
+/** Everybody reads it in the documents. */
+function baseUrl(name: string, value: string): URL {
+  const url = webUrl(name, value);
+  if (url.username !== '' || url.password !== '')
+    fail(name, value.replace(/\/\/.*@/s, '//***@'), 'must be without a user and a password');
+  if (/[?#]/.test(value)) fail(name, value, 'must end with the path, without "?" and "#"');
+  return url;
 }
 
 function address(name: string, value: string): string {
@@ -154,11 +163,17 @@ export function readApiConfig(env: Environment): ApiConfig {
   const host = text(env, 'ASR_HOST') ?? DEFAULT_HOST;
   const port = integer(env, 'ASR_PORT', DEFAULT_PORT, 0, 65_535);
   const configuredBase = text(env, 'ASR_PUBLIC_BASE_URL');
-  const publicOrigin =
-    configuredBase === undefined ? undefined : origin('ASR_PUBLIC_BASE_URL', configuredBase);
-  const ownOrigins =
-    publicOrigin === undefined ? [`http://localhost:${port}`, `http://127.0.0.1:${port}`] : [publicOrigin];
-  const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map((value) => origin('ASR_ALLOWED_ORIGINS', value));
+  const publicBase =
+    configuredBase === undefined ? undefined : baseUrl('ASR_PUBLIC_BASE_URL', configuredBase);
+  const ownUrls =
+    publicBase === undefined
+      ? ['localhost', '127.0.0.1', host].map((name) => localOrigin(name, port))
+      : [publicBase.href];
+  // As browsers write them: no port 80, addresses in their short form.
+  const ownOrigins = ownUrls.filter((url) => URL.canParse(url)).map((url) => new URL(url).origin);
+  const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map(
+    (value) => webUrl('ASR_ALLOWED_ORIGINS', value).origin,
+  );
   const admin = integer(env, 'ASR_ADMIN_PORT', -1, 0, 65_535);
   if (admin > 0 && admin === port)
     fail('ASR_ADMIN_PORT', String(admin), 'is the port of the service itself (ASR_PORT): choose another one');
@@ -169,11 +184,23 @@ export function readApiConfig(env: Environment): ApiConfig {
     apiToken,
     allowedClients: list(env, 'ASR_ALLOWED_CLIENTS').map((value) => address('ASR_ALLOWED_CLIENTS', value)),
     allowedOrigins: [...new Set([...DEFAULT_ORIGINS, ...ownOrigins, ...extraOrigins])],
-    publicBaseUrl: configuredBase?.replace(/\/+$/, '') ?? `http://127.0.0.1:${port}`,
+    publicBaseUrl: publicBase?.href.replace(/\/+$/, '') ?? `http://127.0.0.1:${port}`,
     trustedProxies: list(env, 'ASR_TRUSTED_PROXIES').map((value) => proxy('ASR_TRUSTED_PROXIES', value)),
     uploadTimeoutMs: integer(env, 'ASR_UPLOAD_TIMEOUT_MS', 30_000, 100, 600_000),
     adminPort: admin === -1 ? undefined : admin,
   };
+}
+
+/** Where this machine reaches a server that listens on `host`. */
+export function localOrigin(host: string, port: number): string {
+  switch (host) {
+    case '0.0.0.0':
+      return `http://127.0.0.1:${port}`;
+    case '::':
+      return `http://[::1]:${port}`;
+    default:
+      return host.includes(':') ? `http://[${host}]:${port}` : `http://${host}:${port}`;
+  }
 }
 
 /** @throws ConfigError naming the first setting that is missing or wrong. */

@@ -136,7 +136,7 @@ export class Dictation {
   }
 
   #goLive(): LiveRecognition {
-    const address = new URL('/ws/asr', location.href);
+    const address = new URL('ws/asr', location.href);
     address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
     const live = recognizeLive(
       (events) => new StreamSession(new WebSocket(address), this.#token(), events),

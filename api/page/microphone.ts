@@ -51,7 +51,7 @@ export async function openMicrophone(events: CaptureEvents): Promise<Capture> {
       asked.catch((error: unknown) => Promise.reject(microphoneFailure(error))),
       // The one file that is asked for only now, when the service may be away or not answer.
       Promise.race([
-        context.audioWorklet.addModule('/page/capture-worklet.js'),
+        context.audioWorklet.addModule('page/capture-worklet.js'),
         new Promise((_, reject) => setTimeout(reject, LOADED_WITHIN_MS, 'no answer')),
       ]).catch((error: unknown) => {
         throw new Failure('connection_lost', String(error));

@@ -57,7 +57,7 @@ export async function readiness(
   token: string,
   signal: AbortSignal,
 ): Promise<'ready' | 'loading' | 'unavailable'> {
-  const response = await request('/readyz', token, {}, signal);
+  const response = await request('readyz', token, {}, signal);
   const answer = await body(response);
   const status = answer['status'];
   // With an error it does not load: nobody should wait for it.
@@ -70,7 +70,7 @@ export async function readiness(
 export async function transcribe(wav: Blob, token: string, signal: AbortSignal): Promise<UploadResult> {
   const form = new FormData();
   form.append('file', wav, 'recording.wav');
-  const response = await request('/v1/audio/transcriptions', token, { method: 'POST', body: form }, signal);
+  const response = await request('v1/audio/transcriptions', token, { method: 'POST', body: form }, signal);
   const answer = await body(response);
   const { text, audio_ms, inference_ms } = answer;
   if (typeof text !== 'string' || typeof audio_ms !== 'number' || typeof inference_ms !== 'number') {

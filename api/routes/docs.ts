@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { packageRoot } from '../../common/package-root.ts';
-import { isLoopbackUrl } from '../openapi.ts';
+import { isLoopbackUrl, publicPath } from '../openapi.ts';
 import { shortened } from './page-text.ts';
 import { revalidate } from './revalidation.ts';
 
@@ -64,6 +64,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
 
     await app.register(swaggerUi, {
       routePrefix: '/api-docs',
+      indexPrefix: publicPath(publicBaseUrl),
       staticCSP: DOCS_POLICY,
       theme: {
         title: 'Chinese speech recognition: API',

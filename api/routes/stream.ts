@@ -43,7 +43,8 @@ export function streamRoute(
       request.failureCode = 'bad_request';
       const message =
         'this path speaks WebSocket only (a proxy in front must pass on Upgrade and Connection); plain HTTP has POST /v1/audio/transcriptions';
-      return reply.code(426).header('Upgrade', 'websocket').send({ error: 'bad_request', message });
+      reply.code(426).headers({ Upgrade: 'websocket', Connection: 'upgrade' });
+      return reply.send({ error: 'bad_request', message });
     },
     wsHandler: (socket: WebSocket, request: FastifyRequest) => {
       const session = new StreamSession({

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { readWav } from '../../common/audio/wav.ts';
 import { ApiFailure } from '../../common/errors.ts';
 import type { ApiServices } from '../services.ts';
-import { checkDeclaredLength, readBody, readUploadForm } from '../upload.ts';
+import { checkDeclaredLength, expectsContinue, readBody, readUploadForm } from '../upload.ts';
 
 const apiError = (description: string) => Type.Ref('ApiError', { description });
 
@@ -59,7 +59,8 @@ export function transcriptionRoutes(
           },
         },
       },
-      async (request) => {
+      async (request, reply) => {
+        if (expectsContinue(request.raw)) reply.raw.writeContinue();
         // The body comes in while the question before it is being answered; what is wrong with it is said after that.
         const pcm = readBody(request.raw, uploadTimeoutMs)
           .then((body) => readUploadForm(body, request.headers['content-type']))

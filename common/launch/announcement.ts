@@ -14,18 +14,6 @@ const RECOMMENDED_MODEL = 'x-asr-480ms';
 /** Whoever speaks into the page shall not take what this model hears for the best that the service can do. */
 const BUNDLED = `bundled, for trying it out: real people are heard badly. For real use: npm run models -- pull ${RECOMMENDED_MODEL} && ASR_MODEL=${RECOMMENDED_MODEL} npm start`;
 
-/** Where this machine reaches a server that listens on `host`. */
-export function localOrigin(host: string, port: number): string {
-  switch (host) {
-    case '0.0.0.0':
-      return `http://127.0.0.1:${port}`;
-    case '::':
-      return `http://[::1]:${port}`;
-    default:
-      return host.includes(':') ? `http://[${host}]:${port}` : `http://${host}:${port}`;
-  }
-}
-
 /** What a newcomer needs next, as lines for the screen. The curl line can be pasted into any shell in any folder of this machine. */
 export function announcement({ origin, token, tokenIsNew, model }: Service, projectFolder: string): string {
   const recording = join(projectFolder, 'test', 'fixtures', 'e00.wav');

@@ -7,12 +7,13 @@ import {
   ConfigError,
   type Environment,
   EXIT_CONFIG,
+  localOrigin,
   readApiConfig,
   readInferenceConfig,
 } from '../config.ts';
 import { packageRoot } from '../package-root.ts';
 import { SAME_SIGNAL_MS } from '../shutdown.ts';
-import { announcement, localOrigin, type Service } from './announcement.ts';
+import { announcement, type Service } from './announcement.ts';
 import { type EmbeddedRedis, startRedis } from './embedded-redis.ts';
 import { KeptProcess, type Run } from './kept-process.ts';
 import { startOrphanWatch } from './orphan-watch.ts';

@@ -47,7 +47,8 @@ export interface OpenPage {
   readonly addresses: string[];
 }
 
-export async function openPage(browser: Browser, origin: string, locale = 'zh-CN'): Promise<OpenPage> {
+export async function openPage(browser: Browser, url: string, locale = 'zh-CN'): Promise<OpenPage> {
+  const { origin } = new URL(url);
   const context = await browser.newContext({ locale, viewport: VIEWS['desktop-light'] });
   // Less than a test's own limit, so that a failure names what was waited for.
   context.setDefaultTimeout(20_000);
@@ -67,7 +68,7 @@ export async function openPage(browser: Browser, origin: string, locale = 'zh-CN
     const network = /Failed to load resource|WebSocket connection to .* failed/.test(message.text());
     if (message.type() === 'error' && !network) complaints.push(message.text());
   });
-  await page.goto(origin);
+  await page.goto(url);
   await page.locator('body[data-state]').waitFor();
   onTestFailed(async () => {
     const shown = page.isClosed() ? 'the page is closed' : await page.locator('body').ariaSnapshot();

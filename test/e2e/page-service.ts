@@ -70,13 +70,15 @@ async function layWire(targetPort: () => number): Promise<Wire & { close(): Prom
   };
 }
 
-export async function startPageService(): Promise<PageService> {
+/** @param settings of the API besides those that are needed */
+export async function startPageService(settings: Record<string, string> = {}): Promise<PageService> {
   const redis = await startRedis();
   let apiPort = 0;
   const wire = await layWire(() => apiPort);
   const origin = `http://127.0.0.1:${wire.port}`;
   const env = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN };
-  const api = new ProcessUnderTest('api/main.js', { ...env, ASR_PORT: '0', ASR_ALLOWED_ORIGINS: origin });
+  const own = { ASR_PORT: '0', ASR_ALLOWED_ORIGINS: origin };
+  const api = new ProcessUnderTest('api/main.js', { ...env, ...own, ...settings });
   const processes = [api];
   const stop = async (): Promise<void> => {
     await wire.close();

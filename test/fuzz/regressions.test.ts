@@ -43,6 +43,7 @@ describe('broken HTTP', () => {
     ],
     ['a method of another protocol', 'FLUSH / RTSP/1.0\r\nHost: x\r\n\r\n', 404],
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+    ['two Hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n', 400],
     ['a handshake without a key', `GET /ws/asr HTTP/1.1\r\n${handshake}\r\n`, 400],
     [
       'a handshake with POST, which is a plain request',

@@ -204,7 +204,12 @@ describe('stream handshake', () => {
   );
   test('a plain GET says that this path speaks WebSocket', async () => {
     const api = await start();
-    expect((await fetch(`${api.origin}/ws/asr`)).status).toBe(426);
+    const { status, headers } = await fetch(`${api.origin}/ws/asr`);
+    expect([status, headers.get('upgrade'), headers.get('connection')]).toEqual([
+      426,
+      'websocket',
+      'upgrade',
+    ]);
     expect(await api.logged(({ msg }) => msg === 'request')).toMatchObject({ code: 'bad_request' });
   });
 });

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -150,10 +151,48 @@ describe('refused before or while the body comes', () => {
   test.each([
     ['a request without a body', { headers: {} }],
     ['an upload that was read', { method: 'POST', headers: AUTHORIZED, body: 'x' }],
-  ])('a refusal of %s keeps the connection', async (_name, request) => {
-    const response = await fetch(api.origin + path, request);
+  ])('a refusal of %s keeps the connection', async (_name, options) => {
+    const response = await fetch(api.origin + path, options);
     expect(response.status).toBeGreaterThanOrEqual(400);
     expect(response.headers.get('connection')).toBe('keep-alive');
+  });
+
+  describe('a client that asks before it sends', () => {
+    /** What the service says of the headers alone; the body follows when it may. */
+    const ask = async (headers: Record<string, string>, target = path): Promise<readonly unknown[]> => {
+      const body = form([filePart(wavFile(Buffer.alloc(0)))]);
+      const asking = request(`${api.origin}${target}`, {
+        method: 'POST',
+        headers: {
+          expect: '100-continue',
+          'content-type': body.type,
+          'content-length': body.body.length,
+          ...headers,
+        },
+      });
+      let said = 'nothing';
+      asking.on('continue', () => {
+        said = 'continue';
+        asking.end(body.body);
+      });
+      asking.flushHeaders();
+      const [answer]: IncomingMessage[] = await once(asking, 'response');
+      answer?.resume();
+      const outcome = [said, answer?.statusCode];
+      asking.destroy();
+      return outcome;
+    };
+
+    test('is told to go on', async () => {
+      expect(await ask(AUTHORIZED)).toEqual(['continue', 400]);
+    });
+    test.each([
+      ['without a token', {}, path, 401],
+      ['with too much to send', { ...AUTHORIZED, 'content-length': '545537' }, path, 413],
+      ['on a path that is none', AUTHORIZED, '/v1/elsewhere', 404],
+    ])('%s is refused before that', async (_name, headers, target, status) => {
+      expect(await ask(headers, target)).toEqual(['nothing', status]);
+    });
   });
 
   const rawRequest = (headers: string) =>

@@ -45,6 +45,21 @@ describe('values', () => {
       'https://b.example:8443',
     ]);
   });
+  test.each([
+    [{ ASR_PORT: '80' }, 'http://localhost'],
+    [{ ASR_HOST: '0.0.0.0', ASR_PORT: '9000' }, 'http://localhost:9000'],
+    [{ ASR_HOST: '::' }, 'http://[::1]:8088'],
+    [{ ASR_HOST: 'FD00:0::1' }, 'http://[fd00::1]:8088'],
+    [{ ASR_HOST: '10.0.0.5', ASR_PORT: '80' }, 'http://10.0.0.5'],
+    [{ ASR_HOST: 'fe80::1%eth0' }, 'http://127.0.0.1:8088'],
+  ])('%j lets the page of %s stream', (settings, origin) => {
+    expect(api(settings).allowedOrigins).toContain(origin);
+  });
+  test('a public address with a path is published as it works', () => {
+    const config = api({ ASR_PUBLIC_BASE_URL: 'HTTPS://ASR.example.com:443/asr//' });
+    expect(config.publicBaseUrl).toBe('https://asr.example.com/asr');
+    expect(config.allowedOrigins).toContain('https://asr.example.com');
+  });
   test('every form of REDIS_URL', () => {
     expect(api({ REDIS_URL: 'rediss://u:p@h:7000/2' }).redis).toEqual({
       kind: 'single',
@@ -104,6 +119,9 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_ALLOWED_CLIENTS', 'localhost', 'single IP'],
     ['ASR_ALLOWED_ORIGINS', 'example.com', 'https://asr.example.com'],
     ['ASR_PUBLIC_BASE_URL', 'ftp://x', 'http://'],
+    ['ASR_PUBLIC_BASE_URL', 'https://asr.example.com/asr?token=1', 'without "?" and "#"'],
+    ['ASR_PUBLIC_BASE_URL', 'https://asr.example.com/#asr', 'without "?" and "#"'],
+    ['ASR_PUBLIC_BASE_URL', 'https://us@er:pw@a.example', '="https://***@a.example": must be without a user'],
     ['ASR_TRUSTED_PROXIES', '10.0.0.0/33', 'CIDR'],
     ['ASR_TRUSTED_PROXIES', '0.0.0.0/0', 'CIDR'],
     ['ASR_LOG_LEVEL', 'verbose', 'info'],

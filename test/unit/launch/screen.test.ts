@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { announcement, localOrigin, type Service } from '../../../common/launch/announcement.ts';
+import { localOrigin } from '../../../common/config.ts';
+import { announcement, type Service } from '../../../common/launch/announcement.ts';
 import { plainLogLine } from '../../../common/launch/log-lines.ts';
 import { createLogger } from '../../../common/log.ts';
 import { CATALOGUE } from '../../../models/catalogue.ts';

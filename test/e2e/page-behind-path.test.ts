@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { packageRoot } from '../../common/package-root.ts';
+import { launchBrowser, openPage, resultText, signIn } from './page-browser.ts';
+import { type PageService, startPageService, TOKEN } from './page-service.ts';
+
+const WAV = join(packageRoot(), 'test', 'fixtures', 'e12.wav');
+const PREFIX = '/asr';
+
+let proxy: Server;
+let service: PageService;
+let browser: Browser;
+let publicUrl: string;
+
+/** To the service without the prefix; whatever has none is another's. */
+function forward(incoming: IncomingMessage) {
+  const { method, headers, url = '/' } = incoming;
+  const path = url.startsWith(`${PREFIX}/`) ? url.slice(PREFIX.length) : '/nothing-here';
+  const onward = request(service.directOrigin + path, { method, headers });
+  incoming.pipe(onward);
+  return onward;
+}
+
+beforeAll(async () => {
+  proxy = createServer((incoming, outgoing) => {
+    forward(incoming).on('response', (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+  });
+  proxy.on('upgrade', (incoming, client) => {
+    forward(incoming).on('upgrade', (answer, upstream, head) => {
+      const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}`);
+      client.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`);
+      client.write(head);
+      for (const [from, to] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
+        from.on('error', () => to.destroy());
+        from.pipe(to);
+      }
+    });
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const address = proxy.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  publicUrl = `http://localhost:${address.port}${PREFIX}`;
+  service = await startPageService({ ASR_PUBLIC_BASE_URL: publicUrl });
+  service.startInference();
+  browser = await launchBrowser(WAV);
+}, 30_000);
+
+afterAll(async () => {
+  await browser?.close();
+  proxy.closeAllConnections();
+  proxy.close();
+  await service?.stop();
+});
+
+it('works behind a proxy that serves it under a path', { timeout: 60_000 }, async () => {
+  const { page, complaints, addresses } = await openPage(browser, `${publicUrl}/`, 'en-GB');
+  await signIn(page);
+  await page.locator('#file').setInputFiles(WAV);
+  const text = await resultText(page);
+  expect(text).not.toBe('');
+  await page.locator('#record').click();
+  await page.locator('#transcript:has(.changing)').waitFor();
+  await page.locator('#record').click();
+  await page.locator('#recordings li').nth(1).waitFor();
+  expect(addresses).toContain(`${publicUrl.replace('http', 'ws')}/ws/asr`);
+
+  await page.getByRole('link', { name: 'Try the interface' }).click();
+  const readiness = page.locator('[id$="-getReadiness"]');
+  await page.getByRole('button', { name: 'Authorize' }).click();
+  await page.locator('.auth-container input').fill(TOKEN);
+  await page.locator('.auth-btn-wrapper .authorize').click();
+  await page.locator('.auth-btn-wrapper .btn-done').click();
+  await readiness.locator('.opblock-summary-control').click();
+  await readiness.locator('button.execute').click();
+  await readiness.locator('.live-responses-table .response-col_status', { hasText: '200' }).waitFor();
+  await page.goto(`${publicUrl}/api-docs`);
+  const reference = await page.getByRole('link', { name: 'reference' }).getAttribute('href');
+  expect(await (await fetch(new URL(reference ?? '', publicUrl))).text()).toContain(
+    `The address of this service is \`${publicUrl}\``,
+  );
+  expect(complaints).toEqual([]);
+});

@@ -14,6 +14,8 @@ import torch
 from batches import batches, disguise, pad, shards_of
 from folders import WORK
 from model import Net
+from noise import Noise
+from pauses import Pauses
 
 BATCHES = 80  # of 12,000 frames, 2.7 hours at most
 Weights = dict[str, torch.Tensor]
@@ -43,10 +45,12 @@ def measure_again(net: Net, known: dict[str, int]):
             module.momentum = None
             module.train()
     rng = random.Random(1)
+    noise = Noise(rng)
+    pauses = Pauses(noise, rng)
     stream = batches(shards_of(WORK / "train"), known, rng)
     for _ in range(BATCHES):
-        features, lengths = pad(next(stream))
-        net(disguise(features, lengths, net.mean, rng))
+        features, lengths = pad(pauses.into(next(stream)))
+        net(disguise(features, lengths, net.mean, rng, noise))
     net.eval()
 
 

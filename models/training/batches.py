@@ -17,6 +17,7 @@ BATCH_FRAMES = 12000  # of all processes
 SHARDS_AT_ONCE = 8
 SHORTEST_SILENCE = 30  # frames behind every training utterance's speech
 DIGITAL_SILENCE = math.log(SMALLEST_ENERGY)
+NEARLY = 0.02  # what float16 makes of it
 Utterance = tuple[str, np.ndarray]
 """A text, and its features (frames, 80) in float16 or float32."""
 
@@ -87,8 +88,10 @@ def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: ra
 
     Some recordings end soon after the last word, where the digital silence begins. No other tempo: between frames, low voices do not beat as they do.
     """
+    silent = (x < DIGITAL_SILENCE + NEARLY).all(-1)  # at any level
     x = x + torch.empty(len(x), 1, 1).uniform_(-1.5, 1.5)
     x += torch.empty(len(x), 1, 1).uniform_(-1, 1) * torch.linspace(-1, 1, MEL_BINS)
+    x[silent] = DIGITAL_SILENCE
     if noise:
         noise.over(x, (lengths - 4 * DELAY).tolist(), rng)
     for utterance, length in zip(x, lengths.tolist(), strict=True):

@@ -9,6 +9,7 @@ from batches import Utterance, disguise, pad
 from losses import aligned, ctc, heard_at, of_tones
 from model import DELAY, Net
 from noise import Noise
+from pauses import Pauses
 from reading import Reading
 from targets import Targets
 
@@ -24,11 +25,13 @@ class Lessons:
     def __init__(self, targets: Targets, mean: torch.Tensor, rng: random.Random, processes: int):
         self.targets, self.mean, self.rng = targets, mean, rng
         self.noise = Noise(rng)
+        self.pauses = Pauses(self.noise, rng)
         self.reading = Reading(targets, processes)
 
     def losses(self, net: Net, group: list[Utterance], uniform: bool) -> list[torch.Tensor]:
         """Of the characters, of the syllables, of the tones, of text; `uniform`: of an even alignment, and not of text."""
         targets = self.targets
+        group = group if uniform else self.pauses.into(group)
         x, lengths = pad(group)
         if not uniform:
             x = disguise(x, lengths, self.mean, self.rng, self.noise)
@@ -36,11 +39,11 @@ class Lessons:
             chosen_by, syllables, tones = net.heard(x.to(DEVICE))
             characters, begun = net.written(chosen_by, syllables)
         steps = lengths // 4
-        spelt = [[targets.character[c] for c in text] for text, _ in group]
+        spelt = [targets.characters(text) for text, _ in group]
         said = {i: s for i, (text, _) in enumerate(group) if (s := targets.syllables(text)) is not None}
         known, sounds = list(said), list(said.values())
         best = [row[:end] for row, end in zip(characters.argmax(-1).tolist(), steps.tolist(), strict=True)]
-        heard = [heard_at(written, len(text)) for written, (text, _) in zip(best, group, strict=True)]
+        heard = [heard_at(written, len(s)) for written, s in zip(best, spelt, strict=True)]
         of_pitch = of_tones(tones, heard, [targets.tones(text) for text, _ in group])
         if uniform:
             of_characters = aligned(characters, group, spelt, steps, LATE + DELAY)

@@ -138,7 +138,7 @@ def evaluation_utterance(job: tuple[str, str, int]) -> np.ndarray | None:
     if name == "recorded":
         parts = voices.split_into_recorded(sentence, words())
         speech = None if parts is None else voices.recorded(parts, words(), rng)
-    elif name == "synthetic":
+    elif name != "hard":
         voice = rng.choice(voices.HELD_OUT_VOICES)
         speech = voices.synthetic(sentence, voice, rng.randint(120, 230), rng.randint(20, 80))
     else:
@@ -147,6 +147,8 @@ def evaluation_utterance(job: tuple[str, str, int]) -> np.ndarray | None:
     if speech is None:
         return None
     samples = degrade(surround(speech, rng), rng, telephone_share=0.5 if name == "hard" else 0.0)
+    if name == "waiting":
+        samples = np.concatenate([silence(rng.uniform(0.5, 3)), samples])
     return samples if fitting(samples) else None
 
 
@@ -154,7 +156,7 @@ def make_evaluation():
     _, held_out = tatoeba(DATA / "sentences.txt.gz")
     words()
     with Pool() as pool:
-        for number, name in enumerate(["synthetic", "recorded", "hard"], 1):
+        for number, name in enumerate(["synthetic", "recorded", "hard", "waiting"], 1):
             out = WORK / "eval" / name
             out.mkdir(parents=True, exist_ok=True)
             jobs = [(name, sentence, number * 1000 + i) for i, sentence in enumerate(held_out)]

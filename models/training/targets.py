@@ -8,6 +8,7 @@ from text import characters, tatoeba
 from voices import recorded_words
 
 BLANK = "<blk>"
+PAUSE = " "  # in the text of two utterances that are one recording
 
 
 class Targets:
@@ -28,6 +29,9 @@ class Targets:
         self.sizes = len(self.tokens), len(self.inventory), len(contours)
         self._said: dict[str, list[int]] = {"": []}
 
+    def characters(self, text: str) -> list[int]:
+        return [self.character[c] for c in text if c != PAUSE]
+
     def pronounce(self, texts: set[str]):
         """Looks up what `syllables` is to know."""
         for text, heard in syllables_of(sorted(texts)).items():
@@ -36,7 +40,8 @@ class Targets:
 
     def syllables(self, text: str) -> list[int] | None:
         """None where espeak-ng's syllables do not fit the characters one by one."""
-        return self._said.get(text)
+        said = [self._said.get(utterance) for utterance in text.split(PAUSE)]
+        return None if None in said else [syllable for utterance in said for syllable in utterance]
 
     def tones(self, text: str) -> list[int] | None:
         """One a character, as espeak-ng names them ("51" falls), or None as above."""

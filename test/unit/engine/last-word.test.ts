@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { countErrors } from '../../eval/error-rate.ts';
 import { ECHO_DELAY_FRAMES, writeEchoModel } from '../../onnx/echo.ts';
 import { Weights } from '../../onnx/weights.ts';
 import { LocalEngine } from './local-engine.ts';
@@ -70,6 +71,21 @@ describe('the bundled model', () => {
     const { text: heard } = await engine.recognize(pcmBytes(samples.subarray(start)));
     expect(heard.slice(0, 1)).toBe(text.slice(0, 1));
   });
+
+  test.each(fixtures())(
+    'hears the first words of $name behind 1 to 3 s of digital silence',
+    LONG,
+    async ({ samples, text }) => {
+      for (const silenceMs of [1000, 1500, 3000]) {
+        const waited = new Int16Array(silenceMs * SAMPLES_PER_MS + samples.length);
+        waited.set(samples, silenceMs * SAMPLES_PER_MS);
+        const { text: heard } = await engine.recognize(pcmBytes(waited));
+        const said = `${silenceMs} ms: ${heard}, not ${text}`;
+        expect(heard.slice(0, 3), said).toBe(text.slice(0, 3));
+        expect(countErrors(text, heard).wrong, said).toBeLessThanOrEqual(1);
+      }
+    },
+  );
 
   test('says nothing for no samples', async () => {
     expect(await engine.recognize(new Uint8Array(0))).toEqual({ text: '', tokens: [] });

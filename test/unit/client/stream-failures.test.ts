@@ -192,11 +192,12 @@ test('every wait has a limit: for the handshake, ready and the final text', asyn
   service.handshake = () => {};
   expect((await failure(client.stream({ readyTimeoutMs: 50 }).ready)).code).toBe('no_answer');
   service.handshake = undefined;
-  service.stream = [() => {}, onStart((session) => session.ready())];
+  service.stream = [() => {}];
   expect((await failure(client.stream({ readyTimeoutMs: 50 }).ready)).code).toBe('no_answer');
+  service.stream = [onStart((session) => session.ready())];
   const error = await failure(client.stream({ finalTimeoutMs: 50 }).end());
   expect(error).toMatchObject({ code: 'no_answer', message: 'the service sent no final text within 0.05 s' });
-  await service.sessions[1]?.closed;
+  await service.sessions.at(-1)?.closed;
 });
 
 test('a limit longer than any timer does not run out at once', async () => {

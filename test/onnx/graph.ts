@@ -21,6 +21,7 @@ export class OnnxGraph {
   readonly #nodes = new BinaryWriter();
   readonly #initializers = new BinaryWriter();
   readonly #inputs = new BinaryWriter();
+  readonly #weights = new BinaryWriter();
   readonly #outputs = new BinaryWriter();
   readonly #metadata: [string, string][] = [];
   #values = 0;
@@ -74,13 +75,15 @@ export class OnnxGraph {
     return this.#initializer('int64', [values.length], BigInt64Array.from(values, BigInt));
   }
 
-  build(): Uint8Array {
+  /** @param weightsAreInputs as the exporters for IR version 3 have it. */
+  build({ weightsAreInputs = false } = {}): Uint8Array {
     const graph = new BinaryWriter()
       .raw(this.#nodes.finish())
       .tag(2, WireType.LengthDelimited)
       .string('generated')
       .raw(this.#initializers.finish())
       .raw(this.#inputs.finish())
+      .raw(weightsAreInputs ? this.#weights.finish() : new Uint8Array())
       .raw(this.#outputs.finish())
       .finish();
     const model = new BinaryWriter();
@@ -107,6 +110,7 @@ export class OnnxGraph {
 
   #initializer(type: DataType, shape: readonly number[], data: ArrayBufferView): Value {
     const name = this.#newName('weight');
+    writeValueInfo(this.#weights.tag(11, WireType.LengthDelimited), name, type, shape);
     const writer = this.#initializers.tag(5, WireType.LengthDelimited).fork();
     for (const dimension of shape) writer.tag(1, WireType.Varint).int64(dimension);
     writer.tag(2, WireType.Varint).int32(DATA_TYPES[type]);

@@ -6,6 +6,7 @@ export interface NemoCtcOptions {
   readonly shiftFrames: number;
   readonly vocabularySize: number;
   readonly seed: number;
+  readonly weightsAreInputs?: boolean;
 }
 
 const BINS = 80;
@@ -82,5 +83,5 @@ export function buildNemoCtc(options: NemoCtcOptions): Uint8Array {
     cache_last_time_dim2: LAST_TIME[1],
     cache_last_time_dim3: LAST_TIME[2],
   });
-  return graph.build();
+  return graph.build(options);
 }

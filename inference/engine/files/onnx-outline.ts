@@ -8,7 +8,8 @@ import { ModelMetadata } from './model-metadata.ts';
 
 /** Field numbers of onnx.proto. */
 const MODEL = { graph: 7, metadataProps: 14 } as const;
-const GRAPH = { input: 11, output: 12 } as const;
+const GRAPH = { initializer: 5, input: 11, output: 12 } as const;
+const TENSOR = { name: 8 } as const;
 
 /** TensorProto.DataType, from 1, by onnxruntime's names. */
 const ELEMENT_TYPES =
@@ -38,6 +39,7 @@ export interface OnnxOutline {
   readonly path: string;
   readonly fileName: string;
   readonly metadata: ModelMetadata;
+  /** Without the weights that old exporters (IR version 3) list among them: those have their values. */
   readonly inputs: readonly GraphValue[];
   readonly outputs: readonly GraphValue[];
 }
@@ -114,7 +116,9 @@ async function walkGraph(
 ): Promise<Pick<OnnxOutline, 'inputs' | 'outputs'>> {
   const inputs: GraphValue[] = [];
   const outputs: GraphValue[] = [];
+  const weights = new Set<string>();
   for await (const field of fields.within(body)) {
+    if (field.number === GRAPH.initializer) weights.add(await readTensorName(fields, field.body));
     const values =
       field.number === GRAPH.input ? inputs : field.number === GRAPH.output ? outputs : undefined;
     if (values === undefined) continue;
@@ -124,7 +128,14 @@ async function walkGraph(
       );
     values.push(readValueInfo(await fields.read(field.body, 'input or output'), fileName));
   }
-  return { inputs, outputs };
+  return { inputs: inputs.filter(({ name }) => !weights.has(name)), outputs };
+}
+
+/** Its values are skipped. */
+async function readTensorName(fields: FileFields, body: ByteSpan): Promise<string> {
+  for await (const field of fields.within(body))
+    if (field.number === TENSOR.name) return Buffer.from(await fields.read(field.body, 'name')).toString();
+  return '';
 }
 
 /** StringStringEntryProto: key 1, value 2. */

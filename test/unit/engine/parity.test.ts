@@ -1,14 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { trailingSilenceSamples } from '../../../inference/engine/trailing-silence.ts';
 import {
   CHINESE_SYMBOLS,
   HIGH_BYTE_SYMBOLS,
   type SmallModel,
   writeSmallModel,
+  writeTokens,
 } from '../../onnx/model-folder.ts';
+import { buildNemoCtc } from '../../onnx/nemo-ctc.ts';
 import { ReferenceEngine } from '../../onnx/reference-engine.ts';
 import { LocalEngine } from './local-engine.ts';
 import { BUNDLED_MODEL_DIR, fixtures, pcmBytes, recordings, withSilence } from './recordings.ts';
@@ -76,6 +78,22 @@ describe.each(MODELS)(
     });
   },
 );
+
+test('a model that lists its weights among its inputs runs as in sherpa-onnx', LONG, async () => {
+  const folder = join(workDir, 'weights-are-inputs');
+  const sizes = { windowFrames: 48, shiftFrames: 40, vocabularySize: CHINESE_SYMBOLS.length, seed: 5 };
+  writeTokens(folder, CHINESE_SYMBOLS);
+  writeFileSync(join(folder, 'model.onnx'), buildNemoCtc({ ...sizes, weightsAreInputs: true }));
+  const engine = await LocalEngine.load(folder);
+  onTestFinished(() => engine.model.release());
+  const reference = new ReferenceEngine(folder, { family: 'nemo-ctc', model: 'model.onnx' });
+  for (const { name, samples } of fixtures()) {
+    const { tokens } = await engine.recognize(pcmBytes(samples));
+    const silence = trailingSilenceSamples(samples.length, engine.model.layout);
+    expect(tokens.length, name).toBeGreaterThan(0);
+    expect(tokens, name).toEqual(reference.recognize(withSilence(samples, silence)).tokens);
+  }
+});
 
 describe('the bundled model', () => {
   let engine: LocalEngine;

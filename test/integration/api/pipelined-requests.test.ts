@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const connection of connections.splice(0)) connection.destroy();
-  await nothingLeft(redis, 1_000);
+  await nothingLeft(redis);
 });
 afterAll(async () => {
   await api.stop();

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
+import { FREED_WITHIN_MS } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
@@ -34,7 +35,7 @@ afterAll(async () => {
 /** The slot's end is awaited through the keyspace, as an operator would see it. */
 async function slotFree(): Promise<void> {
   await expect
-    .poll(() => redis.keys('{asr}:s*'), { interval: 5, timeout: 5_000 })
+    .poll(() => redis.keys('{asr}:s*'), { interval: 5, timeout: FREED_WITHIN_MS })
     .not.toContain('{asr}:slot');
 }
 async function connect(headers: Record<string, string> = AUTHORIZED): Promise<StreamClient> {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) client.terminate();
-  await nothingLeft(redis, 1_000);
+  await nothingLeft(redis);
 });
 afterAll(async () => {
   await api.stop();

@@ -108,7 +108,9 @@ export async function buildApp({
 
   // Their bytes are bounded; of more than 2,000, Node would drop what comes last: X-Forwarded-For of a proxy, Content-Length.
   app.server.maxHeadersCount = 0;
-  // Only an upload's handler reads a body, bounded and counted, whatever its type says it is; no other path looks at one.
+  // Only an upload's handler reads a body, bounded and counted, whatever its type says it is; no other path looks at one. Fastify would refuse a malformed
+  // type before that handler could say 503 or 413, and on a path that does not exist: it does not see the type.
+  app.addHook('onRequest', async ({ raw }) => void delete raw.headers['content-type']);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   app.setErrorHandler(replyWithError);

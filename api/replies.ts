@@ -61,12 +61,6 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     request.log.warn({ err: error }, 'Redis did not answer a request');
     return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
   }
-  if ('code' in error && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    if (request.is404) return answer(404, 'not_found', noSuchPath(request));
-    const msg = `"${request.headers['content-type']}" is no Content-Type; send multipart/form-data with a part named "file"`;
-    const detail = [{ loc: ['header', 'content-type'], msg, type: 'content_type' }];
-    return { status: 422, code: 'validation', body: { detail } };
-  }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
   // Of a method that only RTSP has (404), and how the documentation's static files refuse odd paths (403): our own 403 is an ApiFailure.
   if (status === 404 || status === 403) return answer(404, 'not_found', noSuchPath(request));

@@ -60,14 +60,19 @@ export function transcriptionRoutes(
         },
       },
       async (request, reply) => {
-        if (expectsContinue(request.raw)) reply.raw.writeContinue();
-        // The body comes in while the question before it is being answered; what is wrong with it is said after that.
+        const ready = readiness.isReady().then((isReady) => {
+          if (!isReady) throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
+        });
+        if (expectsContinue(request.raw)) {
+          await ready;
+          reply.raw.writeContinue();
+        }
+        // The body comes in while Redis is asked for the readiness; what is wrong with the body is said after that.
         const pcm = readBody(request.raw, uploadTimeoutMs)
-          .then((body) => readUploadForm(body, request.headers['content-type']))
+          .then((body) => readUploadForm(body, request.raw.headersDistinct['content-type']?.[0]))
           .then(readWav);
         pcm.catch(() => undefined);
-        if (!(await readiness.isReady()))
-          throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
+        await ready;
         const result = await transcriber.transcribe(request.id, await pcm);
         request.recognized = { audioMs: result.audio_ms, inferenceMs: result.inference_ms };
         return result;

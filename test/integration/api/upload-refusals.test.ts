@@ -103,10 +103,14 @@ test.each([
   expect(await upload(api.origin, file)).toMatchObject({ status: 400, body: { error } });
 });
 
-test('model not ready → 503 before the body is read', async () => {
-  await api.services.readiness.stop('scripted');
-  expect(await upload(api.origin, wav)).toMatchObject({ status: 503, body: { error: 'not_ready' } });
-});
+test.each([undefined, 'audio/wav', ';;;'])(
+  'model not ready → 503 before the body is read, whatever its type is (%s)',
+  async (type) => {
+    await api.services.readiness.stop('scripted');
+    const { body, ...whole } = form([filePart(wav)]);
+    expect(await post(body, type ?? whole.type)).toMatchObject({ status: 503, body: { error: 'not_ready' } });
+  },
+);
 
 describe('refused before or while the body comes', () => {
   test.each([
@@ -192,6 +196,10 @@ describe('refused before or while the body comes', () => {
       ['on a path that is none', AUTHORIZED, '/v1/elsewhere', 404],
     ])('%s is refused before that', async (_name, headers, target, status) => {
       expect(await ask(headers, target)).toEqual(['nothing', status]);
+    });
+    test('is refused before that while the model is not ready', async () => {
+      await api.services.readiness.stop('scripted');
+      expect(await ask(AUTHORIZED)).toEqual(['nothing', 503]);
     });
   });
 

@@ -101,7 +101,9 @@ const malformed = (msg: string): FormFailure =>
 export function readUploadForm(body: Buffer, contentType: string | undefined): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (contentType === undefined || !/^multipart\/form-data[ \t]*(;|$)/i.test(contentType)) {
-      const msg = `the request is ${contentType ?? 'without a Content-Type'}; send multipart/form-data with a part named "file"`;
+      const found =
+        contentType === undefined ? 'there is no Content-Type' : `the Content-Type is "${contentType}"`;
+      const msg = `${found}; send multipart/form-data with a part named "file"`;
       reject(new FormFailure([{ loc: ['header', 'content-type'], msg, type: 'content_type' }]));
       return;
     }

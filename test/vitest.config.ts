@@ -17,7 +17,7 @@ export default defineConfig({
     maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    // A second, the default, is what a busy machine may take to wake a process.
+    // For waits that are no bound of their own: the default, a second, is what a busy machine may take to wake a process.
     expect: { poll: { timeout: 10_000, interval: 20 } },
     retry: 0,
     // The service sets it for itself; some tests use onnxruntime without the service.

@@ -1,9 +1,6 @@
 import { expect } from 'vitest';
 import type { TestRedis } from './redis.ts';
 
-/** A slot is given back in milliseconds, on a machine that stands still in a second or two; one that is forgotten stays for four or more, what is left of its TTL. */
-export const FREED_WITHIN_MS = 3_000;
-
 /** The slot, and every key of a session or an upload. Audio, results and ends live for a minute or more: none of them is gone in time by its TTL. */
 export async function keysLeft(redis: TestRedis): Promise<string[]> {
   return (await redis.keys()).filter(
@@ -15,6 +12,6 @@ export async function keysLeft(redis: TestRedis): Promise<string[]> {
  * Waits until none is there. An answer goes to the client before an api process removes what its work left, so from another process either may be seen
  * right after it.
  */
-export async function nothingLeft(redis: TestRedis, timeoutMs = FREED_WITHIN_MS): Promise<void> {
+export async function nothingLeft(redis: TestRedis, timeoutMs: number): Promise<void> {
   await expect.poll(() => keysLeft(redis), { interval: 5, timeout: timeoutMs }).toEqual([]);
 }

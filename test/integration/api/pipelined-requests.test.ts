@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const connection of connections.splice(0)) connection.destroy();
-  await nothingLeft(redis);
+  await nothingLeft(redis, 1_000);
 });
 afterAll(async () => {
   await api.stop();

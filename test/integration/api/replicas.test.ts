@@ -8,7 +8,7 @@ import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
-import { FREED_WITHIN_MS, nothingLeft } from '../../support/nothing-left.ts';
+import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   [first, second] = await Promise.all([startApi(redis.url), startApi(redis.url)]);
 });
 afterEach(async () => {
-  await nothingLeft(redis);
+  await nothingLeft(redis, 1_000);
 });
 afterAll(async () => {
   await Promise.all([first.stop(), second.stop()]);
@@ -144,8 +144,8 @@ test('a client that hangs up during its upload keeps the slot until its job has 
   await expect(answer).rejects.toThrow();
   expect(await isBusy(second)).toBe(true);
   gate.release();
-  await expect.poll(() => isBusy(second), { interval: 5, timeout: FREED_WITHIN_MS }).toBe(false);
-  await expect.poll(() => redis.keys('{asr}:upload:*'), { interval: 20 }).toEqual([]);
+  await expect.poll(() => isBusy(second), { interval: 5, timeout: 1_000 }).toBe(false);
+  await expect.poll(() => redis.keys('{asr}:upload:*'), { interval: 20, timeout: 1_000 }).toEqual([]);
 });
 
 test('a shutdown waits for the recording under way and ends idle connections with 1001', async () => {

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { AUTHORIZED, startApi, type TestApi } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
-import { FREED_WITHIN_MS } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 
@@ -42,7 +41,7 @@ test.each([
   client.stopReading();
   leave(client);
   await expect
-    .poll(() => redis.keys('{asr}:s*'), { interval: 5, timeout: FREED_WITHIN_MS })
+    .poll(() => redis.keys('{asr}:s*'), { interval: 5, timeout: 2_000 })
     .not.toContain('{asr}:slot');
   expect((await redis.keys()).filter((key) => key.includes(':session:'))).toEqual([]);
 });

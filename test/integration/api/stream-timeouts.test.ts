@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) client.terminate();
-  await nothingLeft(redis);
+  await nothingLeft(redis, 1_000);
 });
 afterAll(async () => {
   await api.stop();

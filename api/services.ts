@@ -12,9 +12,10 @@ import { persistenceWarning } from '../common/redis-persistence.ts';
 import { versionWarning } from '../common/redis-version.ts';
 import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
 import { closedWithin, type ShutdownStep } from '../common/shutdown.ts';
-import { Slot } from '../common/slot/slot.ts';
+import { SLOT_TTL_MS, Slot } from '../common/slot/slot.ts';
 import { UPLOAD_QUEUE_OPTIONS, type UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
 import { Access } from './access.ts';
+import { Cleanups } from './cleanups.ts';
 import { ResultFeed } from './result-feed.ts';
 import { StreamOpener } from './stream-opener.ts';
 import { Transcriber } from './transcriber.ts';
@@ -72,10 +73,20 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
   const slot = new Slot(redis, keys);
   const uploads = new UploadStore(redis, keys);
   const feed = new ResultFeed(blocking, log);
+  const cleanups = new Cleanups(log);
   return {
     access,
     readiness,
-    transcriber: new Transcriber({ slot, uploads, queue: new UploadQueue(queue), feed, keys, replica, log }),
+    transcriber: new Transcriber({
+      slot,
+      uploads,
+      queue: new UploadQueue(queue),
+      feed,
+      keys,
+      cleanups,
+      replica,
+      log,
+    }),
     streams: new StreamOpener({
       access,
       readiness,
@@ -84,12 +95,14 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
       redis,
       keys,
       scripts: new SessionProducerScripts(),
+      cleanups,
       replica,
-      log,
     }),
     queue,
     redis,
     closing: [
+      // After that a slot that could not be given back has run out.
+      { name: 'cleanups', run: () => closedWithin(cleanups.finished(), SLOT_TTL_MS) },
       { name: 'queue', run: () => closedWithin(queue.close(), CLOSE_TIMEOUT_MS) },
       {
         name: 'redis',

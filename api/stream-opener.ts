@@ -1,5 +1,4 @@
-import { errorName, StoreUnavailable } from '../common/errors.ts';
-import type { Logger } from '../common/log.ts';
+import { StoreUnavailable } from '../common/errors.ts';
 import type { RedisClient } from '../common/lua.ts';
 import type { ReadinessStore } from '../common/readiness/readiness.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
@@ -8,6 +7,7 @@ import { SessionProducer, type SessionProducerScripts } from '../common/sessions
 import { SLOT_TTL_MS, type Slot, slotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
 import type { Access } from './access.ts';
+import type { Cleanups } from './cleanups.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { keepSlot } from './slot-keeper.ts';
 import { StreamFailure } from './stream-failure.ts';
@@ -41,7 +41,7 @@ export interface StreamOpenerParts {
   readonly keys: RedisKeys;
   readonly scripts: SessionProducerScripts;
   readonly replica: string;
-  readonly log: Logger;
+  readonly cleanups: Cleanups;
 }
 
 /** From a valid `start` to an open session: token → model ready → slot → session in the store. */
@@ -58,7 +58,7 @@ export class StreamOpener {
     credential: 'preauthorized' | { token: string | undefined },
     events: StreamEvents,
   ): Promise<ActiveStream> {
-    const { access, readiness, slot, feed, redis, keys, scripts, replica } = this.#parts;
+    const { access, readiness, slot, feed, redis, keys, scripts, replica, cleanups } = this.#parts;
     if (
       credential !== 'preauthorized' &&
       !(credential.token !== undefined && access.allowsToken(credential.token))
@@ -76,10 +76,7 @@ export class StreamOpener {
     const producer = new SessionProducer(redis, keys, scripts, sessionId, holder);
     const fence = await slot.acquire(holder).catch((error) => {
       // Redis may have carried out what it did not answer in time.
-      this.#inBackground(
-        sessionId,
-        untilAnswered(Date.now() + SLOT_TTL_MS, () => slot.release(holder)),
-      );
+      cleanups.now({ sessionId }, () => untilAnswered(Date.now() + SLOT_TTL_MS, () => slot.release(holder)));
       throw error;
     });
     if (fence === undefined)
@@ -107,10 +104,7 @@ export class StreamOpener {
     const abort = (): void => {
       stop();
       // Until then nobody else is served; after that the slot has run out.
-      this.#inBackground(
-        sessionId,
-        untilAnswered(Date.now() + SLOT_TTL_MS, () => producer.abort()),
-      );
+      cleanups.now({ sessionId }, () => untilAnswered(Date.now() + SLOT_TTL_MS, () => producer.abort()));
     };
     try {
       if (!(await producer.open(fence)))
@@ -126,15 +120,9 @@ export class StreamOpener {
       done: () => {
         stop();
         // Behind the messages that end the connection.
-        setImmediate(() => this.#inBackground(sessionId, producer.forget()));
+        cleanups.behindAnswer({ sessionId }, () => producer.forget());
       },
       abort,
     };
-  }
-
-  #inBackground(sessionId: string, cleaning: Promise<unknown>): void {
-    cleaning.catch((error) =>
-      this.#parts.log.warn({ sessionId, error: errorName(error) }, 'cleaning up a session failed'),
-    );
   }
 }

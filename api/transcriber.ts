@@ -6,6 +6,7 @@ import type { RedisKeys } from '../common/redis-keys.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
 import { UPLOAD_DEADLINE_MS, type UploadJob, type UploadStore } from '../common/uploads/upload-jobs.ts';
+import type { Cleanups } from './cleanups.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { keepSlot } from './slot-keeper.ts';
 import type { UploadQueue } from './upload-queue.ts';
@@ -17,6 +18,7 @@ export interface TranscriberParts {
   readonly queue: UploadQueue;
   readonly feed: ResultFeed;
   readonly keys: RedisKeys;
+  readonly cleanups: Cleanups;
   readonly replica: string;
   readonly log: Logger;
 }
@@ -50,7 +52,7 @@ export class Transcriber {
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
     const fence = await slot.acquire(holder).catch((error) => {
       // Redis may have carried out what it did not answer in time.
-      this.#afterwards(id, () => untilAnswered(Date.now() + SLOT_TTL_MS, () => slot.release(holder)));
+      this.#behindAnswer(id, () => untilAnswered(Date.now() + SLOT_TTL_MS, () => slot.release(holder)));
       throw error;
     });
     if (fence === undefined)
@@ -60,10 +62,10 @@ export class Transcriber {
       // On one connection, so the samples are there before the job is.
       await Promise.all([uploads.putSamples(id, pcm), queue.add(job)]);
       const { text, inferenceMs } = this.#resultOf(id, await this.#outcome(job));
-      this.#afterwards(id, () => uploads.forget(id));
+      this.#behindAnswer(id, () => uploads.forget(id));
       return { text, audio_ms: audioMs(pcm.length), inference_ms: inferenceMs };
     } catch (error) {
-      this.#afterwards(id, () => this.#giveUp(id, holder));
+      this.#behindAnswer(id, () => this.#giveUp(id, holder));
       throw error;
     }
   }
@@ -105,12 +107,7 @@ export class Transcriber {
     await untilAnswered(deadlineMs, () => uploads.forget(id));
   }
 
-  /** Cleaning that the client need not wait for, so its answer goes first; everything it would remove has a TTL too. */
-  #afterwards(id: string, clean: () => Promise<unknown>): void {
-    setImmediate(() => {
-      clean().catch((error) =>
-        this.#parts.log.warn({ requestId: id, err: error }, 'cleaning up an upload failed'),
-      );
-    });
+  #behindAnswer(requestId: string, clean: () => Promise<unknown>): void {
+    this.#parts.cleanups.behindAnswer({ requestId }, clean);
   }
 }

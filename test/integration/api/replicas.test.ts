@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { KEPT_CONNECTIONS_MS } from '../../../api/in-flight.ts';
+import type { ResultEntry } from '../../../common/sessions/entries.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
-import { nothingLeft } from '../../support/nothing-left.ts';
+import { keysLeft, nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
@@ -187,6 +188,33 @@ test('a shutdown says of an upload under way that its connection ends behind the
   const { status, headers } = await answer;
   expect([status, headers.get('connection')]).toEqual([200, 'close']);
   await stopped;
+});
+
+describe('a shutdown in the turn in which the answer goes out removes what was left:', () => {
+  test('of an upload', async () => {
+    const { services, stop } = await startApi(redis.url);
+    await services.transcriber.transcribe('an upload', scriptedPcm(0.1));
+    for (const step of services.closing) await step.run();
+    expect(await keysLeft(redis)).toEqual([]);
+    await stop();
+  });
+
+  test('of a stream', async () => {
+    const { services, stop } = await startApi(redis.url);
+    let onResult = (_entry: ResultEntry): void => undefined;
+    const active = await services.streams.open('a stream', 'preauthorized', {
+      onResult: (entry) => onResult(entry),
+      onFailure: (failure) => expect.unreachable(String(failure)),
+    });
+    await new Promise<void>((resolve) => {
+      onResult = ({ kind }) => kind === 'final' && resolve();
+      void active.end();
+    });
+    active.done();
+    for (const step of services.closing) await step.run();
+    expect(await keysLeft(redis)).toEqual([]);
+    await stop();
+  });
 });
 
 test('a shutdown does not reset a refused upload whose body still comes', async () => {

@@ -1,0 +1,36 @@
+import type { Logger } from '../common/log.ts';
+
+/** What work leaves in the store is removed behind its answer: the client need not wait for that, but a shutdown does. */
+export class Cleanups {
+  readonly #log: Logger;
+  readonly #pending = new Set<Promise<void>>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** At once. @param of whose work it was, for the log */
+  now(of: Record<string, string>, clean: () => Promise<unknown>): void {
+    this.#track(of, clean());
+  }
+
+  /** When what was written to the client in this turn is on its way. */
+  behindAnswer(of: Record<string, string>, clean: () => Promise<unknown>): void {
+    this.#track(of, new Promise((resolve) => setImmediate(resolve)).then(clean));
+  }
+
+  /** Resolves when none is under way. Those that repeat their command while Redis is away give up by themselves: what they free or remove has a TTL. */
+  async finished(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  #track(of: Record<string, string>, cleaning: Promise<unknown>): void {
+    const tracked = cleaning
+      .then(
+        () => undefined,
+        (error) => this.#log.warn({ ...of, err: error }, 'cleaning up failed'),
+      )
+      .finally(() => this.#pending.delete(tracked));
+    this.#pending.add(tracked);
+  }
+}

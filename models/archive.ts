@@ -91,13 +91,15 @@ export async function fetchArchive(options: PullOptions, url: string, signal: Ab
   await rm(paths.partInfo, { force: true });
 }
 
-/** Undici reads the environment itself where a setting is undefined; an empty one keeps it from doing so. */
+/** Undici reads the environment itself where a setting is undefined; an empty one keeps it from doing so. Its SOCKS is curl's "socks5h": the proxy looks names up. */
+const proxyAddress = (setting: string | undefined): string => setting?.replace(/^socks5h:/i, 'socks5:') ?? '';
+
 function makeDispatcher(network: NetworkSettings): Dispatcher {
   const stallTimeoutMs = network.stallTimeoutMs ?? 60_000;
   try {
     return new EnvHttpProxyAgent({
-      httpProxy: network.httpProxy ?? '',
-      httpsProxy: network.httpsProxy ?? '',
+      httpProxy: proxyAddress(network.httpProxy),
+      httpsProxy: proxyAddress(network.httpsProxy),
       noProxy: network.noProxy ?? '',
       headersTimeout: stallTimeoutMs,
       bodyTimeout: stallTimeoutMs,
@@ -108,7 +110,7 @@ function makeDispatcher(network: NetworkSettings): Dispatcher {
   } catch (error) {
     // Without the value: it may hold a password.
     throw new ModelFailure(
-      `HTTP_PROXY or HTTPS_PROXY is no proxy address (${describeCause(error)}): expected e.g. http://proxy.example:3128`,
+      `HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is no proxy address (${describeCause(error)}): expected e.g. http://proxy.example:3128 or socks5://proxy.example:1080`,
     );
   }
 }

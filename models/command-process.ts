@@ -27,15 +27,16 @@ export async function runAsProcess(
   };
   process.once('SIGINT', onSignal);
   process.once('SIGTERM', onSignal);
+  // Lower case first, as curl has it.
+  const anyProxy = env['all_proxy'] ?? env['ALL_PROXY'];
   try {
     const code = await runCommand(argv, {
       catalogue: settings.catalogue ?? CATALOGUE,
       folders: settings.folders ?? modelFolders(),
       network: {
         mirror: env['ASR_MODEL_MIRROR'],
-        // Lower case first, as curl has it.
-        httpProxy: env['http_proxy'] ?? env['HTTP_PROXY'],
-        httpsProxy: env['https_proxy'] ?? env['HTTPS_PROXY'],
+        httpProxy: env['http_proxy'] ?? env['HTTP_PROXY'] ?? anyProxy,
+        httpsProxy: env['https_proxy'] ?? env['HTTPS_PROXY'] ?? anyProxy,
         noProxy: env['no_proxy'] ?? env['NO_PROXY'],
         ...settings.timing,
       },

@@ -36,7 +36,7 @@ const USAGE = `npm run models -- <command>
   path <id>    print its folder
 
 Use a model with ASR_MODEL=<id> npm start; without ASR_MODEL the bundled one is used.
-ASR_MODEL_MIRROR replaces the address before the archive's name; HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honoured.`;
+ASR_MODEL_MIRROR replaces the address before the archive's name; HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY are honoured.`;
 
 const COMMANDS = ['list', 'pull', 'verify', 'remove', 'path'] as const;
 

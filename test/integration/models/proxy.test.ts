@@ -1,9 +1,71 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
 import { pullModel } from '../../../models/pull.ts';
-import { entryFor, Screen, temporaryFolders } from './small-model.ts';
+import { ArchiveServer } from './archive-server.ts';
+import { start } from './command-line.ts';
+import { entryFor, Screen, temporaryFolders, transducerArchive } from './small-model.ts';
+
+/** @returns the host and port of a server that ends with the test */
+async function proxyOf(onConnection: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const proxy = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => sockets.delete(socket));
+    onConnection(socket);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  });
+  return `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+}
+
+it.each(['all_proxy', 'ALL_PROXY'])(
+  'goes through the SOCKS proxy of %s, which looks the name up',
+  async (variable) => {
+    const { archive } = await transducerArchive(100_000);
+    const mirror = new ArchiveServer(archive, '"one"');
+    await mirror.listen();
+    onTestFinished(() => mirror.close());
+    const asked: string[] = [];
+    // RFC 1928: a greeting and its answer (no authentication), CONNECT with a name and its answer, then the connection's bytes.
+    const address = await proxyOf((socket) => {
+      socket.once('data', () => {
+        socket.write(Buffer.from([5, 0]));
+        socket.once('data', (request) => {
+          const nameEnd = 5 + request.readUInt8(4);
+          asked.push(`${request.toString('latin1', 5, nameEnd)}:${request.readUInt16BE(nameEnd)}`);
+          const upstream = connect(Number(new URL(mirror.url).port), '127.0.0.1', () => {
+            socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]));
+            upstream.pipe(socket).pipe(upstream);
+          });
+          upstream.on('error', () => socket.destroy());
+        });
+      });
+    });
+    const settings = JSON.stringify({
+      root: dirname(dirname((await temporaryFolders()).downloaded)),
+      catalogue: [entryFor(archive)],
+      timing: { stallTimeoutMs: 10_000, retryDelaysMs: [] },
+    });
+    const { code, stderr } = await start(
+      join(import.meta.dirname, 'cli-process.mjs'),
+      [settings, 'pull', 'small'],
+      {
+        ASR_MODEL_MIRROR: 'http://mirror.invalid',
+        [variable]: `socks5h://${address}`,
+      },
+    ).finished;
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^small: .*\(100 %\)/m)]);
+    expect(asked).toEqual(['mirror.invalid:80']);
+  },
+);
 
 it.each([
   [
@@ -15,22 +77,12 @@ it.each([
   ],
   ['says nothing', 'Headers Timeout Error', 500, () => undefined],
 ])('gives up on a proxy that %s', async (_, reason, stallTimeoutMs, answer) => {
-  const sockets = new Set<Socket>();
   let connections = 0;
-  const proxy = createServer((socket) => {
+  const address = await proxyOf((socket) => {
     connections += 1;
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.once('close', () => sockets.delete(socket));
     socket.once('data', () => answer(socket));
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    proxy.close();
-  });
-  const httpProxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const httpProxy = `http://${address}`;
   const network = {
     mirror: 'http://127.0.0.1:8080',
     httpProxy,

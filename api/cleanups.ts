@@ -1,9 +1,9 @@
 import type { Logger } from '../common/log.ts';
 
-/** What work leaves in the store is removed behind its answer: the client need not wait for that, but a shutdown does. */
+/** What work leaves in the store is removed behind its answer, or when its client has hung up: no client waits for that, but a shutdown does. */
 export class Cleanups {
   readonly #log: Logger;
-  readonly #pending = new Set<Promise<void>>();
+  readonly #pending = new Set<Promise<unknown>>();
 
   constructor(log: Logger) {
     this.#log = log;
@@ -11,12 +11,17 @@ export class Cleanups {
 
   /** At once. @param of whose work it was, for the log */
   now(of: Record<string, string>, clean: () => Promise<unknown>): void {
-    this.#track(of, clean());
+    this.#track(this.#logged(of, clean()));
   }
 
   /** When what was written to the client in this turn is on its way. */
   behindAnswer(of: Record<string, string>, clean: () => Promise<unknown>): void {
-    this.#track(of, new Promise((resolve) => setImmediate(resolve)).then(clean));
+    this.#track(this.#logged(of, new Promise((resolve) => setImmediate(resolve)).then(clean)));
+  }
+
+  /** Work that cleans up at its end; who began it hears of its failure. */
+  endOf(work: Promise<unknown>): void {
+    this.#track(work.catch(() => undefined));
   }
 
   /** Resolves when none is under way. Those that repeat their command while Redis is away give up by themselves: what they free or remove has a TTL. */
@@ -24,13 +29,12 @@ export class Cleanups {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  #track(of: Record<string, string>, cleaning: Promise<unknown>): void {
-    const tracked = cleaning
-      .then(
-        () => undefined,
-        (error) => this.#log.warn({ ...of, err: error }, 'cleaning up failed'),
-      )
-      .finally(() => this.#pending.delete(tracked));
+  #logged(of: Record<string, string>, cleaning: Promise<unknown>): Promise<unknown> {
+    return cleaning.catch((error) => this.#log.warn({ ...of, err: error }, 'cleaning up failed'));
+  }
+
+  #track(work: Promise<unknown>): void {
+    const tracked = work.finally(() => this.#pending.delete(tracked));
     this.#pending.add(tracked);
   }
 }

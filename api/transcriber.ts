@@ -47,7 +47,13 @@ export class Transcriber {
    * @param id the request's, under which the slot, the job and the logs name the upload  @param pcm 16 kHz mono PCM16 bytes, checked by the caller
    * @throws ApiFailure `busy` or `inference_failed`; StoreUnavailable
    */
-  async transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
+  transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
+    const work = this.#transcribe(id, pcm);
+    this.#parts.cleanups.endOf(work);
+    return work;
+  }
+
+  async #transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
     const { slot, uploads, queue, replica } = this.#parts;
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
     const fence = await slot.acquire(holder).catch((error) => {

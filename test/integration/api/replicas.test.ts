@@ -129,12 +129,13 @@ describe('a replica that dies', () => {
   });
 });
 
-test('a client that hangs up during its upload keeps the slot until its job has ended, not longer', async () => {
+/** An upload whose recognition has begun, and whose client has hung up. */
+async function abandonedUpload(api: TestApi): Promise<{ release(): void }> {
   const gate = recognizer.hold();
   const controller = new AbortController();
   const form = new FormData();
   form.append('file', new Blob([Uint8Array.from(wavFile(scriptedPcm(1)))]), 'a.wav');
-  const answer = fetch(`${first.origin}/v1/audio/transcriptions`, {
+  const answer = fetch(`${api.origin}/v1/audio/transcriptions`, {
     method: 'POST',
     headers: AUTHORIZED,
     body: form,
@@ -143,6 +144,11 @@ test('a client that hangs up during its upload keeps the slot until its job has 
   await gate.entered;
   controller.abort();
   await expect(answer).rejects.toThrow();
+  return gate;
+}
+
+test('a client that hangs up during its upload keeps the slot until its job has ended, not longer', async () => {
+  const gate = await abandonedUpload(first);
   expect(await isBusy(second)).toBe(true);
   gate.release();
   await expect.poll(() => isBusy(second), { interval: 5, timeout: 1_000 }).toBe(false);
@@ -215,6 +221,23 @@ describe('a shutdown in the turn in which the answer goes out removes what was l
     expect(await keysLeft(redis)).toEqual([]);
     await stop();
   });
+});
+
+test('a shutdown removes also what an upload leaves whose client has hung up', async () => {
+  const api = await startApi(redis.url);
+  const gate = await abandonedUpload(api);
+  let isStopped = false;
+  const stopped = (async () => {
+    for (const step of api.services.closing) await step.run();
+    isStopped = true;
+  })();
+  // By its answer the others of that moment have theirs, if they waited for nothing else.
+  await redis.client.ping();
+  expect(isStopped).toBe(false);
+  gate.release();
+  await stopped;
+  expect(await keysLeft(redis)).toEqual([]);
+  await api.stop();
 });
 
 test('a shutdown does not reset a refused upload whose body still comes', async () => {

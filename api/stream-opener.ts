@@ -44,6 +44,9 @@ export interface StreamOpenerParts {
   readonly cleanups: Cleanups;
 }
 
+/** Whether the handshake's header was right; if it had none, what `start` carried. */
+type Credential = 'preauthorized' | { token: string | undefined };
+
 /** From a valid `start` to an open session: token → model ready → slot → session in the store. */
 export class StreamOpener {
   readonly #parts: StreamOpenerParts;
@@ -53,11 +56,14 @@ export class StreamOpener {
   }
 
   /** @throws StreamFailure `unauthorized`, `not_ready` or `busy`; StoreUnavailable */
-  async open(
-    sessionId: string,
-    credential: 'preauthorized' | { token: string | undefined },
-    events: StreamEvents,
-  ): Promise<ActiveStream> {
+  open(sessionId: string, credential: Credential, events: StreamEvents): Promise<ActiveStream> {
+    const opening = this.#open(sessionId, credential, events);
+    // A client that hangs up meanwhile is only noticed when it is open.
+    this.#parts.cleanups.endOf(opening);
+    return opening;
+  }
+
+  async #open(sessionId: string, credential: Credential, events: StreamEvents): Promise<ActiveStream> {
     const { access, readiness, slot, feed, redis, keys, scripts, replica, cleanups } = this.#parts;
     if (
       credential !== 'preauthorized' &&

@@ -6,6 +6,8 @@ import { type ApiConfig, readApiConfig } from '../../common/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { whenReady } from '../../common/redis.ts';
 import { runSteps } from '../../common/shutdown.ts';
+import { type ScriptedRecognizer, scriptedPcm } from './scripted-recognizer.ts';
+import { wavFile } from './wav.ts';
 
 export const TOKEN = 'test-token-0123456789';
 export const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
@@ -110,4 +112,28 @@ export async function upload(
   const body: unknown = await response.json();
   if (typeof body !== 'object' || body === null) throw new Error(`no JSON object: ${JSON.stringify(body)}`);
   return { status: response.status, body: { ...body }, headers: response.headers };
+}
+
+/** An upload whose recognition has begun, and whose client has hung up. */
+export async function abandonedUpload(
+  origin: string,
+  recognizer: ScriptedRecognizer,
+): Promise<{ release(): void }> {
+  const gate = recognizer.hold();
+  const controller = new AbortController();
+  const form = new FormData();
+  form.append('file', new Blob([Uint8Array.from(wavFile(scriptedPcm(1)))]), 'a.wav');
+  const answer = fetch(`${origin}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers: AUTHORIZED,
+    body: form,
+    signal: controller.signal,
+  });
+  await gate.entered;
+  controller.abort();
+  await answer.then(
+    () => Promise.reject(new Error('it was answered')),
+    () => undefined,
+  );
+  return gate;
 }

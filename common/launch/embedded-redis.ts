@@ -51,7 +51,11 @@ export async function startRedis(options: EmbeddedRedisOptions): Promise<Embedde
 
 async function startAt(options: EmbeddedRedisOptions, address: RedisAddress): Promise<EmbeddedRedis> {
   // Its own process group: Ctrl-C on the terminal is for the supervisor, which ends Redis last.
-  const server = spawn('redis-server', ['-'], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  // The shell, which becomes Redis, waits for a line: killed before `onPid` has told of it, the supervisor would leave a Redis that nobody ends.
+  const server = spawn('sh', ['-c', 'read -r _ && exec redis-server -'], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
   options.onPid?.(server.pid);
   const lines: string[] = [];
   const ended = new Promise<string>((resolve) => {
@@ -69,7 +73,7 @@ async function startAt(options: EmbeddedRedisOptions, address: RedisAddress): Pr
   });
   // By standard input: a password among the arguments could be read by every user of the machine.
   server.stdin.on('error', () => {});
-  server.stdin.end(configuration(options.folder, address));
+  server.stdin.end(`\n${configuration(options.folder, address)}`);
 
   const tooLate = AbortSignal.timeout(START_MS);
   const outcome = await Promise.race([

@@ -1,7 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test, vi } from 'vitest';
+import { packageRoot } from '../../common/package-root.ts';
 import { childrenOf, startLaunched, stillRunning, tidy } from './launched.ts';
 
 const pids = new Set<number>();
@@ -12,13 +17,19 @@ afterEach(async () => {
   pids.clear();
 });
 
-test('killed while Redis starts, it leaves no process and no file', { timeout: 30_000 }, async () => {
+/** @returns a program that writes its number to `<program>.pid`, and a PATH on which it is `redis-server` */
+async function redisThatNeverStarts(): Promise<{ program: string; path: string }> {
   const bin = await mkdtemp(join(tmpdir(), 'asr-launch-bin-'));
   folders.push(bin);
   const program = join(bin, 'redis-server');
   await writeFile(program, '#!/bin/sh\necho $$ > "$0.new"; mv "$0.new" "$0.pid"; exec sleep 60\n');
   await chmod(program, 0o755);
-  const { launched, temp } = await startLaunched({ ASR_PORT: '0', PATH: `${bin}:${process.env['PATH']}` });
+  return { program, path: `${bin}:${process.env['PATH']}` };
+}
+
+test('killed while Redis starts, it leaves no process and no file', { timeout: 30_000 }, async () => {
+  const { program, path } = await redisThatNeverStarts();
+  const { launched, temp } = await startLaunched({ ASR_PORT: '0', PATH: path });
   folders.push(temp);
   pids.add(launched.pid);
   const redis = await vi.waitFor(() => readFile(`${program}.pid`, 'utf8').then(Number), { timeout: 9_000 });
@@ -27,6 +38,28 @@ test('killed while Redis starts, it leaves no process and no file', { timeout: 3
   await launched.ended;
   await expect.poll(() => stillRunning([redis]), { timeout: 8_000 }).toEqual([]);
   await expect.poll(() => readdir(temp)).toEqual([]);
+});
+
+test('killed before it has told which process Redis is, it leaves none', { timeout: 30_000 }, async () => {
+  const { path } = await redisThatNeverStarts();
+  const module = pathToFileURL(join(packageRoot(), 'dist/common/launch/embedded-redis.js')).href;
+  const script = `
+    import { writeSync } from 'node:fs';
+    import { startRedis } from '${module}';
+    const onPid = (pid) => {
+      writeSync(1, String(pid));
+      process.kill(process.pid, 'SIGKILL');
+    };
+    await startRedis({ folder: '.', onPid });`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    env: { PATH: path },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [told] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  const redis = Number(told);
+  pids.add(redis);
+  expect(redis).toBeGreaterThan(0);
+  await expect.poll(() => stillRunning([redis]), { timeout: 8_000 }).toEqual([]);
 });
 
 test('Ctrl-C leaves no file when the shell that would clean up was killed', { timeout: 30_000 }, async () => {

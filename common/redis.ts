@@ -3,6 +3,7 @@ import { StoreUnavailable } from './errors.ts';
 import type { RedisClient } from './lua.ts';
 import { QuietSentinels } from './redis-sentinels.ts';
 import type { RedisTarget } from './redis-url.ts';
+import { TimedCluster, TimedRedis } from './timed-redis.ts';
 
 /** Replies keep their RESP2 shapes: flat lists, which the stream readers take apart. */
 type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> & {
@@ -18,7 +19,6 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
  */
 export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
 
-const COMMAND_TIMEOUT_MS = 1_000;
 const MAX_RECONNECT_DELAY_MS = 500;
 const MAX_SENTINEL_RECONNECT_DELAY_MS = 5_000;
 const SILENT_SOCKET_MS = 5_000;
@@ -55,7 +55,7 @@ export function connectRedis(
     },
     ...optionsOf(use),
   };
-  const client: RedisClient = open(target, options);
+  const client: RedisClient = open(target, options, use);
   client.on('error', (error) => {
     if (!isAnswerToSelect(error)) return onError(error);
     // The client itself would go on in database 0, which may be another service's.
@@ -86,7 +86,6 @@ function optionsOf(use: ConnectionUse): RedisOptions {
     case 'commands':
       return {
         enableOfflineQueue: false,
-        commandTimeout: COMMAND_TIMEOUT_MS,
         maxRetriesPerRequest: 1,
         socketTimeout: SILENT_SOCKET_MS,
       };
@@ -107,12 +106,14 @@ function optionsOf(use: ConnectionUse): RedisOptions {
   }
 }
 
-function open(target: RedisTarget, options: RedisOptions): RedisClient {
+function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): RedisClient {
+  const Single = use === 'commands' ? TimedRedis : Redis;
+  const Several = use === 'commands' ? TimedCluster : Cluster;
   switch (target.kind) {
     case 'single':
-      return new Redis(target.url, options);
+      return new Single(target.url, options);
     case 'sentinel':
-      return new Redis({
+      return new Single({
         ...options,
         ...target.options,
         sentinels: target.sentinels,
@@ -124,7 +125,7 @@ function open(target: RedisTarget, options: RedisOptions): RedisClient {
         Connector: QuietSentinels,
       });
     case 'cluster':
-      return new Cluster(target.nodes, {
+      return new Several(target.nodes, {
         redisOptions: { ...options, ...target.options },
         enableOfflineQueue: options.enableOfflineQueue ?? true,
         clusterRetryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { BYTES_PER_SECOND, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { type ConnectionUse, closeRedis, connectRedis, whenReady } from '../../../common/redis.ts';
 import { readStreams } from '../../../common/result-streams.ts';
@@ -53,6 +53,25 @@ test('a reader whose own process has stood still stays connected, and reads what
   expect(await reader.ping()).toBe('PONG');
   expect(closes).toBe(0);
   closeRedis(reader);
+});
+
+test('a command whose own process has stood still is answered by what came meanwhile', async () => {
+  const client = connect('commands');
+  await whenReady(client, 10_000);
+  const ping = client.ping();
+  const until = performance.now() + 1_200;
+  while (performance.now() < until);
+  expect(await ping).toBe('PONG');
+  closeRedis(client);
+});
+
+test('a command fails when nobody answers it within a second', async () => {
+  const client = connect('commands');
+  await whenReady(client, 10_000);
+  redis.pause();
+  onTestFinished(() => redis.resume());
+  await expect(client.ping()).rejects.toThrow('Command timed out');
+  closeRedis(client);
 });
 
 test('a connection that was closed stays closed, also in the middle of connecting', async () => {

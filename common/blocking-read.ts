@@ -1,4 +1,5 @@
 import type { RedisClient } from './lua.ts';
+import { afterSilence } from './silence.ts';
 
 /** A reader that hears nothing must be there again before two seconds of a client's audio wait for what it would have read: those end in `overloaded`. */
 const SILENT_READ_MS = 1_000;
@@ -10,20 +11,10 @@ const SILENT_READ_MS = 1_000;
  */
 export function blockingRead<T>(blocking: RedisClient, read: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const giveUp = (): void => {
+    const answered = afterSilence(SILENT_READ_MS, () => {
       blocking.disconnect(true);
       reject(new Error(`no answer to a blocking read within ${SILENT_READ_MS} ms`));
-    };
-    let late: NodeJS.Immediate | undefined;
-    const timer = setTimeout(() => {
-      // This process may itself have stood still: what has arrived meanwhile is read first.
-      late = setImmediate(giveUp);
-    }, SILENT_READ_MS);
-    read
-      .finally(() => {
-        clearTimeout(timer);
-        clearImmediate(late);
-      })
-      .then(resolve, reject);
+    });
+    read.finally(answered).then(resolve, reject);
   });
 }

@@ -1,21 +1,11 @@
 import { Cluster, type Command, Redis } from 'ioredis';
+import { afterSilence } from './silence.ts';
 
 const COMMAND_TIMEOUT_MS = 1_000;
 
-/**
- * A command that is not answered within a second fails. ioredis's own `commandTimeout` fails also what was answered while this process itself stood still: its
- * timer is looked at before the socket is.
- */
+/** A command that is not answered within a second fails. ioredis's own `commandTimeout` fails also what was answered while this process itself stood still. */
 function limit(command: Command): void {
-  let late: NodeJS.Immediate | undefined;
-  const timer = setTimeout(() => {
-    // What has arrived meanwhile is read first.
-    late = setImmediate(() => command.reject(new Error('Command timed out')));
-  }, COMMAND_TIMEOUT_MS);
-  const settled = (): void => {
-    clearTimeout(timer);
-    clearImmediate(late);
-  };
+  const settled = afterSilence(COMMAND_TIMEOUT_MS, () => command.reject(new Error('Command timed out')));
   command.promise.then(settled, settled);
 }
 

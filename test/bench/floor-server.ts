@@ -3,9 +3,9 @@
  * other. A process of its own, as the API is; REDIS_URL and ASR_PORT as for the API.
  */
 import type { IncomingMessage } from 'node:http';
-import { Busboy } from '@fastify/busboy';
 import { fastify } from 'fastify';
 import { Redis } from 'ioredis';
+import { fileOf } from './form-file.ts';
 
 const redis = new Redis(process.env['REDIS_URL'] ?? '');
 const app = fastify({ bodyLimit: 1024 * 1024 });
@@ -23,14 +23,3 @@ app.post<{ Body: Buffer }>('/empty-floor', async (request) => {
   return { bytes: request.body.length };
 });
 await app.listen({ host: '127.0.0.1', port: Number(process.env['ASR_PORT']) });
-
-function fileOf(request: IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const parser = new Busboy({ headers: { 'content-type': request.headers['content-type'] ?? '' } });
-    parser.on('file', (_name, file) => file.on('data', (chunk: Buffer) => chunks.push(chunk)));
-    parser.on('finish', () => resolve(Buffer.concat(chunks)));
-    parser.on('error', reject);
-    request.pipe(parser);
-  });
-}

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Speech } from './clips.ts';
 import type { HttpClient, TimedAnswer } from './http-client.ts';
-import type { Row } from './rows.ts';
+import type { Measure, Row } from './rows.ts';
 import type { BenchService } from './service.ts';
 import { type Spread, spread } from './statistics.ts';
 
@@ -15,10 +15,10 @@ const GOAL = { relation: '≤', limit: 2 } as const;
 
 /**
  * An upload from end to end without its inference, over the floor; in turns, so that what else the machine does meets all of them alike. The floor with
- * empty round trips is there for comparison.
+ * empty round trips, and the bare chain of the design's steps, are there for comparison.
  */
 export async function measureHttp(
-  { api, floor }: BenchService,
+  { api, floor, chain }: BenchService,
   speech: Speech,
   repetitions: number,
 ): Promise<Row[]> {
@@ -31,18 +31,28 @@ export async function measureHttp(
         const { durationMs, inferenceMs } = await transcribe(api, form);
         return durationMs - inferenceMs;
       },
-      floor: () => floorDuration(floor, '/floor', form, fileBytes),
-      emptyFloor: () => floorDuration(floor, '/empty-floor', form, fileBytes),
+      floor: () => durationOf(floor, '/floor', form, fileBytes),
+      emptyFloor: () => durationOf(floor, '/empty-floor', form, fileBytes),
+      chain: () => durationOf(chain, '/chain', form, fileBytes),
     };
-    const { overhead, floor: full, emptyFloor } = await inTurns(arms, repetitions);
-    const value = { what: 'end to end − inference_ms', unit: 'ms', spread: overhead } as const;
+    const { overhead, floor: full, emptyFloor, chain: bare } = await inTurns(arms, repetitions);
+    const value = milliseconds('end to end − inference_ms', overhead);
+    const bareChain = milliseconds('bare chain', bare);
     const name = `HTTP, ${clipMs / 1000} s clip`;
-    const over = (what: string, base: Spread) =>
-      ({ base: { what, unit: 'ms', spread: base }, ratio: overhead.median / base.median }) as const;
-    rows.push({ name, value, ...over('floor', full), goal: GOAL });
-    rows.push({ name, value, ...over('floor with empty round trips', emptyFloor) });
+    rows.push({ name, ...over(value, milliseconds('floor', full)), goal: GOAL });
+    rows.push({ name, ...over(value, milliseconds('floor with empty round trips', emptyFloor)) });
+    rows.push({ name, ...over(value, bareChain) });
+    rows.push({ name, ...over(bareChain, milliseconds('floor', full)) });
   }
   return rows;
+}
+
+function milliseconds(what: string, values: Spread): Measure {
+  return { what, unit: 'ms', spread: values };
+}
+
+function over(value: Measure, base: Measure): Pick<Row, 'value' | 'base' | 'ratio'> {
+  return { value, base, ratio: value.spread.median / base.spread.median };
 }
 
 /** Each arm comes first in its share of the turns. */
@@ -67,25 +77,26 @@ async function inTurns<Name extends string>(
   >;
 }
 
-async function floorDuration(
-  floor: HttpClient,
+async function durationOf(
+  server: HttpClient,
   path: string,
   form: Buffer,
   fileBytes: number,
 ): Promise<number> {
-  const answer = await floor.upload(path, form);
+  const answer = await server.upload(path, form);
   if (answer.body['bytes'] !== fileBytes) throw unexpected(answer);
   return answer.durationMs;
 }
 
 /** Until the processes have compiled what they run often: uploads of a fresh one take half as long again. */
-export async function warmUp({ api, floor }: BenchService, speech: Speech): Promise<void> {
+export async function warmUp({ api, floor, chain }: BenchService, speech: Speech): Promise<void> {
   const form = speech.form(CLIPS_MS[0]);
   const fileBytes = speech.wav(CLIPS_MS[0]).length;
   for (let count = 0; count < COMPILING_UPLOADS; count += 1) {
     await transcribe(api, form);
-    await floorDuration(floor, '/floor', form, fileBytes);
-    await floorDuration(floor, '/empty-floor', form, fileBytes);
+    await durationOf(floor, '/floor', form, fileBytes);
+    await durationOf(floor, '/empty-floor', form, fileBytes);
+    await durationOf(chain, '/chain', form, fileBytes);
   }
 }
 

@@ -12,11 +12,13 @@ import { HttpClient } from './http-client.ts';
 
 const START_MS = 60_000;
 
-/** The service as it is deployed (API, inference with the bundled model, a Redis without persistence), and the floor beside it. */
+/** The service as it is deployed (API, inference with the bundled model, a Redis without persistence), and beside it what it is compared with. */
 export interface BenchService {
   readonly redis: TestRedis;
   readonly api: HttpClient;
   readonly floor: HttpClient;
+  /** See chain-server.ts. */
+  readonly chain: HttpClient;
   readonly apiOrigin: string;
   /** Where recordings are streamed to. */
   readonly streamUrl: string;
@@ -52,16 +54,19 @@ export async function startService(): Promise<BenchService> {
     return logPath;
   };
 
-  const [apiPort, floorPort] = [await freePort(), await freePort()];
+  const [apiPort, floorPort, chainPort] = [await freePort(), await freePort(), await freePort()];
   const apiOrigin = `http://127.0.0.1:${apiPort}`;
   const inferenceLog = await launch('inference/main.js');
   await launch('api/main.js', apiPort);
   await launch('test/bench/floor-server.js', floorPort);
+  await launch('test/bench/chain-server.js', chainPort);
+  await launch('test/bench/chain-worker.js');
   const authorization = { authorization: `Bearer ${token}` };
   const api = new HttpClient(apiOrigin, authorization);
   const floor = new HttpClient(`http://127.0.0.1:${floorPort}`, {});
+  const chain = new HttpClient(`http://127.0.0.1:${chainPort}`, {});
   const stop = async (): Promise<void> => {
-    await Promise.all([api.close(), floor.close()]);
+    await Promise.all([api.close(), floor.close(), chain.close()]);
     const ended = children
       .filter((child) => child.exitCode === null && child.signalCode === null)
       .map((child) => once(child, 'exit'));
@@ -87,6 +92,7 @@ export async function startService(): Promise<BenchService> {
     redis,
     api,
     floor,
+    chain,
     apiOrigin,
     streamUrl: `${apiOrigin.replace('http', 'ws')}/ws/asr`,
     authorization,

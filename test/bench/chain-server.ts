@@ -1,0 +1,46 @@
+/**
+ * The steps of an upload that the design asks for, and none of the service's own code: readiness, slot, samples, a BullMQ job, its worker in a process
+ * of its own (chain-worker.ts), the result through a Redis stream. No token, check, schema, log, metric, deadline or recovery. What it takes over the
+ * floor is what the design takes; what the service takes beyond it is the service's. REDIS_URL and ASR_PORT as for the API.
+ */
+import type { IncomingMessage } from 'node:http';
+import { Queue } from 'bullmq';
+import { fastify } from 'fastify';
+import { Redis } from 'ioredis';
+import { CHAIN, type ChainJob } from './chain.ts';
+import { fileOf } from './form-file.ts';
+
+const SLOT_MS = 5_000;
+
+const connect = (): Redis => new Redis(process.env['REDIS_URL'] ?? '', { maxRetriesPerRequest: null });
+const redis = connect();
+const reader = connect();
+const queue = new Queue<ChainJob>(CHAIN.queueName, {
+  connection: redis,
+  prefix: CHAIN.prefix,
+  defaultJobOptions: { removeOnComplete: true },
+});
+const app = fastify({ bodyLimit: 1024 * 1024 });
+/** Readiness is asked for while the body comes in, as by the service. */
+app.addContentTypeParser('multipart/form-data', async (_request: unknown, body: IncomingMessage) => {
+  const [file] = await Promise.all([fileOf(body), redis.mget(CHAIN.slot, CHAIN.heartbeat)]);
+  return file;
+});
+let uploads = 0;
+
+app.post<{ Body: Buffer }>('/chain', async (request) => {
+  uploads += 1;
+  const id = String(uploads);
+  if ((await redis.set(CHAIN.slot, id, 'PX', SLOT_MS, 'NX')) !== 'OK') throw new Error('the slot is taken');
+  const end = CHAIN.end(id);
+  const [answer] = await Promise.all([
+    reader.xread('COUNT', 1, 'BLOCK', SLOT_MS, 'STREAMS', end, '0'),
+    redis.set(CHAIN.samples(id), request.body, 'PX', SLOT_MS),
+    queue.add('upload', { id }, { jobId: `upload-${id}` }),
+  ]);
+  const fields = answer?.[0]?.[1][0]?.[1];
+  if (fields === undefined) throw new Error(`no result in ${SLOT_MS} ms`);
+  setImmediate(() => void redis.del(end));
+  return { bytes: Number(fields[1]) };
+});
+await app.listen({ host: '127.0.0.1', port: Number(process.env['ASR_PORT']) });

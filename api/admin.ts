@@ -9,6 +9,7 @@ import type { ApiServices } from './services.ts';
 /** What an operator looks at, on loopback only: `/metrics` (Prometheus) and `/queues` (the BullMQ queue). */
 export async function buildAdmin(services: ApiServices, metrics: ApiMetrics): Promise<FastifyInstance> {
   const app = fastify({ logger: false, forceCloseConnections: true });
+  metrics.watchProcess();
   app.addHook('onRequest', refuseOtherHosts);
   app.get('/metrics', async (_request, reply) => {
     await metrics.refresh();

@@ -58,7 +58,6 @@ export class ApiMetrics {
   });
 
   constructor(readiness: ReadinessStore) {
-    collectDefaultMetrics({ register: this.registry });
     const gauges = {
       busy: new Gauge({
         name: 'asr_slot_busy',
@@ -84,6 +83,11 @@ export class ApiMetrics {
       gauges.slotAge.set(slotAgeSeconds(state?.holder));
       gauges.ready.set(state?.processes.filter((process) => process.state === 'ready').length ?? 0);
     };
+  }
+
+  /** Also Node's own: memory, event loop, garbage collection. They look at the process a hundred times a second, so only where somebody reads them. */
+  watchProcess(): void {
+    collectDefaultMetrics({ register: this.registry });
   }
 
   /** Reads the gauges from the store. */

@@ -49,6 +49,13 @@ test.each([
     expect(await status(path, host)).toBe(403);
 });
 
+test("Node's own metrics are there, and nothing is spent on them where nobody reads them", async () => {
+  const text = await (await fetch(`${admin.listeningOrigin}/metrics`)).text();
+  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes', 'asr_redis_up'])
+    expect(text).toContain(`\n${name} `);
+  expect(await new ApiMetrics(api.services.readiness).registry.metrics()).not.toContain('nodejs_');
+});
+
 test('the board changes nothing', async () => {
   for (const [path, method] of [
     ['pause', 'PUT'],

@@ -59,6 +59,12 @@ export class OnnxGraph {
     return outputs;
   }
 
+  /** The same value, in a shape that nobody knows who only reads the graph. @param from int64: what the shape may depend on, for all that is known */
+  withOpenShape(value: Value, from: Value): Value {
+    const zero = this.op('Mul', [this.op('ReduceMax', [from], { keepdims: 0 }), this.ints([0])]);
+    return this.op('Reshape', [value, this.op('Add', [this.op('Shape', [value]), zero])]);
+  }
+
   floats(data: Float32Array, shape: readonly number[]): Value {
     return this.#initializer('float32', shape, data);
   }

@@ -14,6 +14,8 @@ export interface SmallModel {
   readonly chunkFrames: number;
   readonly symbols: readonly string[];
   readonly seed: number;
+  /** Whether a transducer's graphs leave open how many values they give. */
+  readonly openSizes?: boolean;
 }
 
 export const SMALL_SIZES: Zipformer2Sizes = {
@@ -32,7 +34,7 @@ const SMALL_JOINER_DIM = 32;
 
 /** Writes the files of a small model. @returns what the reference engine needs to know of them. */
 export function writeSmallModel(folder: string, options: SmallModel): ReferenceModel {
-  const { family, features, int8, chunkFrames, symbols, seed } = options;
+  const { family, features, int8, chunkFrames, symbols, seed, openSizes = false } = options;
   if (family === 'nemo-ctc') {
     const sizes = {
       windowFrames: chunkFrames + 8,
@@ -53,7 +55,7 @@ export function writeSmallModel(folder: string, options: SmallModel): ReferenceM
     reads,
     frontEnd: 'mixing',
   } as const;
-  return writeZipformer2(folder, family, encoder, symbols, SMALL_JOINER_DIM);
+  return writeZipformer2(folder, family, encoder, symbols, SMALL_JOINER_DIM, openSizes);
 }
 
 /** Writes the files of a Zipformer2 with these outputs. @returns what the reference engine needs to know of them. */
@@ -63,6 +65,7 @@ export function writeZipformer2(
   encoder: Omit<Zipformer2Options, 'output'>,
   symbols: readonly string[],
   joinerDim: number,
+  openSizes = false,
 ): ReferenceModel {
   writeTokens(folder, symbols);
   const suffix = encoder.int8 ? '.int8.onnx' : '.onnx';
@@ -75,7 +78,7 @@ export function writeZipformer2(
       };
     }
     case 'zipformer2-transducer': {
-      const output = { kind: 'encoder', size: joinerDim } as const;
+      const output = { kind: 'encoder', size: joinerDim, isOpen: openSizes } as const;
       const { int8, seed } = encoder;
       const head = {
         vocabularySize: symbols.length,
@@ -84,6 +87,7 @@ export function writeZipformer2(
         int8,
         seed,
         blankBias: 3,
+        openSizes,
       };
       return {
         family,

@@ -7,6 +7,8 @@ export interface NemoCtcOptions {
   readonly vocabularySize: number;
   readonly seed: number;
   readonly weightsAreInputs?: boolean;
+  /** Whether the graph leaves open how many tokens it scores. */
+  readonly isOpen?: boolean;
 }
 
 const BINS = 80;
@@ -51,11 +53,12 @@ export function buildNemoCtc(options: NemoCtcOptions): Uint8Array {
   ]);
   const hidden = graph.op('Tanh', [graph.op('Add', [graph.op('Add', [present, past]), phase])]);
   const scores = layers.linear(hidden, DIM, vocabularySize, 3);
-  graph.output('logprobs', graph.op('LogSoftmax', [scores], { axis: -1 }), 'float32', [
-    'N',
-    frames,
-    vocabularySize,
-  ]);
+  const logProbs = graph.op('LogSoftmax', [scores], { axis: -1 });
+  if (options.isOpen) {
+    graph.output('logprobs', graph.withOpenShape(logProbs, length), 'float32', ['N', 'T', 'V']);
+  } else {
+    graph.output('logprobs', logProbs, 'float32', ['N', frames, vocabularySize]);
+  }
   const subsampled = graph.op('Div', [length, graph.ints([SUBSAMPLING])]);
   graph.output('encoded_lengths', subsampled, 'int64', ['N']);
 

@@ -9,6 +9,8 @@ export interface TransducerHeadOptions {
   readonly seed: number;
   /** Added to the blank's score. */
   readonly blankBias: number;
+  /** Whether the graphs leave open how many values they give: a run's input decides, as far as anybody can tell who only reads the graph. */
+  readonly openSizes?: boolean;
 }
 
 /** A stateless decoder: an embedding of the last tokens (−1 is all zeros), mixed over their places. */
@@ -24,7 +26,9 @@ export function buildDecoder(options: TransducerHeadOptions): Uint8Array {
   const masked = graph.op('Mul', [embedded, graph.op('Unsqueeze', [there, graph.ints([2])])]);
   const flat = graph.op('Reshape', [masked, graph.ints([-1, contextSize * dim])]);
   const hidden = graph.op('Relu', [layers.linear(flat, contextSize * dim, dim, 2)]);
-  graph.output('decoder_out', layers.linear(hidden, dim, dim, 1), 'float32', ['N', dim]);
+  const output = layers.linear(hidden, dim, dim, 1);
+  if (options.openSizes) graph.output('decoder_out', graph.withOpenShape(output, y), 'float32', ['N', 'D']);
+  else graph.output('decoder_out', output, 'float32', ['N', dim]);
   graph.metadata({ context_size: contextSize, vocab_size: vocabularySize });
   return graph.build();
 }
@@ -42,7 +46,12 @@ export function buildJoiner(options: TransducerHeadOptions): Uint8Array {
     layers.linear(joined, dim, vocabularySize, 3),
     graph.floats(bias, [vocabularySize]),
   ]);
-  graph.output('logit', scores, 'float32', ['N', vocabularySize]);
+  if (options.openSizes) {
+    const heard = graph.op('Cast', [encoderOut], { to: 7 });
+    graph.output('logit', graph.withOpenShape(scores, heard), 'float32', ['N', 'V']);
+  } else {
+    graph.output('logit', scores, 'float32', ['N', vocabularySize]);
+  }
   graph.metadata({ joiner_dim: dim });
   return graph.build();
 }

@@ -19,8 +19,10 @@ export interface Zipformer2Options {
   /** Whether products with weights are quantized to 8 bits. */
   readonly int8: boolean;
   readonly seed: number;
-  /** `ctc`: log-probabilities of this many tokens; `encoder`: this many values for a joiner. */
-  readonly output: { readonly kind: 'ctc' | 'encoder'; readonly size: number };
+  /** `ctc`: log-probabilities of this many tokens; `encoder`: this many values for a joiner, which the graph may leave open. */
+  readonly output:
+    | { readonly kind: 'ctc'; readonly size: number }
+    | { readonly kind: 'encoder'; readonly size: number; readonly isOpen?: boolean };
   /**
    * `levels`: the features as they are. `loud or not`: one bit of each, so that two engines whose features differ in the
    * last digits still give a quantized graph the same numbers; where it rounds, the smallest difference can become a large

@@ -58,7 +58,8 @@ class Zipformer2Builder {
     if (output.kind === 'ctc') {
       graph.output('log_probs', graph.op('LogSoftmax', [result], { axis: -1 }), 'float32', outputShape);
     } else {
-      graph.output('encoder_out', result, 'float32', outputShape);
+      const given = output.isOpen ? graph.withOpenShape(result, processed) : result;
+      graph.output('encoder_out', given, 'float32', output.isOpen ? ['N', 'T', 'D'] : outputShape);
     }
     for (const { name, value, shape } of this.#newStates)
       graph.output(`new_${name}`, value, 'float32', shape);

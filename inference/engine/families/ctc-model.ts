@@ -1,3 +1,4 @@
+import { ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';
 import type { TokenTable } from '../text/tokens.ts';
@@ -16,7 +17,14 @@ export class CtcModel implements AcousticModel {
     this.family = family;
     this.tokens = tokens;
     this.#network = network;
-    this.vocabularySize = network.onnx.lastOutputDimension(0);
+    const { onnx } = network;
+    const vocabularySize = onnx.lastOutputDimension(0);
+    if (vocabularySize === undefined) {
+      throw new ModelLoadError(
+        `${onnx.fileName}: the last dimension of output ${onnx.outputNames[0]} is open, expected the number of tokens`,
+      );
+    }
+    this.vocabularySize = vocabularySize;
     tokens.checkAgainst(this.vocabularySize, network.onnx.fileName);
     this.#blankId = tokens.ctcBlankId;
   }

@@ -1,5 +1,5 @@
 import { Tensor } from 'onnxruntime-node';
-import { ModelLoadError } from '../../recognizer.ts';
+import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from '../network/onnx-session.ts';
@@ -40,15 +40,16 @@ export class TransducerModel implements AcousticModel {
     this.#joiner = joiner;
     const { metadata } = decoder.outline;
     this.#contextSize = metadata.integer('context_size', 1, MAX_CONTEXT);
-    this.vocabularySize = joiner.onnx.lastOutputDimension(0);
-    const declared = metadata.integer('vocab_size', 1, MAX_VOCABULARY);
-    if (declared !== this.vocabularySize) {
+    this.vocabularySize = metadata.integer('vocab_size', 1, MAX_VOCABULARY);
+    // Exporters may leave open how much a graph gives; what the joiner takes they do not.
+    const found = joiner.onnx.lastOutputDimension(0) ?? this.vocabularySize;
+    if (found !== this.vocabularySize) {
       throw new ModelLoadError(
-        `${metadata.fileName}: metadata vocab_size is ${declared}, expected ${this.vocabularySize} as in the output of ${joiner.onnx.fileName}`,
+        `${metadata.fileName}: metadata vocab_size is ${this.vocabularySize}, expected ${found} as in the output of ${joiner.onnx.fileName}`,
       );
     }
-    this.#encoderDim = encoder.onnx.lastOutputDimension(0);
-    const decoderDim = decoder.onnx.lastOutputDimension(0);
+    this.#encoderDim = encoder.onnx.lastOutputDimension(0) ?? lastInputDimension(joiner, 0);
+    const decoderDim = decoder.onnx.lastOutputDimension(0) ?? lastInputDimension(joiner, 1);
     checkInputs(decoder.outline, [
       { name: inputName(decoder, 0), type: 'int64', shape: [1, this.#contextSize] },
     ]);
@@ -98,7 +99,13 @@ export class TransducerModel implements AcousticModel {
       join: async (frame, decoded) => {
         const input = new Tensor('float32', frame, [1, this.#encoderDim]);
         const outputs = await joiner.run({ [encoderOut]: input, [decoderOut]: decoded });
-        return floatsAt(joiner, outputs, 0);
+        const scores = floatsAt(joiner, outputs, 0);
+        if (scores.length !== this.vocabularySize) {
+          throw new InferenceError(
+            `${joiner.fileName}: the run gave ${scores.length} scores, expected ${this.vocabularySize}`,
+          );
+        }
+        return scores;
       },
     };
   }
@@ -106,4 +113,12 @@ export class TransducerModel implements AcousticModel {
 
 function inputName(part: TransducerPart, index: number): string {
   return part.outline.inputs[index]?.name ?? `input ${index}`;
+}
+
+function lastInputDimension(part: TransducerPart, index: number): number {
+  const last = part.outline.inputs[index]?.shape.at(-1);
+  if (typeof last === 'number') return last;
+  throw new ModelLoadError(
+    `${part.onnx.fileName}: input ${inputName(part, index)} has last dimension ${String(last)}, expected a number`,
+  );
 }

@@ -32,16 +32,11 @@ export class OnnxModel {
     return this.#session.outputNames;
   }
 
-  /** Last dimension of an output, which must be a fixed number. */
-  lastOutputDimension(index: number): number {
+  /** Last dimension of an output, undefined when it is known only behind a run. */
+  lastOutputDimension(index: number): number | undefined {
     const output = this.#session.outputMetadata[index];
     const last = output?.isTensor === true ? output.shape.at(-1) : undefined;
-    if (typeof last !== 'number') {
-      throw new ModelLoadError(
-        `${this.fileName}: output ${output?.name ?? index} has last dimension ${String(last)}, expected a number`,
-      );
-    }
-    return last;
+    return typeof last === 'number' ? last : undefined;
   }
 
   /** @throws InferenceError with the runtime's message. */

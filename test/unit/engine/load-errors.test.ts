@@ -187,6 +187,33 @@ describe('a model that cannot be used is refused with file, found and expected',
     );
   });
 
+  test('a joiner that gives another number of scores than the decoder says, told by no graph', async () => {
+    const open = { ...small, family: 'zipformer2-transducer', openSizes: true } as const;
+    const path = folder('nemo-ctc');
+    const other = join(path, 'other');
+    const transducer = join(path, 'transducer');
+    writeSmallModel(transducer, open);
+    writeSmallModel(other, { ...open, symbols: [...CHINESE_SYMBOLS, '余'] });
+    writeFileSync(join(transducer, 'joiner.onnx'), readFileSync(join(other, 'joiner.onnx')));
+    expect(await loadError(transducer)).toBe(
+      `${transducer}: a run on silence failed (joiner.onnx: the run gave 46 scores, expected 45), expected a model that runs`,
+    );
+  });
+
+  test('a CTC model that leaves open how many tokens it scores', async () => {
+    const bytes = buildNemoCtc({
+      windowFrames: 24,
+      shiftFrames: 16,
+      vocabularySize: 45,
+      seed: 1,
+      isOpen: true,
+    });
+    const path = folder('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), bytes));
+    expect(await loadError(path)).toBe(
+      'model.onnx: the last dimension of output logprobs is open, expected the number of tokens',
+    );
+  });
+
   test('a model without metadata', async () => {
     const graph = new OnnxGraph();
     graph.output('y', graph.input('x', 'float32', ['N', 80]), 'float32', ['N', 80]);

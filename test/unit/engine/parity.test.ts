@@ -95,6 +95,26 @@ test('a model that lists its weights among its inputs runs as in sherpa-onnx', L
   }
 });
 
+test('a transducer whose graphs leave open how much they give runs as in sherpa-onnx', LONG, async () => {
+  const folder = join(workDir, 'open-sizes');
+  const small = { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 32, openSizes: true } as const;
+  const files = writeSmallModel(folder, small);
+  const engine = await LocalEngine.load(folder);
+  onTestFinished(() => engine.model.release());
+  const reference = new ReferenceEngine(folder, files);
+  const closed = join(workDir, 'closed-sizes');
+  writeSmallModel(closed, { ...small, openSizes: false });
+  const same = await LocalEngine.load(closed);
+  onTestFinished(() => same.model.release());
+  for (const { name, samples } of fixtures()) {
+    const { tokens } = await engine.recognize(pcmBytes(samples));
+    const silence = trailingSilenceSamples(samples.length, engine.model.layout);
+    expect(tokens.length, name).toBeGreaterThan(0);
+    expect(tokens, name).toEqual(reference.recognize(withSilence(samples, silence)).tokens);
+    expect(tokens, name).toEqual((await same.recognize(pcmBytes(samples))).tokens);
+  }
+});
+
 describe('the bundled model', () => {
   let engine: LocalEngine;
   let reference: ReferenceEngine;

@@ -43,7 +43,9 @@ export function streamRoute(
       request.failureCode = 'bad_request';
       const message =
         'this path speaks WebSocket only (a proxy in front must pass on Upgrade and Connection); plain HTTP has POST /v1/audio/transcriptions';
-      reply.code(426).headers({ Upgrade: 'websocket', Connection: 'upgrade' });
+      // A header of ours takes the place of Node's own, which says close where the client has asked for it.
+      const connection = reply.raw.shouldKeepAlive ? 'upgrade' : 'upgrade, close';
+      reply.code(426).headers({ Upgrade: 'websocket', Connection: connection });
       return reply.send({ error: 'bad_request', message });
     },
     wsHandler: (socket: WebSocket, request: FastifyRequest) => {

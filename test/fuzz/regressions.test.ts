@@ -42,6 +42,11 @@ describe('broken HTTP', () => {
       404,
     ],
     ['a method of another protocol', 'FLUSH / RTSP/1.0\r\nHost: x\r\n\r\n', 404],
+    [
+      'a method that asks with a body',
+      'QUERY /healthz HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nhi',
+      404,
+    ],
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['two Hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n', 400],
     ['a handshake without a key', `GET /ws/asr HTTP/1.1\r\n${handshake}\r\n`, 400],
@@ -54,6 +59,15 @@ describe('broken HTTP', () => {
     const [answer] = await (await sent(text)).answersUntil(1);
     expect(answer?.status).toBe(status);
     if (answer) assertDocumented(answer);
+  });
+
+  test.each([
+    ['Connection: close', 'GET /ws/asr HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    ['HTTP/1.0, as of a proxy that passes no Upgrade on', 'GET /ws/asr HTTP/1.0\r\n\r\n'],
+  ])('the answer of 426 is the last one of a connection with %s', async (_name, text) => {
+    const connection = await sent(text);
+    await connection.untilClosed();
+    expect(connection.answers()).toMatchObject([{ status: 426 }]);
   });
 
   test('an expectation that nobody knows is no reason to refuse', async () => {

@@ -25,7 +25,7 @@ export class CtcModel implements AcousticModel {
       );
     }
     this.vocabularySize = vocabularySize;
-    tokens.checkAgainst(this.vocabularySize, network.onnx.fileName);
+    tokens.checkAgainst(vocabularySize, onnx.fileName);
     this.#blankId = tokens.ctcBlankId;
   }
 

@@ -189,14 +189,13 @@ describe('a model that cannot be used is refused with file, found and expected',
 
   test('a joiner that gives another number of scores than the decoder says, told by no graph', async () => {
     const open = { ...small, family: 'zipformer2-transducer', openSizes: true } as const;
-    const path = folder('nemo-ctc');
-    const other = join(path, 'other');
-    const transducer = join(path, 'transducer');
-    writeSmallModel(transducer, open);
+    const path = mkdtempSync(join(workDir, 'model-'));
+    const other = mkdtempSync(join(workDir, 'model-'));
+    writeSmallModel(path, open);
     writeSmallModel(other, { ...open, symbols: [...CHINESE_SYMBOLS, '余'] });
-    writeFileSync(join(transducer, 'joiner.onnx'), readFileSync(join(other, 'joiner.onnx')));
-    expect(await loadError(transducer)).toBe(
-      `${transducer}: a run on silence failed (joiner.onnx: the run gave 46 scores, expected 45), expected a model that runs`,
+    writeFileSync(join(path, 'joiner.onnx'), readFileSync(join(other, 'joiner.onnx')));
+    expect(await loadError(path)).toBe(
+      `${path}: a run on silence failed (joiner.onnx: the run gave 46 scores, expected 45), expected a model that runs`,
     );
   });
 

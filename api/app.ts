@@ -100,7 +100,8 @@ export async function buildApp({
     forceCloseConnections: true,
     // While this replica drains it serves what still comes, see stopListeningOnClose.
     return503OnClosing: false,
-    clientErrorHandler: (error, socket) => replyToBrokenHttp(error, socket, pipelined.current(socket)),
+    clientErrorHandler: (error, socket) =>
+      void pipelined.broken(error, socket, (current) => replyToBrokenHttp(error, socket, current)),
     // What Fastify would answer before any hook, and so without a look at the peer, is a path that does not exist.
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : NO_PATH),
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },

@@ -17,6 +17,8 @@ export class PipelinedRequests {
   /** The responses of a connection that are not closed, in the order of their requests; at least the last one. */
   readonly #responses = new WeakMap<Duplex, ServerResponse[]>();
 
+  readonly #broken = new WeakSet<Duplex>();
+
   watch(server: Server): void {
     // In front of the listener that serves the request.
     server.prependListener('request', ({ socket }, response) => {
@@ -29,9 +31,25 @@ export class PipelinedRequests {
     return this.#responses.get(socket)?.at(-1);
   }
 
-  /** The response whose turn it is, or else the last one. */
-  current(socket: Duplex): ServerResponse | undefined {
-    return this.#open(socket)[0] ?? this.last(socket);
+  /**
+   * What has arrived is not HTTP, or did not arrive in time: the complete requests in front of it are answered first, as a proxy would that reads one after the other.
+   * @param reply gets the response to the request that is broken, or else the last one in front of it
+   */
+  async broken(
+    { code }: { code?: string },
+    socket: Duplex,
+    reply: (current: ServerResponse | undefined) => void,
+  ): Promise<void> {
+    if (code === 'ECONNRESET') socket.destroy();
+    // Each piece that follows the broken one is an error again.
+    if (socket.destroyed || this.#broken.has(socket)) return;
+    this.#broken.add(socket);
+    let current = this.#open(socket)[0];
+    while (current?.req.complete && !socket.destroyed) {
+      await firstToClose(current, socket);
+      current = this.#open(socket)[0];
+    }
+    reply(current ?? this.last(socket));
   }
 
   /** Hook: the request waits until the one before it is answered. @throws ClientGone when its connection ends meanwhile, or has too many that wait */

@@ -138,18 +138,16 @@ export function requestLine(request: FastifyRequest, reply: FastifyReply): Reque
 
 /**
  * Requests that never become a request: broken HTTP, or headers or a body that did not arrive in time.
- * @param current the response that the connection carries, or carried last
+ * @param current the response to the request that is broken, or else the one in front of it, which is closed
  */
 export function replyToBrokenHttp(
   error: Error & { code?: string },
   socket: Socket,
   current: ServerResponse | undefined,
 ): void {
-  if (error.code === 'ECONNRESET') socket.destroy();
-  // Each piece that follows the broken one is an error again.
   if (!socket.writable) return;
-  // The rest of a request that was refused early, or what stands behind a response that is being sent: no answer may follow.
-  if (current?.headersSent && !(current.writableFinished && current.req.complete)) {
+  // The rest of a request that was refused early: no answer may follow.
+  if (current?.headersSent && !current.req.complete) {
     endWith(socket, '');
     return;
   }

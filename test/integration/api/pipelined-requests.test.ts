@@ -60,6 +60,22 @@ test('they are served one after the other: a second upload does not find its own
   expect(texts).toEqual(recordings.map((pcm) => scriptedText(pcm)));
 });
 
+test('broken HTTP behind complete requests is answered behind their answers', async () => {
+  const recordings = [scriptedPcm(0.5, 1), scriptedPcm(0.5, 2)] as const;
+  const held = inference.recognizer.hold();
+  const chunked = `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\nnonsense`;
+  const connection = await sent(uploadOf(recordings[0]), uploadOf(recordings[1]), chunked);
+  await held.entered;
+  // More that cannot be read does not bring a second answer.
+  connection.write('\r\nnonsense');
+  held.release();
+  await connection.untilClosed();
+  const answers = connection.answers();
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 400]);
+  const texts = answers.slice(0, 2).map(({ body }) => JSON.parse(body.toString('utf8')).text);
+  expect(texts).toEqual(recordings.map((pcm) => scriptedText(pcm)));
+});
+
 test('one that offers HTTP/2 waits for its turn like the others', async () => {
   const recordings = [scriptedPcm(1, 1), scriptedPcm(1, 2)] as const;
   const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n';

@@ -2,12 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { audioMs } from '../common/audio/limits.ts';
 import { StoreUnavailable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
+import { closeRedis } from '../common/redis.ts';
 import { readSlotHolder } from '../common/slot/slot.ts';
 import { SessionLease } from './session-lease.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 
-/** How long one read of the announcements blocks: the longest time until a session without a lease is seen. */
-const LOOK_INTERVAL_MS = 50;
+/** While somebody else serves a session: the longest time until its lease is seen to have run out. */
+const STANDBY_LOOK_MS = 50;
+/** While there is none, which an announcement ends at once: the longest time until one is seen whose announcement was lost with Redis' memory. */
+const IDLE_LOOK_MS = 400;
 const RETRY_MS = 100;
 
 export interface SessionWorkerParts extends SessionRunParts {
@@ -31,6 +34,7 @@ export class SessionWorker {
   readonly #parts: SessionWorkerParts;
   readonly #stopping = new AbortController();
   #ended: Promise<void> = Promise.resolve();
+  #isWaiting = false;
 
   constructor(parts: SessionWorkerParts) {
     this.#parts = parts;
@@ -43,37 +47,47 @@ export class SessionWorker {
   /** Takes no new session. Resolves when the one being served has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    // Nobody reads from it any more.
+    if (this.#isWaiting) closeRedis(this.#parts.blocking);
     await this.#ended;
   }
 
   async #serve(): Promise<void> {
     const { consumer, blocking, log } = this.#parts;
-    let after = '$';
+    // From the first one that is kept: none may fall between two reads.
+    let after = '0';
     while (!this.#stopping.signal.aborted) {
       try {
-        await this.#look();
+        const lookAgainMs = (await this.#look()) ? STANDBY_LOOK_MS : IDLE_LOOK_MS;
         if (this.#stopping.signal.aborted) return;
-        after = await consumer.announced(blocking, after, LOOK_INTERVAL_MS);
+        this.#isWaiting = true;
+        after = await consumer.announced(blocking, after, lookAgainMs);
       } catch (error) {
         // An outage is logged once, by the connections.
         if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'looking for sessions failed');
+        if (this.#stopping.signal.aborted) return;
         await delay(RETRY_MS);
+      } finally {
+        this.#isWaiting = false;
       }
     }
   }
 
-  async #look(): Promise<void> {
+  /** Serves the session that holds the slot, if nobody else does. @returns whether there is one that may need this process yet */
+  async #look(): Promise<boolean> {
     const { slot, consumer, processId } = this.#parts;
     const holder = await slot.holder();
     const owner = holder === undefined ? undefined : readSlotHolder(holder);
-    if (holder === undefined || owner?.via !== 'ws') return;
-    if (!(await consumer.claim(owner.id, holder, processId))) return;
+    if (holder === undefined || owner?.via !== 'ws') return false;
+    if (!(await consumer.claim(owner.id, holder, processId))) return true;
     const lease = new SessionLease(consumer, owner.id, processId);
     try {
       await this.#run(new SessionRun(this.#parts, holder, lease), owner.id);
     } finally {
       lease.stop();
     }
+    // It may have been lost to another process, or with Redis.
+    return true;
   }
 
   async #run(run: SessionRun, sessionId: string): Promise<void> {

@@ -33,7 +33,7 @@ export class SessionConsumer {
 
   /**
    * Waits until a session is announced, at most `blockMs`.
-   * @param blocking a connection of its own  @param after `$` for new ones only, or what the call before returned
+   * @param blocking a connection of its own  @param after `0` for all that are kept, or what the call before returned
    * @returns the id of the last announcement seen. @throws StoreUnavailable at once while Redis is away
    */
   async announced(blocking: RedisClient, after: string, blockMs: number): Promise<string> {

@@ -148,6 +148,20 @@ describe('a session', () => {
   });
 });
 
+it('finds a session whose announcement it does not see, as behind a Redis that lost its memory and whose clock went back', async () => {
+  await redis.client.xadd('{asr}:sessions', '9999999999999-0', 'id', 'later');
+  const reads = async () =>
+    Number(/cmdstat_xread:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? 0);
+  const before = await reads();
+  // Behind the read that gave this announcement one waits for what comes after it.
+  await eventually(async () => expect(await reads()).toBeGreaterThan(before + 1));
+  await redis.client.del('{asr}:sessions');
+  const session = await TestSession.open(redis);
+  await session.producer.end();
+  await session.until('final');
+  await session.close();
+});
+
 describe('a session that does not end well', () => {
   it('fails with the failing model call', async () => {
     inference.recognizer.failNextCall();

@@ -132,3 +132,30 @@ export const HIGH_BYTE_SYMBOLS: readonly string[] = [
   ...Array.from({ length: 0x80 }, (_, i) => `<0x${(0x80 + i).toString(16).toUpperCase()}>`),
   ...['▁THE', 'ING'],
 ];
+
+/** Byte-level BPE of icefall: the printable characters that stand for the bytes 0 to 255, in this order. */
+const BYTE_CHARACTERS: readonly string[] = (
+  [
+    [0x100, 0x11f],
+    [0x20, 0x7e],
+    [0x120, 0x131],
+    [0x134, 0x13e],
+    [0x141, 0x148],
+    [0x14a, 0x17e],
+    [0x180, 0x1a6],
+  ] as const
+).flatMap(([first, last]) =>
+  Array.from({ length: last - first + 1 }, (_, i) => String.fromCodePoint(first + i)),
+);
+
+function inByteCharacters(text: string): string {
+  return [...new TextEncoder().encode(text)].map((byte) => BYTE_CHARACTERS[byte]).join('');
+}
+
+/** With byte-level BPE: the characters and words above, each with a space in front and without. */
+export const BYTE_BPE_SYMBOLS: readonly string[] = [
+  ...CHINESE_SYMBOLS.slice(0, 3),
+  ...CHINESE_SYMBOLS.slice(3)
+    .filter((symbol) => !symbol.startsWith('▁'))
+    .flatMap((symbol) => [inByteCharacters(symbol), `▁${inByteCharacters(symbol)}`]),
+];

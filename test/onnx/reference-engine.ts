@@ -60,7 +60,8 @@ export class ReferenceEngine {
     stream.inputFinished();
     while (this.#recognizer.isReady(stream)) this.#recognizer.decode(stream);
     const { text, tokens } = this.#recognizer.getResult(stream);
-    return { text, tokens };
+    // With byte-level BPE it leaves them as they are.
+    return { text, tokens: tokens.map((token) => token.replace(/^▁/, ' ')) };
   }
 }
 

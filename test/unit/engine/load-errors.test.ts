@@ -199,6 +199,19 @@ describe('a model that cannot be used is refused with file, found and expected',
     );
   });
 
+  test('a transducer of which neither the encoder nor the joiner says how large a frame is', async () => {
+    const path = mkdtempSync(join(workDir, 'model-'));
+    writeSmallModel(path, { ...small, family: 'zipformer2-transducer', openSizes: true });
+    const graph = new OnnxGraph();
+    const heard = graph.input('encoder_out', 'float32', ['N', 'D']);
+    const said = graph.input('decoder_out', 'float32', ['N', 'D']);
+    graph.output('logit', graph.op('Add', [heard, said]), 'float32', ['N', 'V']);
+    writeFileSync(join(path, 'joiner.onnx'), graph.build());
+    expect(await loadError(path)).toBe(
+      'joiner.onnx: input encoder_out has last dimension D, expected a number',
+    );
+  });
+
   test('a CTC model that leaves open how many tokens it scores', async () => {
     const bytes = buildNemoCtc({
       windowFrames: 24,

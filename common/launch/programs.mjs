@@ -7,7 +7,8 @@ import { lastLines, quietRun, SetupFailure, say } from './quiet-run.mjs';
 /**
  * @typedef {object} Program
  * @property {readonly string[]} files  names on PATH, or absolute paths
- * @property {string} apt  the Debian package
+ * @property {string} apt  the package of Debian and its like
+ * @property {string} [newerApt]  the one to take where there is one of this name
  * @property {string} brew  what `brew install` takes
  * @property {boolean} needed  without it nothing can go on
  * @property {string} without  what can be done, or what will not work, without it
@@ -25,6 +26,8 @@ const PROGRAMS = {
   },
   chromium: {
     files: [
+      // What draws and runs pages, without a browser's windows around it: the tests take half of the processor time.
+      'chromium-headless-shell',
       'chromium',
       'chromium-browser',
       'google-chrome',
@@ -32,6 +35,7 @@ const PROGRAMS = {
       '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
     ],
     apt: 'chromium',
+    newerApt: 'chromium-headless-shell',
     brew: '--cask chromium',
     needed: false,
     without: 'the tests of the recording page will fail (CHROMIUM_PATH names one that is somewhere else)',
@@ -64,7 +68,7 @@ const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin
 export async function ensurePrograms(names) {
   let missing = names.filter((name) => !provide(name));
   if (missing.length > 0 && process.getuid?.() === 0 && find(['apt-get']) !== undefined) {
-    await aptInstall(missing.map((name) => PROGRAMS[name].apt));
+    await aptInstall(missing);
     missing = missing.filter((name) => !provide(name));
   }
   for (const name of missing) {
@@ -87,19 +91,27 @@ function provide(name) {
   return true;
 }
 
-/** @param {readonly string[]} packages */
-async function aptInstall(packages) {
-  say(`installing ${packages.join(', ')} with apt-get, for the whole machine ...`);
+/** @param {readonly ProgramName[]} names */
+async function aptInstall(names) {
+  say(`installing ${names.join(', ')} with apt-get, for the whole machine ...`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const install = ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120', ...packages];
   // A failed update (one mirror of several away) need not matter; the installation that follows tells.
   const update = await quietRun('apt-get', ['update', '-q'], { env });
+  const packages = await Promise.all(names.map((name) => aptPackage(PROGRAMS[name])));
+  const install = ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120', ...packages];
   const { ok, ending, output } = await quietRun('apt-get', install, { env });
   if (ok) say(`installed ${packages.join(', ')}`);
   else
     say(
       `${update.ok ? '' : `${lastLines(update.output, 5)}\n`}${lastLines(output, 8)}\napt-get failed (${ending})`,
     );
+}
+
+/** @param {Program} program */
+async function aptPackage({ apt, newerApt }) {
+  if (newerApt === undefined) return apt;
+  const { ok } = await quietRun('apt-cache', ['show', newerApt]);
+  return ok ? newerApt : apt;
 }
 
 /** @param {Program} program */

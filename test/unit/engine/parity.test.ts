@@ -18,15 +18,13 @@ import { BUNDLED_MODEL_DIR, fixtures, pcmBytes, recordings, withSilence } from '
 
 const kaldi = { features: 'kaldi', int8: false, symbols: CHINESE_SYMBOLS, seed: 5 } as const;
 
-/** Every family, with every step length of the public models somewhere, full precision and quantized, both features. */
+/** Every family, with every step length of the public models somewhere, full precision and quantized, both features, every kind of token. */
 const MODELS: readonly SmallModel[] = [
   { ...kaldi, family: 'nemo-ctc', chunkFrames: 40 },
   { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 32 },
   { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 16, int8: true },
-  { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 64, symbols: BYTE_BPE_SYMBOLS },
-  { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 128, symbols: BYTE_BPE_SYMBOLS },
-  { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 32, features: 'whisper' },
-  { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 48 },
+  { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 32, features: 'whisper', symbols: BYTE_BPE_SYMBOLS },
+  { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 48, symbols: BYTE_BPE_SYMBOLS },
   { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 96, int8: true },
   {
     ...kaldi,

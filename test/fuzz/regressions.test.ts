@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { parseClientMessage } from '../../common/messages/stream.ts';
 import { TOKEN } from '../support/api.ts';
 import { assertDocumented } from './http-answers.ts';
@@ -17,14 +17,12 @@ describe('control messages', () => {
 
 describe('broken HTTP', () => {
   let service: FuzzService;
-  beforeEach(async () => {
+  beforeAll(async () => {
     service = await FuzzService.start();
   });
   // Both fail for a connection or a request that is left behind.
-  afterEach(async () => {
-    await service.afterCase();
-    await service.stop();
-  });
+  afterEach(async () => service.afterCase());
+  afterAll(async () => service.stop());
 
   const handshake = `Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n`;
   async function sent(text: string): Promise<RawConnection> {

@@ -17,6 +17,7 @@ import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
+import { chromiumPath } from '../support/chromium.ts';
 import { freePort } from '../support/redis.ts';
 import { wavFile } from '../support/wav.ts';
 import { type RealService, startRealService, TOKEN } from './client-service.ts';
@@ -194,7 +195,7 @@ describe('Chromium', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await chromium.launch({
-      executablePath: process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium',
+      executablePath: chromiumPath(),
       args: [
         '--no-sandbox',
         '--disable-gpu',

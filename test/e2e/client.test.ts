@@ -9,6 +9,7 @@ import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AsrClient, type Retry } from '../../api/client/node.ts';
 import { packageRoot } from '../../common/package-root.ts';
+import { chromiumPath } from '../support/chromium.ts';
 import { type RealService, startRealService, TOKEN } from './client-service.ts';
 
 const root = packageRoot();
@@ -101,7 +102,7 @@ test('a wrong token: 401, and a handshake refused with 403', async () => {
 
 test('in Chromium: an upload from the service’s own origin, the stream from an allowed one', async () => {
   const browser: Browser = await chromium.launch({
-    executablePath: process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium',
+    executablePath: chromiumPath(),
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
   });
   try {

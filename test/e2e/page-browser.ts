@@ -2,6 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { onTestFailed } from 'vitest';
+import { chromiumPath } from '../support/chromium.ts';
 import { TOKEN } from './page-service.ts';
 
 /** A folder for pictures of every state, for a person to look at; none are taken without it. */
@@ -20,7 +21,7 @@ export const INSECURE_HOST = 'asr.example';
 /** @param microphone a WAV file that the fake microphone plays once, from its start for each recording. */
 export function launchBrowser(microphone: string, flags: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
-    executablePath: process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium',
+    executablePath: chromiumPath(),
     args: [
       '--no-sandbox',
       '--disable-gpu',

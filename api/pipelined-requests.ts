@@ -16,7 +16,7 @@ const MAX_WAITING_HEADERS = 200;
 export class PipelinedRequests {
   /** The responses of a connection that are not closed, in the order of their requests; at least the last one. */
   readonly #responses = new WeakMap<Duplex, ServerResponse[]>();
-
+  /** Connections that have sent what is not HTTP. */
   readonly #broken = new WeakSet<Duplex>();
 
   watch(server: Server): void {

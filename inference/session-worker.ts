@@ -7,7 +7,7 @@ import { readSlotHolder } from '../common/slot/slot.ts';
 import { SessionLease } from './session-lease.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 
-/** While somebody else serves a session: the longest time until its lease is seen to have run out. */
+/** While somebody else serves a session, or this process has lost one: the longest time until its lease is seen to have run out. */
 const STANDBY_LOOK_MS = 50;
 /** While there is none, which an announcement ends at once: the longest time until one is seen whose announcement was lost with Redis' memory. */
 const IDLE_LOOK_MS = 400;
@@ -25,7 +25,7 @@ export interface SessionWorkerParts extends SessionRunParts {
  *   looking ─┬─ the slot's holder is a session without a lease, and the claim succeeds ──→ serving ──→ looking
  *      ↑ └───┤
  *      │     ├─ Redis is away: again after 100 ms
- *      └─────┴─ 50 ms, or an announcement
+ *      └─────┴─ an announcement, or 50 ms while there is a session that another process has or this one lost, or else 400 ms
  *
  * An announcement only says that a look is worth while. What there is to serve is always read from the slot, so a missed announcement, a session whose
  * process was killed and one that this process lost while it was paused are all found in the same way.

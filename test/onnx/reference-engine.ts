@@ -60,7 +60,7 @@ export class ReferenceEngine {
     stream.inputFinished();
     while (this.#recognizer.isReady(stream)) this.#recognizer.decode(stream);
     const { text, tokens } = this.#recognizer.getResult(stream);
-    // With byte-level BPE it leaves them as they are.
+    // With byte-level BPE it leaves the `▁`.
     return { text, tokens: tokens.map((token) => token.replace(/^▁/, ' ')) };
   }
 }

@@ -52,6 +52,8 @@ export async function main([name = '', ...args]) {
     return;
   }
   process.chdir(root);
+  // What it says in vain, on a full disk or into a closed pipe, is no reason to leave the set-up half done.
+  process.stderr.on('error', () => {});
   try {
     await withSetupLock(root, async () => {
       await installDependencies(root);

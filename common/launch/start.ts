@@ -2,6 +2,10 @@ import { ConfigError, EXIT_CONFIG } from '../config.ts';
 import { supervise } from './supervisor.ts';
 
 /** `npm start`: the whole service on this machine, for one person who tries it or works on it. */
+
+// A full disk, a pipe that nobody reads or a closed terminal costs lines, not the service; Node's console forgives only the first error.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
+
 try {
   process.exitCode = await supervise(process.env, process.stdout.isTTY === true);
 } catch (error) {

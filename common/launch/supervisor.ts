@@ -34,7 +34,10 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   const startedAt = performance.now();
   const { service, serverEnv, ownRedis } = await prepare(env);
   const kept = new Map<string, KeptProcess>();
+  let exitCode = 0;
   const force = (): void => {
+    // Whoever started us must not take a recording that was cut off for one that was finished.
+    exitCode = 1;
     for (const one of kept.values()) one.kill();
   };
   const stopSignal = new Promise<void>((resolve) => onStopSignals(resolve, force));
@@ -56,7 +59,6 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
     return one.keep(first);
   };
 
-  let exitCode = 0;
   try {
     const running: Promise<void>[] = [];
     if (ownRedis) {

@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { AUTHORIZED, TOKEN } from '../support/api.ts';
 import { freePort, startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
 
@@ -17,8 +19,11 @@ afterEach(async () => {
   pids.clear();
 });
 
-async function start(env: Record<string, string> = {}): Promise<{ launched: Launched; temp: string }> {
-  const started = await startLaunched({ ASR_PORT: '0', ...env });
+async function start(
+  env: Record<string, string> = {},
+  output?: number,
+): Promise<{ launched: Launched; temp: string }> {
+  const started = await startLaunched({ ASR_PORT: '0', ...env }, output);
   pids.add(started.launched.pid);
   folders.push(started.temp);
   return started;
@@ -100,6 +105,39 @@ async function expectPrivateRedis(url: string): Promise<void> {
   redis.disconnect();
 }
 
+test.skipIf(!existsSync('/dev/full'))(
+  'an output that cannot be written costs lines alone: it brings back what dies, and ends with 0',
+  { timeout: 30_000 },
+  async () => {
+    const port = await freePort();
+    const full = openSync('/dev/full', 'w');
+    const { launched, temp } = await start({ ASR_PORT: String(port), ASR_API_TOKEN: TOKEN }, full);
+    closeSync(full);
+    const status = async (): Promise<number> => {
+      const answer = await fetch(`http://127.0.0.1:${port}/readyz`, { headers: AUTHORIZED }).catch(
+        () => undefined,
+      );
+      return answer?.status ?? 0;
+    };
+    await expect.poll(status).toBe(200);
+    for (let ends = 1; ends <= 3; ends += 1) {
+      const { inference } = await serversOf(launched);
+      process.kill(inference, 'SIGKILL');
+      await expect.poll(() => stillRunning([inference])).toEqual([]);
+      await expect
+        .poll(async () =>
+          (await childrenOf(launched.pid)).some(({ command }) => command.includes('dist/inference')),
+        )
+        .toBe(true);
+    }
+    await expect.poll(status).toBe(200);
+    const servers = await serversOf(launched);
+    process.kill(launched.pid, 'SIGTERM');
+    expect(await launched.ended).toBe(0);
+    await expectGone(Object.values(servers), temp);
+  },
+);
+
 test('killed itself, it leaves no process and no file', { timeout: 30_000 }, async () => {
   const token = 'a token of the operator'.replaceAll(' ', '-');
   const { launched, temp } = await start({ ASR_API_TOKEN: token });
@@ -120,7 +158,7 @@ test('a second Ctrl-C does not wait for a process that hangs', { timeout: 30_000
   await launched.line('stopping');
   // Signals in quick succession count as one, so a person's second one comes later, and may be given again.
   const impatient = setInterval(() => process.kill(launched.pid, 'SIGTERM'), 300);
-  await launched.ended.finally(() => clearInterval(impatient));
+  expect(await launched.ended.finally(() => clearInterval(impatient))).toBe(1);
   await expectGone(Object.values(servers), temp);
 });
 

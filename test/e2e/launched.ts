@@ -18,7 +18,7 @@ export class Launched {
 
   constructor(child: ChildProcess) {
     this.child = child;
-    if (child.pid === undefined || !child.stdout || !child.stderr) throw new Error('it was not started');
+    if (child.pid === undefined) throw new Error('it was not started');
     this.pid = child.pid;
     this.ended = once(child, 'close').then(([code, signal]: (number | string | null)[]) => {
       this.#silent = true;
@@ -26,10 +26,11 @@ export class Launched {
       return signal ?? code ?? 'unknown';
     });
     for (const input of [child.stdout, child.stderr])
-      createInterface({ input }).on('line', (line) => {
-        this.lines.push(line);
-        this.#events.emit('change');
-      });
+      if (input)
+        createInterface({ input }).on('line', (line) => {
+          this.lines.push(line);
+          this.#events.emit('change');
+        });
   }
 
   /** Waits for a line that holds `text`; bounded by the test's own time limit. @throws Error when the program ends without it. */
@@ -43,15 +44,19 @@ export class Launched {
   }
 }
 
-/** Its own home and temporary folder, so that what is left behind can be seen. */
+/**
+ * Its own home and temporary folder, so that what is left behind can be seen.
+ * @param output an open file in place of both standard streams: then there are no lines
+ */
 export async function startLaunched(
   env: Readonly<Record<string, string>>,
+  output: number | 'pipe' = 'pipe',
 ): Promise<{ launched: Launched; temp: string }> {
   const temp = await mkdtemp(join(tmpdir(), 'asr-launch-test-'));
   const program = join(packageRoot(), 'dist/common/launch/start.js');
   const child = spawn(process.execPath, [program], {
     env: { ...baseEnv(), TMPDIR: temp, HOME: temp, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', output, output],
   });
   return { launched: new Launched(child), temp };
 }

@@ -31,10 +31,11 @@ export const INFERENCE_FAILED = 'inference_failed: ';
 
 /**
  * A worker that dies is noticed after `lockDuration`; its job runs once more, and a second crash on it fails the job
- * (`maxStalledCount`).
+ * (`maxStalledCount`). One that is frozen may be told of a job in place of the others, which look for themselves after `drainDelay` (s).
  */
 export const UPLOAD_WORKER_OPTIONS = {
   concurrency: 1,
+  drainDelay: 1,
   lockDuration: 1_000,
   stalledInterval: 500,
   maxStalledCount: 1,

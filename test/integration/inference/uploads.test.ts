@@ -217,6 +217,24 @@ describe('an upload whose process is killed', () => {
     await expectNothingLeft();
   });
 
+  it('or frozen when it is told of the job, is served by a standby that looks for itself', async () => {
+    const frozen = await start();
+    const bullmqWaits = async (): Promise<number> =>
+      String(await redis.client.client('LIST')).match(/ cmd=bzpopmin/g)?.length ?? 0;
+    await expect.poll(bullmqWaits).toBe(1);
+    frozen.kill('SIGSTOP');
+    // Its wait began later, and so Redis gives the job's marker to the frozen one.
+    await start();
+    await expect.poll(bullmqWaits).toBe(2);
+    const submittedAt = performance.now();
+    const pcm = scriptedPcm(0.5);
+    const { ended } = await uploads.submit(pcm);
+    expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
+    // Not after the five seconds that BullMQ's workers wait by default.
+    expect(performance.now() - submittedAt).toBeLessThan(3_500);
+    await expectNothingLeft();
+  });
+
   it('twice is a failed job, and the next one is served', async () => {
     const { ended, job } = await uploads.submit(scriptedPcm(0.5));
     const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);

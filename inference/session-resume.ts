@@ -3,8 +3,8 @@ import type { ResultEntry } from '../common/sessions/entries.ts';
 
 /** Where the processes before this one got to with a session; for the first one: nowhere. */
 export interface ResumePoint {
-  /** Claims so far, the one that asks included. */
-  readonly claims: number;
+  /** Processes that have claimed it, the one that asks included. One that lost its lease in a stall and claims it again counts once. */
+  readonly claimants: number;
   /** Bytes that have gone into a model call: nothing new is said about them. */
   readonly takenBytes: number;
   /** Of the last partial; 0 before the first. */
@@ -15,11 +15,13 @@ export interface ResumePoint {
 
 /** @param results everything published so far, in order */
 export function resumePoint(results: readonly ResultEntry[]): ResumePoint {
-  let point: ResumePoint = { claims: 0, takenBytes: 0, revision: 0, text: '' };
+  const claimants = new Set<string>();
+  let point: ResumePoint = { claimants: 0, takenBytes: 0, revision: 0, text: '' };
   for (const entry of results) {
     switch (entry.kind) {
       case 'claimed':
-        point = { ...point, claims: point.claims + 1 };
+        claimants.add(entry.by);
+        point = { ...point, claimants: claimants.size };
         break;
       case 'progress':
         point = { ...point, takenBytes: Math.max(point.takenBytes, entry.takenBytes) };

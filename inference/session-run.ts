@@ -1,6 +1,7 @@
 import { CHUNK_BYTES } from '../common/audio/limits.ts';
 import { StoreUnavailable, unreachable } from '../common/errors.ts';
 import type { RedisClient } from '../common/lua.ts';
+import { refusedWith } from '../common/redis.ts';
 import type { ResultEntry } from '../common/sessions/entries.ts';
 import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.ts';
 import type { Slot, SlotHolder } from '../common/slot/slot.ts';
@@ -11,8 +12,8 @@ import { SessionAudio } from './session-audio.ts';
 import type { SessionLease } from './session-lease.ts';
 import { type ResumePoint, resumePoint } from './session-resume.ts';
 
-/** A recording that ends the process each time it is tried must end some time: claims of one session, takeovers included. */
-const MAX_CLAIMS = 3;
+/** A recording that ends the process each time it is tried must end some time. */
+const MAX_CLAIMANTS = 3;
 /** How long a read waits for audio, and the longest time between two looks whether the session still has the slot. */
 const READ_BLOCK_MS = 500;
 
@@ -30,6 +31,8 @@ export type SessionEnd =
   | LastResult
   /** The client is gone or was refused. */
   | { kind: 'aborted' }
+  /** Redis has no memory for what there is to say: trying again would only keep the slot. The lost slot says to the client that there is no result. */
+  | { kind: 'store-full' }
   /** Redis went away; the session is claimed and replayed when it is back. */
   | { kind: 'interrupted' }
   | { kind: Loss };
@@ -37,7 +40,7 @@ export type SessionEnd =
 /**
  * One claimed session, from its first frame (again) to its end:
  *
- *   claimed ─┬─ a fourth claim, or a fence that is too small ──────────→ failed
+ *   claimed ─┬─ a fourth process, or a fence that is too small ──────────→ failed
  *            ↓
  *   listening ─┬─ audio for a model call is there ──→ calling ─┬─ text → (partial if it changed) → listening
  *      ↑  └────┤                                               └─ the model failed ─→ failed
@@ -47,7 +50,8 @@ export type SessionEnd =
  *      │       └─ a gap in the audio ──────────────────────────→ failed
  *      └─ 500 ms without a call, and the slot still held
  *
- *   in listening and with each publication: the slot is another's → slot-lost; the lease is another's → lease-lost; Redis is away → interrupted
+ *   in listening and with each publication: the slot is another's → slot-lost; the lease is another's → lease-lost; Redis is away → interrupted;
+ *   Redis is full → store-full
  *
  * Before a call (for the last one: at the same time) its bytes are published as taken, which is also the proof that lease and slot are still the session's. After a takeover everything
  * that was taken before goes into the model in one piece, and nothing is said about it except a text that is new.
@@ -98,8 +102,8 @@ export class SessionRun {
     const { consumer, fences } = this.#parts;
     try {
       const resume = resumePoint(await consumer.results(this.#lease.sessionId));
-      if (resume.claims > MAX_CLAIMS) {
-        return failed(`the recording was given up after ${MAX_CLAIMS} interrupted attempts`);
+      if (resume.claimants > MAX_CLAIMANTS) {
+        return failed(`the recording was given up after ${MAX_CLAIMANTS} processes that did not finish it`);
       }
       await this.#audio.read(0);
       if (this.#audio.fence !== undefined && !fences.admit(this.#audio.fence)) {
@@ -107,6 +111,7 @@ export class SessionRun {
       }
       return await this.#listen(resume);
     } catch (error) {
+      if (isFull(error)) return { kind: 'store-full' };
       if (error instanceof StoreUnavailable) return { kind: 'interrupted' };
       return failed(error instanceof Error ? error.message : String(error));
     }
@@ -205,7 +210,13 @@ export class SessionRun {
     switch (end.kind) {
       case 'final':
       case 'failed':
-        return (await consumer.finish(sessionId, this.#holder, token, end)) ? end : { kind: 'lease-lost' };
+        try {
+          return (await consumer.finish(sessionId, this.#holder, token, end)) ? end : { kind: 'lease-lost' };
+        } catch (error) {
+          if (!isFull(error)) throw error;
+          return await this.#finish({ kind: 'store-full' });
+        }
+      case 'store-full':
       case 'aborted':
       case 'slot-lost':
         return (await consumer.finish(sessionId, this.#holder, token)) ? end : { kind: 'lease-lost' };
@@ -216,6 +227,11 @@ export class SessionRun {
         return unreachable(end);
     }
   }
+}
+
+function isFull(error: unknown): boolean {
+  const cause = error instanceof StoreUnavailable ? error.cause : undefined;
+  return cause instanceof Error && refusedWith('OOM', cause.message);
 }
 
 function failed(message: string): LastResult {

@@ -103,6 +103,7 @@ export class SessionWorker {
       durationMs: Math.round(performance.now() - startedAt),
     };
     if (end.kind === 'failed') log.error({ ...line, reason: end.message }, 'session');
+    else if (end.kind === 'store-full') log.error(line, 'session');
     else log.info(line, 'session');
   }
 }

@@ -129,6 +129,29 @@ it('a Redis that is full: one line says so and what to do, one that it works aga
   await expectServed();
 });
 
+it('a recording whose last words Redis has no memory for is given up once, and nobody waits for its slot', async () => {
+  inference = await startInference(redis.url);
+  const session = await TestSession.open(redis);
+  await session.send(scriptedPcm(0.7));
+  await session.until('partial');
+  const gate = inference.recognizer.hold();
+  await session.producer.end();
+  await gate.entered;
+  await redis.client.config('SET', 'maxmemory', '1');
+  gate.release();
+  await eventually(async () => expect(await redis.keys('{asr}:slot')).toEqual([]));
+  await eventually(() =>
+    expect(inference.log.filter(({ msg }) => msg === 'session')).toMatchObject([
+      { level: 50, outcome: 'store-full', sessionId: session.sessionId },
+    ]),
+  );
+  expect(await redis.keys('{asr}:session:*')).toEqual([]);
+  await redis.client.config('SET', 'maxmemory', '0');
+  await whenReady();
+  await session.close();
+  await expectServed();
+});
+
 it('a Redis whose user may do nothing but work on the keys is served', async () => {
   await redis.client.call(
     'ACL',

@@ -189,6 +189,24 @@ describe('a process that was paused for longer than its lease', () => {
   });
 });
 
+describe('a process that loses its lease', () => {
+  it('again and again claims its session each time, and ends it with the text of an undisturbed run', async () => {
+    await start();
+    const pcm = scriptedPcm(1.7);
+    const session = await TestSession.open(redis);
+    await session.send(pcm.subarray(0, CHUNK_BYTES));
+    for (let claims = 1; claims <= 5; claims += 1) {
+      await session.until('claimed', () => session.of('claimed').length === claims);
+      await redis.client.del(`{asr}:session:${session.sessionId}:lease`);
+    }
+    await session.send(pcm.subarray(CHUNK_BYTES));
+    await session.producer.end();
+    await session.until('final');
+    expectUndisturbed(session, pcm);
+    await session.close();
+  });
+});
+
 describe('SIGTERM', () => {
   it('lets the active session end, takes no other, and exits with 0', async () => {
     const process = await start();

@@ -65,7 +65,9 @@ export async function main([name = '', ...args]) {
       process.kill(process.pid, error.signal);
       return;
     }
-    console.error(error instanceof SetupFailure ? error.message : (fileWords(error, root) ?? error));
+    console.error(
+      error instanceof SetupFailure ? error.message : (fileWords(error, root, command.run) ?? error),
+    );
     process.exitCode = 1;
     return;
   }

@@ -30,15 +30,16 @@ export async function roomWords(folder) {
 /**
  * @param {unknown} error
  * @param {string} root
+ * @param {string | undefined} program  what was to run, from the project's folder
  * @returns {string | undefined} the line for a person when a file could not be read or written
  */
-export function fileWords(error, root) {
+export function fileWords(error, root, program) {
   if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined;
   switch (error.code) {
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-      return `the set-up must be able to write in ${root} (${error.message}): give that folder to this user, or make a clone of your own. Where it is set up already, "node dist/common/launch/start.js" starts without writing there.`;
+      return `the set-up must be able to write in ${root} (${error.message}): give that folder to this user, or make a clone of your own.${program?.startsWith('dist/') ? ` Where it is set up already, "node ${program}" starts without writing there.` : ''}`;
     case 'ENOSPC':
     case 'EDQUOT':
       return `the disk of ${root} is full (${error.message}): make room, then give the same command again.`;

@@ -61,16 +61,24 @@ test('an npm that says yes and installs nothing, as on a full disk; no kind of p
 });
 
 test.each([
-  ['EROFS', /^the set-up must be able to write in .* \(EROFS: no, open\): give that folder to this user/],
-  ['EACCES', /^the set-up must be able to write in .* \(EACCES: no, open\): give that folder to this user/],
-  ['ENOSPC', /^the disk of .* is full \(ENOSPC: no, open\): make room/],
-])('%s: one line that says what to do', async (code, words) => {
+  [
+    'setup',
+    'EROFS',
+    /^the set-up must be able to write in .* \(EROFS: no, open\): give that folder .* of your own\.$/,
+  ],
+  [
+    'api',
+    'EACCES',
+    /^the set-up must .* \(EACCES: no, open\): .* "node dist\/api\/main.js" starts without writing there\.$/,
+  ],
+  ['setup', 'ENOSPC', /^the disk of .* is full \(ENOSPC: no, open\): make room/],
+] as const)('%s, %s: one line that says what to do', async (command, code, words) => {
   const failing = `
     import fs from 'node:fs';
     fs.promises.writeFile = async () => { throw Object.assign(new Error('${code}: no, open'), { code: '${code}', syscall: 'open' }); };
     (await import('node:module')).syncBuiltinESMExports();`;
   project.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(failing)}`;
-  const launched = project.setup('setup');
+  const launched = project.setup(command);
   expect(await launched.ended).toBe(1);
   expect(launched.lines).toEqual([expect.stringMatching(words)]);
 });

@@ -117,6 +117,8 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
         ...options,
         ...target.options,
         sentinels: target.sentinels,
+        // Sentinels with a password mostly have the master's; those without one let it pass.
+        ...(target.options.password === undefined ? {} : { sentinelPassword: target.options.password }),
         name: target.name,
         sentinelRetryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
         failoverDetector: true,

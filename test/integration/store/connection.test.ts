@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { BYTES_PER_SECOND, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { type ConnectionUse, closeRedis, connectRedis, whenReady } from '../../../common/redis.ts';
+import { parseRedisUrl } from '../../../common/redis-url.ts';
 import { readStreams } from '../../../common/result-streams.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -21,6 +25,26 @@ test.each(['commands', 'blocking', 'bullmq'] as const)(
     client.disconnect(true);
     expect(await whenReady(client, 10_000)).toBe(true);
     closeRedis(client);
+  },
+);
+
+test.each([[], ['--requirepass', 'secret']])(
+  'the password of a Sentinel URL is for the master and for a Sentinel that wants it (%s)',
+  async (...sentinelPassword) => {
+    const master = await startRedis(['--requirepass', 'secret']);
+    onTestFinished(() => master.stop());
+    const folder = mkdtempSync(join(tmpdir(), 'asr-sentinel-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const configuration = join(folder, 'sentinel.conf');
+    const lines = [`monitor asr 127.0.0.1 ${master.port} 1`, 'auth-pass asr secret'];
+    writeFileSync(configuration, lines.map((line) => `sentinel ${line}\n`).join(''));
+    const sentinel = await startRedis(sentinelPassword, [configuration, '--sentinel']);
+    onTestFinished(() => sentinel.stop());
+    const target = parseRedisUrl(`redis+sentinel://:secret@127.0.0.1:${sentinel.port}/asr`);
+    const client = connectRedis(target, 'commands', 'test', () => undefined);
+    onTestFinished(() => closeRedis(client));
+    expect(await whenReady(client, 10_000)).toBe(true);
+    expect(await client.ping()).toBe('PONG');
   },
 );
 

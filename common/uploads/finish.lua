@@ -1,11 +1,11 @@
 -- Ends an upload: how it ended, the end of its samples and the free slot, in one step.
 -- KEYS[1] slot   KEYS[2] samples   KEYS[3] end
 -- ARGV[1] holder   ARGV[2] TTL of the end in ms   ARGV[3..] field, value, ... of the end
--- Returns 1, or 0 when the slot was no longer the upload's: then nobody waits, and nothing is said.
+-- Returns 1 (also when this was sent before), or 0 when the slot was no longer the upload's: then nobody waits, and nothing is said.
 -- Guarantee: whoever sees the end finds the slot free; while the slot is the upload's, there is no end, and when it is not, none comes any more;
--- another holder's slot is never freed; safe to send twice (the second time it returns 0 and leaves the end).
+-- another holder's slot is never freed; safe to send twice.
 redis.call('DEL', KEYS[2])
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return redis.call('EXISTS', KEYS[3]) end
 redis.call('XADD', KEYS[3], '*', unpack(ARGV, 3))
 redis.call('PEXPIRE', KEYS[3], ARGV[2])
 redis.call('DEL', KEYS[1])

@@ -20,7 +20,7 @@ export type UploadEnd =
 export class TestUploads {
   readonly slot: Slot;
   readonly #redis: Redis;
-  readonly #store: UploadStore;
+  readonly store: UploadStore;
   readonly #queue: Queue<UploadJob>;
   readonly #events: QueueEvents;
   readonly #ended = new Map<string, (end: Promise<UploadEnd>) => void>();
@@ -30,7 +30,7 @@ export class TestUploads {
     this.#redis = new Redis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
     this.#redis.on('error', () => {});
     this.slot = new Slot(this.#redis, keys);
-    this.#store = new UploadStore(this.#redis, keys);
+    this.store = new UploadStore(this.#redis, keys);
     const options = { connection: this.#redis, prefix: keys.prefix };
     this.#queue = new Queue(keys.queueName, { ...options, ...UPLOAD_QUEUE_OPTIONS });
     this.#events = new QueueEvents(keys.queueName, options);
@@ -61,14 +61,14 @@ export class TestUploads {
     const ended = new Promise<UploadEnd>((resolve) => {
       this.#ended.set(id, resolve);
     });
-    await this.#store.putSamples(id, pcm);
+    await this.store.putSamples(id, pcm);
     await this.#queue.add(UPLOAD_JOB_NAME, job, { jobId: id });
     return { job, ended };
   }
 
   async #take(id: string): Promise<StoredEnd | undefined> {
-    const end = await this.#store.end(id);
-    await this.#store.forget(id);
+    const end = await this.store.end(id);
+    await this.store.forget(id);
     return end;
   }
 

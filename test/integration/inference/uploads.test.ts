@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { slotHolder } from '../../../common/slot/slot.ts';
 import { INFERENCE_FAILED } from '../../../common/uploads/upload-jobs.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
@@ -119,6 +120,21 @@ describe('an upload', () => {
     expect(await redis.client.get('{asr}:slot')).toBe('another');
     await redis.client.del('{asr}:slot');
     expect(await redis.keys(`{asr}:upload:${job.id}*`)).toEqual([]);
+  });
+
+  it('whose end is said again, since the answer to it was lost, has been said, and once', async () => {
+    const id = 'a'.repeat(32);
+    const holder = slotHolder({ id, via: 'http', replica: 'test:1', since: new Date().toISOString() });
+    await uploads.slot.acquire(holder);
+    const end = { kind: 'done', text: '好', inferenceMs: 1 } as const;
+    expect(await uploads.store.finish(id, holder, end)).toBe(true);
+    await uploads.slot.acquire('another' as typeof holder);
+    expect(await uploads.store.finish(id, holder, end)).toBe(true);
+    expect(await redis.client.get('{asr}:slot')).toBe('another');
+    expect(await uploads.store.end(id)).toEqual(end);
+    await uploads.store.forget(id);
+    expect(await uploads.store.finish(id, holder, end)).toBe(false);
+    await redis.client.del('{asr}:slot');
   });
 
   it('keeps its slot while the model call runs, however dead its replica', async () => {

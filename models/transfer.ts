@@ -15,7 +15,7 @@ export interface TransferOptions {
   /** A size more than 1 % away is not the wanted file (a mirror's error page, say). */
   readonly expectedBytes: number;
   readonly dispatcher: Dispatcher;
-  /** Waits before the tries after a failure; the first try and one for each entry. A try that brought 1 % of the file starts the list anew. */
+  /** Waits before the tries after a failure; the first try and one for each entry. A try that brought a new 1 % of the file starts the list anew. */
   readonly retryDelaysMs?: readonly number[];
   readonly onProgress?: (receivedBytes: number, totalBytes: number) => void;
   /** One line for each thing worth knowing: a retry, a server that cannot resume. */
@@ -23,7 +23,7 @@ export interface TransferOptions {
   readonly signal: AbortSignal;
 }
 
-/** Part of the file that makes a broken try count as progress; bounds how often the list of delays starts anew. */
+/** Part of the file, not had before, that makes a broken try count as progress; bounds how often the list of delays starts anew. */
 const WORTHWHILE = 0.01;
 const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 16_000] as const;
 
@@ -35,19 +35,22 @@ const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 16_000] as const;
 export async function download(options: TransferOptions): Promise<{ pieced: boolean }> {
   const delays = options.retryDelaysMs ?? RETRY_DELAYS_MS;
   let failures = 0;
+  let offset = await sizeOf(options.partPath);
+  // The farthest of all tries: bytes that were thrown away and came again are no progress.
+  let farthest = offset;
   for (;;) {
-    const before = await sizeOf(options.partPath);
     try {
-      return { pieced: (await attempt(options, before)) > 0 };
+      return { pieced: (await attempt(options, offset)) > 0 };
     } catch (error) {
       options.signal.throwIfAborted();
       if (!(error instanceof Interrupted)) throw error;
-      const after = await sizeOf(options.partPath);
-      if (after - before >= options.expectedBytes * WORTHWHILE) failures = 0;
+      offset = await sizeOf(options.partPath);
+      if (offset - farthest >= options.expectedBytes * WORTHWHILE) failures = 0;
+      farthest = Math.max(farthest, offset);
       const waitMs = delays[failures++];
       if (waitMs === undefined) {
         throw new ModelFailure(
-          `${options.url}: ${error.message}; gave up after ${failures} tries at ${formatBytes(after)} of ${formatBytes(options.expectedBytes)}. ` +
+          `${options.url}: ${error.message}; gave up after ${failures} tries at ${formatBytes(offset)} of ${formatBytes(options.expectedBytes)}. ` +
             'Run the same command again to go on from there; HTTPS_PROXY sets a proxy, ASR_MODEL_MIRROR another address',
           { cause: error },
         );

@@ -179,6 +179,16 @@ describe('pulling a model over a real connection', () => {
     expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=40000-', undefined]);
   });
 
+  it('gives up when what it threw away is all that comes again', async () => {
+    const { server, stored, refusal } = await setUp();
+    for (let round = 0; round < 5; round++)
+      server.script.push(server.breakAt(40_000, stored), (_request, response) => {
+        response.writeHead(206, { 'content-range': 'bytes 0-9/10' }).end('0123456789');
+      });
+    expect(await refusal()).toContain('; gave up after 3 tries at 39.1 KiB of ');
+    expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=40000-', undefined]);
+  });
+
   it('starts again when the file changed on the server (ETag)', async () => {
     const { server, folders, entry, paths, pull } = await setUp();
     await mkdir(folders.downloaded, { recursive: true });

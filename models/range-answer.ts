@@ -25,7 +25,8 @@ export function readAnswer(
   wanted: WantedFile,
   offset: number,
 ): AnswerPlan {
-  const range = /^bytes (?:(\d+)-\d+|\*)\/(\d+)$/.exec(response.headers.get('content-range') ?? '');
+  // RFC 9110 §14.4: a server that does not know the whole length says "*"; the range's end may be less than the file's.
+  const range = /^bytes (?:(\d+)-\d+|\*)\/(?:(\d+)|\*)$/i.exec(response.headers.get('content-range') ?? '');
   const rangeTotal = range?.[2] === undefined ? undefined : Number(range[2]);
   switch (response.status) {
     case 200: {

@@ -179,6 +179,20 @@ describe('pulling a model over a real connection', () => {
     expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=40000-', undefined]);
   });
 
+  it.each([
+    ['the whole length unknown', (range: string) => `bytes ${range}/*`],
+    ['its unit in capitals', (range: string) => `Bytes ${range}/${archive.length}`],
+  ])('goes on with a range that has %s', async (_, contentRange) => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    server.script.push(server.breakAt(60_000, stored), (_request, response) => {
+      response.writeHead(206, { 'content-range': contentRange(`60000-${archive.length - 1}`) });
+      response.end(archive.subarray(60_000));
+    });
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=60000-']);
+  });
+
   it('gives up when what it threw away is all that comes again', async () => {
     const { server, stored, refusal } = await setUp();
     for (let round = 0; round < 5; round++)

@@ -119,8 +119,16 @@ async function store(
   } finally {
     await file?.close();
   }
-  if (totalBytes !== undefined && received < totalBytes)
-    throw new Interrupted(`the connection ended at ${formatBytes(received)} of ${formatBytes(totalBytes)}`);
+  if (received < (totalBytes ?? leastBytes(options, response)))
+    throw new Interrupted(`the connection ended at ${formatBytes(received)} of ${formatBytes(shownTotal)}`);
+}
+
+/** What an answer of unknown total has to bring; less is a cut, which looks like the end where the connection's end is the answer's (HTTP/1.0). */
+function leastBytes(options: TransferOptions, response: Response): number {
+  const hasOwnEnd = response.headers.has('content-length') || response.headers.has('transfer-encoding');
+  // A whole answer that is too short is another file, such as a login page: trying again would not help.
+  if (response.status === 200 && hasOwnEnd) return 0;
+  return options.expectedBytes * (1 - SIZE_TOLERANCE);
 }
 
 async function* bodyOf(response: Response): AsyncGenerator<Uint8Array> {

@@ -193,6 +193,31 @@ describe('pulling a model over a real connection', () => {
     expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=60000-']);
   });
 
+  it('goes on after a cut in an answer that only its connection ends', async () => {
+    const { server, folders, screen, entry, pull } = await setUp();
+    server.script.push((request) => {
+      request.socket.write('HTTP/1.0 200 OK\r\netag: "one"\r\n\r\n');
+      request.socket.end(archive.subarray(0, 60_000));
+    });
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.slice(1)).toEqual([
+      { path: `/${TOP}.tar.bz2`, range: 'bytes=60000-', ifRange: '"one"' },
+    ]);
+    expect(screen.text).toMatch(/the connection ended at 58\.6 KiB of 1\d\d\.\d KiB; trying again/);
+  });
+
+  it('does not go on with a short answer that has an end of its own', async () => {
+    const { server, folders, refusal } = await setUp();
+    server.script.push((_request, response) => {
+      response.write('<html>');
+      response.end('Log in</html>');
+    });
+    expect(await refusal()).toMatch(/: 19 bytes with sha256 .*It was deleted/);
+    expect(server.requests).toHaveLength(1);
+    expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
   it('gives up when what it threw away is all that comes again', async () => {
     const { server, stored, refusal } = await setUp();
     for (let round = 0; round < 5; round++)

@@ -96,16 +96,18 @@ const proxyAddress = (setting: string | undefined): string => setting?.replace(/
 
 function makeDispatcher(network: NetworkSettings): Dispatcher {
   const stallTimeoutMs = network.stallTimeoutMs ?? 60_000;
+  const timeouts = { headersTimeout: stallTimeoutMs, bodyTimeout: stallTimeoutMs };
   try {
     return new EnvHttpProxyAgent({
       httpProxy: proxyAddress(network.httpProxy),
       httpsProxy: proxyAddress(network.httpsProxy),
       noProxy: network.noProxy ?? '',
-      headersTimeout: stallTimeoutMs,
-      bodyTimeout: stallTimeoutMs,
+      // For http:// only, https:// has its tunnel all the same: a proxy may refuse one to port 80, as Squid does.
+      proxyTunnel: false,
+      // Where there is no tunnel, undici does not hand the timeouts on to the proxy's connections.
+      factory: (origin, options) => new Pool(origin, { ...options, ...timeouts }),
       connect: { timeout: Math.min(stallTimeoutMs, 15_000) },
-      clientFactory: (proxy, options) =>
-        new Pool(proxy, { ...options, headersTimeout: stallTimeoutMs }).compose(closedForGood),
+      clientFactory: (proxy, options) => new Pool(proxy, { ...options, ...timeouts }).compose(closedForGood),
     }).compose(closedInPeace);
   } catch (error) {
     // Without the value: it may hold a password.

@@ -77,16 +77,36 @@ it.each([
   ],
   ['says nothing', 'Headers Timeout Error', 500, () => undefined],
 ])('gives up on a proxy that %s', async (_, reason, stallTimeoutMs, answer) => {
+  // The tunnel for https:// and the plain question for http:// are two ways through undici.
+  await expectGivenUp('https://127.0.0.1:8443', `the proxy: ${reason}`, stallTimeoutMs, answer);
+  await expectGivenUp('http://127.0.0.1:8080', reason, stallTimeoutMs, answer);
+});
+
+it('asks for a tunnel to an https:// mirror', async () => {
+  const asked: string[] = [];
+  await expectGivenUp('https://mirror.invalid', 'the proxy: other side closed', 60_000, (socket, request) => {
+    asked.push(request.toString('latin1').split('\r\n')[0] ?? '');
+    socket.destroy();
+  });
+  expect(asked).toEqual(['CONNECT mirror.invalid:443 HTTP/1.1', 'CONNECT mirror.invalid:443 HTTP/1.1']);
+});
+
+async function expectGivenUp(
+  mirror: string,
+  reason: string,
+  stallTimeoutMs: number,
+  answer: (socket: Socket, request: Buffer) => void,
+): Promise<void> {
   let connections = 0;
   const address = await proxyOf((socket) => {
     connections += 1;
-    socket.once('data', () => answer(socket));
+    socket.once('data', (request) => answer(socket, request));
   });
   const httpProxy = `http://${address}`;
   const network = {
-    mirror: 'http://127.0.0.1:8080',
+    mirror,
     httpProxy,
-    httpsProxy: undefined,
+    httpsProxy: httpProxy,
     noProxy: undefined,
     stallTimeoutMs,
     retryDelaysMs: [0],
@@ -100,7 +120,7 @@ it.each([
   }).catch((error: unknown) => error);
   expect(outcome).toBeInstanceOf(ModelFailure);
   expect((outcome as Error).message).toContain(
-    `: cannot reach it (the proxy: ${reason}); gave up after 2 tries at 0 B of 1 B. `,
+    `: cannot reach it (${reason}); gave up after 2 tries at 0 B of 1 B. `,
   );
   expect(connections).toBe(2);
-});
+}

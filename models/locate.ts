@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CATALOGUE, type CatalogueEntry, findEntry } from './catalogue.ts';
-import { ModelFailure } from './failure.ts';
-import { type ModelFolders, modelFolders, notDownloaded, readReceipt } from './store.ts';
+import { describeCause, ModelFailure } from './failure.ts';
+import { isMissing, type ModelFolders, modelFolders, notDownloaded, readReceipt } from './store.ts';
 
 export interface LocatedModel {
   /** Catalogue id, `bundled`, or the folder as it was configured. */
@@ -37,7 +37,13 @@ export async function locateModel(
   }
 
   const folder = resolve(setting);
-  const found = await stat(folder).catch(() => undefined);
+  const found = await stat(folder).catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw new ModelFailure(
+      `ASR_MODEL is "${setting}", and the folder ${folder} cannot be read: ${describeCause(error)}`,
+      { cause: error },
+    );
+  });
   if (found?.isDirectory()) return { id: setting, folder };
   const ids = ['bundled', ...catalogue.map((known) => known.id)].join(', ');
   if (found !== undefined) {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -73,6 +73,20 @@ describe('ASR_MODEL', () => {
     const message = await failure('x-asr');
     expect(message).toContain(`ASR_MODEL is "x-asr": there is no folder ${join(process.cwd(), 'x-asr')}`);
     for (const id of ['bundled', 'x-asr-480ms', 'zipformer-multi-zh']) expect(message).toContain(id);
+  });
+
+  it('says why a folder cannot be read', async () => {
+    const loop = join(root, 'loop');
+    await symlink(loop, loop);
+    expect(await failure(loop)).toMatch(/^ASR_MODEL is ".*", and the folder .* cannot be read: ELOOP: /);
+  });
+
+  it.skipIf(process.getuid?.() === 0)('says that a folder may not be read', async () => {
+    const closed = join(root, 'closed');
+    await mkdir(join(closed, 'model'), { recursive: true });
+    await chmod(closed, 0o000);
+    expect(await failure(join(closed, 'model'))).toContain('cannot be read: EACCES: ');
+    await chmod(closed, 0o700);
   });
 
   it('does not take a file for a folder', async () => {

@@ -15,7 +15,13 @@ export function fromDiskError(error: unknown, path: string): unknown {
       },
     );
   }
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+  if (code === 'EROFS') {
+    return new ModelFailure(
+      `cannot write ${path}: its file system is read-only (EROFS); mount it writable and run the same command again`,
+      { cause: error },
+    );
+  }
+  if (code === 'EACCES' || code === 'EPERM') {
     return new ModelFailure(
       `cannot read or write ${path} (${code}): run the command as a user who may do both there`,
       { cause: error },

@@ -19,6 +19,9 @@ export interface WantedFile {
   readonly expectedBytes: number;
 }
 
+/** The encodings that fetch() takes off, asked for or not: lengths and ranges count encoded bytes then. Others, such as Apache's x-bzip2, stay. */
+const DECODED = /\b(gzip|deflate|br|zstd)\b/i;
+
 /** What an answer means for the part file of `offset` bytes. */
 export function readAnswer(
   response: Pick<Response, 'status' | 'statusText' | 'headers'>,
@@ -28,9 +31,11 @@ export function readAnswer(
   // RFC 9110 §14.4: a server that does not know the whole length says "*"; the range's end may be less than the file's.
   const range = /^bytes (?:(\d+)-\d+|\*)\/(?:(\d+)|\*)$/i.exec(response.headers.get('content-range') ?? '');
   const rangeTotal = range?.[2] === undefined ? undefined : Number(range[2]);
+  const encoding = response.headers.get('content-encoding') ?? '';
+  const isDecoded = DECODED.test(encoding);
   switch (response.status) {
     case 200: {
-      const length = response.headers.get('content-length');
+      const length = isDecoded ? null : response.headers.get('content-length');
       const totalBytes = length === null ? undefined : Number(length);
       checkSize(wanted, totalBytes);
       return { kind: 'store', from: 0, totalBytes };
@@ -42,6 +47,7 @@ export function readAnswer(
           reason: `asked for the bytes from ${offset}, got "${response.headers.get('content-range') ?? 'no Content-Range'}"`,
         };
       }
+      if (isDecoded) return { kind: 'discard', reason: `got bytes of the file as "${encoding}"` };
       checkSize(wanted, rangeTotal);
       return { kind: 'store', from: offset, totalBytes: rangeTotal };
     case 416:

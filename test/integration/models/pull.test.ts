@@ -3,13 +3,14 @@ import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { NetworkSettings } from '../../../models/archive.ts';
 import type { CatalogueEntry } from '../../../models/catalogue.ts';
 import { ModelFailure } from '../../../models/failure.ts';
 import { pullModel } from '../../../models/pull.ts';
 import { type ModelFolders, storePaths, verifyModel } from '../../../models/store.ts';
-import { ArchiveServer } from './archive-server.ts';
+import { type Answer, ArchiveServer } from './archive-server.ts';
 import { entryFor, Screen, sha256, TOP, temporaryFolders, transducerArchive } from './small-model.ts';
 
 const FILES = [
@@ -216,6 +217,39 @@ describe('pulling a model over a real connection', () => {
     expect(await refusal()).toMatch(/: 19 bytes with sha256 .*It was deleted/);
     expect(server.requests).toHaveLength(1);
     expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
+  it('takes a whole file that the server compressed unasked, but no part of one', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    // Longer than what is in it.
+    const packed = gzipSync(archive, { level: 0 });
+    server.script.push(
+      server.breakAt(60_000, stored),
+      (_request, response) => {
+        const range = `bytes 60000-${packed.length - 1}/${packed.length}`;
+        response.writeHead(206, { 'content-encoding': 'gzip', 'content-range': range });
+        response.end(packed.subarray(60_000));
+      },
+      (_request, response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length });
+        response.end(packed);
+      },
+    );
+    await pull({ retryDelaysMs: [0, 0, 0] });
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=60000-', undefined]);
+  });
+
+  it('keeps a part whose encoding is not taken off', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    const marked: Answer = (request, response) => {
+      response.setHeader('content-encoding', 'x-bzip2');
+      server.serve(request, response);
+    };
+    server.script.push(server.breakAt(60_000, stored), marked);
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests).toHaveLength(2);
   });
 
   it('gives up when what it threw away is all that comes again', async () => {

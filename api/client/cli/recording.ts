@@ -8,6 +8,9 @@ import { decodeWithFfmpeg } from './ffmpeg.ts';
 /** 15 s of anything that has a use: 16 channels of 32 bits at 192 kHz are 184 MB. */
 const MAX_WAV_BYTES = 268_435_456;
 
+/** After so many bytes it is known whether a file says that it is a WAV. */
+const WAV_START_BYTES = 12;
+
 /** Samples (16 kHz, mono): all there, or as they are spoken. */
 export type Recording =
   | { readonly kind: 'whole'; readonly samples: Int16Array }
@@ -20,8 +23,8 @@ export async function readRecordingFile(path: string, signal: AbortSignal): Prom
     const stat = await file.stat();
     // What another program writes (`<(…)` in a shell) can be read once only.
     if (stat.isFIFO()) return await readRecordingInput(file.createReadStream(), false, signal);
-    const start = Buffer.alloc(12);
-    const { bytesRead } = await file.read(start, 0, 12, 0);
+    const start = Buffer.alloc(WAV_START_BYTES);
+    const { bytesRead } = await file.read(start, 0, WAV_START_BYTES, 0);
     if (bytesRead === 0) throw empty();
     if (!isWav(start)) return { kind: 'whole', samples: await decodeWithFfmpeg(path, signal) };
     if (stat.size > MAX_WAV_BYTES) throw tooLarge(stat.size);
@@ -40,6 +43,8 @@ export async function readRecordingInput(
   const pieces = input[Symbol.asyncIterator]();
   const held: Buffer[] = [];
   let heldBytes = 0;
+  // Asked once: joining what is held again for every piece costs the square of its length.
+  let mayBeLive = live;
   for (;;) {
     signal.throwIfAborted();
     const piece = await pieces.next();
@@ -47,7 +52,8 @@ export async function readRecordingInput(
     held.push(piece.value);
     heldBytes += piece.value.length;
     if (heldBytes > MAX_WAV_BYTES) throw tooLarge(heldBytes);
-    if (live && heldBytes >= 12) {
+    if (mayBeLive && heldBytes >= WAV_START_BYTES) {
+      mayBeLive = false;
       const start = Buffer.concat(held);
       if (isWav(start)) return { kind: 'live', samples: wavStreamToPcm(startedAgain(start, pieces)) };
     }

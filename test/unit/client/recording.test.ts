@@ -1,0 +1,34 @@
+import { expect, test, vi } from 'vitest';
+import { readRecordingInput } from '../../../api/client/cli/recording.ts';
+import { wavFile } from '../../support/wav.ts';
+
+const { signal } = new AbortController();
+
+async function* inPieces(file: Buffer, pieceBytes: number): AsyncGenerator<Buffer, void, void> {
+  for (let at = 0; at < file.length; at += pieceBytes) yield file.subarray(at, at + pieceBytes);
+}
+
+test('an input to be sent as it comes that is no WAV is not copied again with every piece', async () => {
+  const breaks = new Error('the input breaks');
+  async function* input(): AsyncGenerator<Buffer, void, void> {
+    yield* inPieces(Buffer.alloc(100_000, 'ID3'), 100);
+    // Instead of its end, after which ffmpeg would be asked.
+    throw breaks;
+  }
+  const concat = vi.spyOn(Buffer, 'concat');
+  try {
+    await expect(readRecordingInput(input(), true, signal)).rejects.toBe(breaks);
+    const copiedBytes = concat.mock.results.reduce((sum, { value }) => sum + value.length, 0);
+    expect(copiedBytes).toBeLessThanOrEqual(100_000);
+  } finally {
+    concat.mockRestore();
+  }
+});
+
+test('a WAV whose first bytes come one by one is sent as it comes', async () => {
+  const recording = await readRecordingInput(inPieces(wavFile(Buffer.alloc(3_200, 1)), 1), true, signal);
+  if (recording.kind !== 'live') throw new Error('it was read to its end first');
+  const samples: number[] = [];
+  for await (const piece of recording.samples) samples.push(...piece);
+  expect(samples).toEqual(Array.from({ length: 1_600 }, () => 0x0101));
+});

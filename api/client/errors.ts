@@ -55,6 +55,17 @@ export function isServiceErrorCode(code: string): code is ServiceErrorCode {
 /** Closes that say that this client or its input is refused; the same again would end the same way. */
 const LASTING_CLOSE_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009, 1010, 1011]);
 
+/** Codes of Node and OpenSSL for a certificate, or a TLS, that is the same at the next attempt; not for records that a bad connection cut or garbled. */
+const LASTING_TLS_CODE =
+  /^(CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_|HOSTNAME_|ERR_TLS_|EPROTO$|ERR_SSL_(?!.*(_MAC$|_EOF_|INTERNAL)))/;
+
+/** fetch wraps the error of the connection, `ws` hands it on as it is. A chain of causes may, oddly, be a circle. */
+function isLastingTlsFailure(cause: unknown, depth = 0): boolean {
+  if (!(cause instanceof Error) || depth > 8) return false;
+  if ('code' in cause && LASTING_TLS_CODE.test(String(cause.code))) return true;
+  return isLastingTlsFailure(cause.cause, depth + 1);
+}
+
 export interface AsrErrorOptions {
   readonly status?: number | undefined;
   readonly closeCode?: number | undefined;
@@ -89,7 +100,7 @@ export class AsrError extends Error {
       case 'unavailable':
         return true;
       case 'network':
-        return this.closeCode === undefined || !LASTING_CLOSE_CODES.has(this.closeCode);
+        return !LASTING_CLOSE_CODES.has(this.closeCode ?? 0) && !isLastingTlsFailure(this.cause);
       default:
         return false;
     }

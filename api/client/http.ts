@@ -154,10 +154,11 @@ async function textOf(response: Response, url: string): Promise<string> {
 }
 
 /** Node's fetch says only "fetch failed" and keeps the reason (ECONNREFUSED, ENOTFOUND, a certificate) in `cause`. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  if (!(cause instanceof Error)) return error.message;
-  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-  return [cause.message, code].find((part) => part !== '') ?? error.message;
+  const reason = error.cause instanceof Error ? error.cause : error;
+  const code = 'code' in reason && typeof reason.code === 'string' ? reason.code : '';
+  const said = [reason.message, code].find((part) => part !== '') ?? error.message;
+  const isUntrusted = /SELF_SIGNED|^UNABLE_TO_/.test(code);
+  return isUntrusted ? `${said}; a private CA goes into NODE_EXTRA_CA_CERTS` : said;
 }

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
 import { AsrError } from './errors.ts';
-import { toError } from './http.ts';
+import { reasonOf, toError } from './http.ts';
 import type { Socket, SocketEvents, Transport } from './socket.ts';
 
 /** Much longer than any answer of the service and most error pages. */
@@ -57,7 +57,7 @@ export const nodeTransport: Transport = {
     socket.on('error', (error) => {
       // After opening, a close event follows and carries the code.
       if (!opened)
-        fail(new AsrError('network', `no connection to ${url}: ${error.message}`, { cause: error }));
+        fail(new AsrError('network', `no connection to ${url}: ${reasonOf(error)}`, { cause: error }));
     });
     socket.on('close', (code, reason) => {
       if (over) return;

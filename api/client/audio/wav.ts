@@ -42,7 +42,7 @@ const FORMAT_MU_LAW = 7;
 const FORMAT_EXTENSIBLE = 0xfffe;
 /** Programs that write to a pipe do not know the size and put one of these, or a little less. */
 const STREAMING_SIZE = 0x7fff_f000;
-const MAX_CHANNELS = 64;
+export const MAX_CHANNELS = 64;
 
 /** A WAV file of a codec that is not read here; another program may. */
 export class UnknownEncoding extends AsrError {}

@@ -1,9 +1,11 @@
+import { MAX_CHANNELS } from '../audio/wav.ts';
+
 export const HELP = `asr-client: Chinese speech recognition from the command line
 
   asr-client transcribe [--stream] [--json] FILE...    recognize recordings of at most 15 s ("-": standard input)
   asr-client ready [--wait SECONDS] [--json]           ask whether the service can recognize now
 
-FILE is a WAV file of any sample rate from 8 to 384 kHz, any number of channels and any PCM form; it is converted to 16 kHz mono.
+FILE is a WAV file of any sample rate from 8 to 384 kHz, up to ${MAX_CHANNELS} channels and any PCM form; it is converted to 16 kHz mono.
 Other formats (MP3, M4A, Opus, FLAC, video) go through ffmpeg where that is installed.
 
   --stream            send in real time and show the text as it is recognized; a WAV on standard input is sent as it comes:

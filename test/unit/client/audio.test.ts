@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { toPcm } from '../../../api/client/audio/pcm.ts';
+import { HELP } from '../../../api/client/cli/help.ts';
 import { chunk, riff, wavFile } from '../../support/wav.ts';
 import { pack, tone } from './tones.ts';
 
@@ -111,6 +112,13 @@ test('a file that is right already keeps every bit', async () => {
   const file = await readFile(new URL('../../fixtures/h04.wav', import.meta.url));
   const pcm = await toPcm(file);
   expect(Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength).equals(file.subarray(44))).toBe(true);
+});
+
+test('up to as many channels as the help says are read', async () => {
+  const most = Number(/up to (\d+) channels/.exec(HELP)?.[1]);
+  const ofChannels = (channels: number) => wavFile(Buffer.alloc(2 * channels * 160), { channels });
+  await expect(toPcm(ofChannels(most))).resolves.toHaveLength(160);
+  await expect(toPcm(ofChannels(most + 1))).rejects.toThrow(`${most + 1} channels`);
 });
 
 test('channels are averaged, loud floats are limited, broken ones are silence', async () => {

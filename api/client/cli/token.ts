@@ -4,7 +4,7 @@ import { UsageError } from './exit-codes.ts';
 /** @throws UsageError when there is no token */
 export async function readToken(file: string | undefined, environment: NodeJS.ProcessEnv): Promise<string> {
   if (file === undefined) {
-    const token = environment['ASR_API_TOKEN'];
+    const token = environment['ASR_API_TOKEN']?.trim();
     if (!token) throw new UsageError('no token: set ASR_API_TOKEN or give --token-file FILE');
     return token;
   }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { parseCommandLine } from '../../../api/client/cli/command-line.ts';
 import { UsageError } from '../../../api/client/cli/exit-codes.ts';
 import { StatusLine } from '../../../api/client/cli/status-line.ts';
+import { readToken } from '../../../api/client/cli/token.ts';
 
 test.for([
   { args: ['transcribe', '--token', 'secret', 'a.wav'], says: 'use ASR_API_TOKEN or --token-file' },
@@ -43,4 +44,11 @@ test('the line in place: the end of a text that is too long for the terminal, Ch
   written = '';
   new StatusLine({ isTTY: false, columns: 0, write } as never).show('a', 'b');
   expect(written).toBe('');
+});
+
+test('blanks around the token of the environment are no part of it, as the service has it', async () => {
+  expect(await readToken(undefined, { ASR_API_TOKEN: ' a-token\r\n' })).toBe('a-token');
+  await expect(readToken(undefined, { ASR_API_TOKEN: ' \r' })).rejects.toThrow(
+    new UsageError('no token: set ASR_API_TOKEN or give --token-file FILE'),
+  );
 });

@@ -8,7 +8,7 @@ import { ClientGone } from './upload.ts';
 const LINGER_MS = 2_000;
 /** Longer, for an upload that is slow: Apache and Varnish look for an answer only when they have sent all of it, and make a 502 or 503 of an end before. */
 const SLOW_UPLOAD_LINGER_MS = 10_000;
-/** nginx's status for a client that hung up before it was answered; only logs and metrics know it. */
+/** nginx's status for a client that hung up before it had its answer, or the whole of it; only logs and metrics know it. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 declare module 'fastify' {
@@ -126,7 +126,7 @@ export function requestLine(request: FastifyRequest, reply: FastifyReply): Reque
     method: request.method,
     // The route's pattern, never the address: somebody may have put a token into its query.
     route: request.routeOptions.url ?? 'unknown',
-    status: isGone && !reply.raw.headersSent ? CLIENT_CLOSED_REQUEST : reply.statusCode,
+    status: isGone ? CLIENT_CLOSED_REQUEST : reply.statusCode,
     outcome: isGone ? 'disconnected' : reply.statusCode < 400 ? 'done' : 'error',
     code: request.failureCode,
     reason: request.refusal,

@@ -159,6 +159,12 @@ test('an answer that its client does not go on to read ends its connection; a st
   socket.write(asked('/api-docs/static/swagger-ui-bundle.js', 50));
   await impatient.logged((line) => line['code'] === 'client_gone');
   socket.destroy();
+  // Also the one whose head and first bytes, with status 200, had left.
+  await expect
+    .poll(() => impatient.log.filter((line) => line['route'] === '/api-docs/static/*').length)
+    .toBe(50);
+  for (const line of impatient.log.filter(({ code }) => code === 'client_gone'))
+    expect(line).toMatchObject({ status: 499, outcome: 'disconnected' });
   stream.start();
   await stream.message('ready');
   stream.end();

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OnnxGraph, type Value } from './graph.ts';
+import { OnnxGraph, type Shape, type Value } from './graph.ts';
 import type { ReferenceModel } from './reference-engine.ts';
 import { windowFrames } from './zipformer2-options.ts';
 
@@ -15,8 +15,16 @@ const LOUD = -9;
 /** Channels of the zipformer's convolution state; the first one is used. */
 const CHANNELS = 4;
 
-/** Writes a model that says 响 for every loud frame, a fixed time after it heard it: what it has not said yet is in its states. */
-export function writeEchoModel(folder: string, family: ReferenceModel['family'], chunkFrames: number): void {
+/**
+ * Writes a model that says 响 for every loud frame, a fixed time after it heard it: what it has not said yet is in its states.
+ * @param encoderDim what a transducer's encoder declares as the size of a frame, whatever it is in a run.
+ */
+export function writeEchoModel(
+  folder: string,
+  family: ReferenceModel['family'],
+  chunkFrames: number,
+  encoderDim?: Shape[number],
+): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'tokens.txt'), ECHO_SYMBOLS.map((symbol, id) => `${symbol} ${id}\n`).join(''));
   const write = (name: string, graph: OnnxGraph): void => writeFileSync(join(folder, name), graph.build());
@@ -28,7 +36,7 @@ export function writeEchoModel(folder: string, family: ReferenceModel['family'],
       write('model.onnx', zipformerEcho(chunkFrames, 'log_probs'));
       return;
     case 'zipformer2-transducer':
-      write('encoder.onnx', zipformerEcho(chunkFrames, 'encoder_out'));
+      write('encoder.onnx', zipformerEcho(chunkFrames, 'encoder_out', encoderDim));
       write('decoder.onnx', silentDecoder());
       write('joiner.onnx', sumJoiner());
       return;
@@ -108,7 +116,7 @@ function nemoEcho(
   return graph;
 }
 
-function zipformerEcho(chunkFrames: number, outputName: string): OnnxGraph {
+function zipformerEcho(chunkFrames: number, outputName: string, declaredDim?: Shape[number]): OnnxGraph {
   const graph = new OnnxGraph();
   const window = windowFrames(chunkFrames);
   const x = graph.input('x', 'float32', ['N', window, BINS]);
@@ -127,7 +135,9 @@ function zipformerEcho(chunkFrames: number, outputName: string): OnnxGraph {
   const loudness = graph.op('ReduceMean', [x], { axes: [2], keepdims: 0 });
   const first = graph.op('Slice', [state, graph.ints([0]), graph.ints([1]), graph.ints([1])]);
   const [scores, next] = echo(graph, loudness, graph.op('Squeeze', [first, graph.ints([1])]), chunkFrames);
-  graph.output(outputName, scores, 'float32', ['N', chunkFrames / SUBSAMPLING, ECHO_SYMBOLS.length]);
+  const frames = declaredDim === undefined ? scores : graph.withOpenShape(scores, processed);
+  const frameDim = declaredDim ?? ECHO_SYMBOLS.length;
+  graph.output(outputName, frames, 'float32', ['N', chunkFrames / SUBSAMPLING, frameDim]);
   for (const [name, unusedShape] of Object.entries(unused))
     graph.output(`new_${name}`, name, 'float32', unusedShape);
   const spread = graph.op('Tile', [

@@ -117,8 +117,8 @@ function inputName(part: TransducerPart, index: number): string {
 
 function lastInputDimension(part: TransducerPart, index: number): number {
   const last = part.outline.inputs[index]?.shape.at(-1);
-  if (typeof last === 'number') return last;
+  if (typeof last === 'number' && last >= 1) return last;
   throw new ModelLoadError(
-    `${part.onnx.fileName}: input ${inputName(part, index)} has last dimension ${String(last)}, expected a number`,
+    `${part.onnx.fileName}: input ${inputName(part, index)} has last dimension ${String(last)}, expected a number from 1`,
   );
 }

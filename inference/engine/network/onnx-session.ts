@@ -5,6 +5,7 @@ import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
 import type { ExecutionProvider, ExecutionProviders } from '../../../common/config.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
+import { quoted } from '../quoted.ts';
 
 type ProviderList = Exclude<ExecutionProviders, 'auto'>;
 
@@ -32,11 +33,18 @@ export class OnnxModel {
     return this.#session.outputNames;
   }
 
-  /** Last dimension of an output, undefined when it is known only behind a run. */
+  /**
+   * Last dimension of an output, undefined when it is known only behind a run.
+   * @throws ModelLoadError when it is none that a search can step by.
+   */
   lastOutputDimension(index: number): number | undefined {
     const output = this.#session.outputMetadata[index];
     const last = output?.isTensor === true ? output.shape.at(-1) : undefined;
-    return typeof last === 'number' ? last : undefined;
+    if (output === undefined || typeof last !== 'number') return undefined;
+    if (last >= 1) return last;
+    throw new ModelLoadError(
+      `${this.fileName}: output ${quoted(output.name)} has last dimension ${last}, expected at least 1`,
+    );
   }
 
   /** @throws InferenceError with the runtime's message. */

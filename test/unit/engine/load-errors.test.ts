@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
 import { ExecutionProviderError, ModelLoadError } from '../../../inference/recognizer.ts';
+import { writeEchoModel } from '../../onnx/echo.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
 import { CHINESE_SYMBOLS, type SmallModel, writeSmallModel, writeTokens } from '../../onnx/model-folder.ts';
 import { buildNemoCtc } from '../../onnx/nemo-ctc.ts';
@@ -208,7 +209,26 @@ describe('a model that cannot be used is refused with file, found and expected',
     graph.output('logit', graph.op('Add', [heard, said]), 'float32', ['N', 'V']);
     writeFileSync(join(path, 'joiner.onnx'), graph.build());
     expect(await loadError(path)).toBe(
-      'joiner.onnx: input encoder_out has last dimension D, expected a number',
+      'joiner.onnx: input encoder_out has last dimension D, expected a number from 1',
+    );
+  });
+
+  test('a transducer of frames without values, which a search would step through without end', async () => {
+    const path = mkdtempSync(join(workDir, 'model-'));
+    const write = (encoderDim: number | string, joinerDim: number | string): void => {
+      writeEchoModel(path, 'zipformer2-transducer', 16, encoderDim);
+      const graph = new OnnxGraph();
+      graph.input('encoder_out', 'float32', ['N', joinerDim]);
+      graph.output('logit', graph.input('decoder_out', 'float32', ['N', 2]), 'float32', ['N', 2]);
+      writeFileSync(join(path, 'joiner.onnx'), graph.build());
+    };
+    write(0, 'D');
+    expect(await loadError(path)).toBe(
+      'encoder.onnx: output "encoder_out" has last dimension 0, expected at least 1',
+    );
+    write('D', 0);
+    expect(await loadError(path)).toBe(
+      'joiner.onnx: input encoder_out has last dimension 0, expected a number from 1',
     );
   });
 

@@ -1,13 +1,20 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OnnxGraph } from './graph.ts';
+import { OnnxGraph, type Value } from './graph.ts';
 
 /** What is wrong with the model: all of it is there and fits its metadata, and only what comes out shows it. */
-export type Fault = 'scores are NaN' | 'scores are int64' | 'states grow';
+export type Fault =
+  | 'scores are NaN'
+  | 'scores are int64'
+  | 'scores are too few'
+  | 'scores are too few when it is loud'
+  | 'states grow';
 
 const BINS = 80;
 const WINDOW_FRAMES = 29;
 const SHIFT_FRAMES = 16;
+/** A mean log-mel energy above this is loud. */
+const LOUD = -9;
 const SYMBOLS = ['<blk>', '是'] as const;
 
 /** Writes a model in the form of NeMo's streaming CTC export that says 是 in its first output frame, if nothing is wrong with it. */
@@ -26,7 +33,9 @@ export function writeFaultyModel(folder: string, fault: Fault | undefined): void
   const mean = graph.op('ReduceMean', [signal], { axes: [1, 2], keepdims: 1 });
   const zero = graph.op('Mul', [graph.op('Mul', [mean, graph.float(0)]), factor]);
   const frame = graph.floats(Float32Array.of(0, 1), [1, 1, SYMBOLS.length]);
-  const scores = graph.op('Add', [zero, frame]);
+  const all = graph.op('Add', [zero, frame]);
+  const isShort = fault === 'scores are too few' || fault === 'scores are too few when it is loud';
+  const scores = isShort ? withoutLast(graph, all, mean, fault === 'scores are too few') : all;
   const isInt64 = fault === 'scores are int64';
   graph.output(
     'logprobs',
@@ -46,4 +55,12 @@ export function writeFaultyModel(folder: string, fault: Fault | undefined): void
     ...Object.fromEntries(sizes.map((key) => [key, 1])),
   });
   writeFileSync(join(folder, 'model.onnx'), graph.build());
+}
+
+/** The scores without the last one, always or when it is loud: nobody knows how many these are who only reads the graph. */
+function withoutLast(graph: OnnxGraph, scores: Value, mean: Value, always: boolean): Value {
+  const isShort = graph.op('Greater', [mean, graph.float(always ? Number.NEGATIVE_INFINITY : LOUD)]);
+  const left = graph.op('Reshape', [graph.op('Cast', [isShort], { to: 7 }), graph.ints([-1])]);
+  const end = graph.op('Sub', [graph.ints([SYMBOLS.length]), left]);
+  return graph.op('Slice', [scores, graph.ints([0]), end, graph.ints([2])]);
 }

@@ -38,7 +38,7 @@ export class CtcModel implements AcousticModel {
   }
 
   open(): StepDecoder {
-    const step = this.#network.open();
+    const step = this.#network.open(this.vocabularySize);
     const search = new CtcGreedySearch(this.#blankId);
     return {
       tokenIds: search.tokenIds,

@@ -69,7 +69,7 @@ export class TransducerModel implements AcousticModel {
   }
 
   open(): StepDecoder {
-    const encode = this.#encoder.open();
+    const encode = this.#encoder.open(this.#encoderDim);
     const search = new TransducerGreedySearch(this.#head());
     return {
       tokenIds: search.tokenIds,

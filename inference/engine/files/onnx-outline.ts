@@ -152,16 +152,23 @@ function readStringEntry(bytes: Uint8Array, fileName: string, entries: Map<strin
   entries.set(key, value);
 }
 
+const OPEN_SIZE = '?';
+
+/** Some exporters write −1 for a size that they leave open. */
+function sizeOrOpen(size: number): number | string {
+  return size < 0 ? OPEN_SIZE : size;
+}
+
 /** ValueInfoProto: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 { dim_value 1 | dim_param 2 } } } }. */
 function readValueInfo(bytes: Uint8Array, fileName: string): GraphValue {
   let name = '';
   let type = 'no tensor';
   const shape: (number | string)[] = [];
   const readDimension = (dimension: Uint8Array): void => {
-    let size: number | string = '?';
+    let size: number | string = OPEN_SIZE;
     visit(dimension, (number, reader, wireType) => {
-      if (number === 1) size = Number(reader.int64());
-      else if (number === 2) size = reader.string();
+      if (number === 1) size = sizeOrOpen(Number(reader.int64()));
+      else if (number === 2) size = reader.string() || OPEN_SIZE;
       else reader.skip(wireType);
     });
     shape.push(size);

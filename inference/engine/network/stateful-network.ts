@@ -2,7 +2,7 @@ import { Tensor } from 'onnxruntime-node';
 import { ModelLoadError } from '../../recognizer.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from './onnx-session.ts';
-import { checkInputs, elementCount, floatsAt, outputAt, type TensorSpec, zeroTensor } from './tensors.ts';
+import { checkInputs, elementCount, outputAt, rowsAt, type TensorSpec, zeroTensor } from './tensors.ts';
 
 /** What goes into a network that is run step by step, and what comes out. */
 export interface NetworkSignature {
@@ -38,10 +38,13 @@ export class StatefulNetwork {
   readonly #onnx: OnnxModel;
   readonly #signature: NetworkSignature;
   readonly #feeds: Record<string, Tensor>;
+  readonly #rowSize: number;
 
-  constructor(onnx: OnnxModel, signature: NetworkSignature) {
+  /** @param rowSize last dimension of output 0. */
+  constructor(onnx: OnnxModel, signature: NetworkSignature, rowSize: number) {
     this.#onnx = onnx;
     this.#signature = signature;
+    this.#rowSize = rowSize;
     this.input = new Float32Array(elementCount(signature.input));
     this.#feeds = {
       [signature.input.name]: new Tensor('float32', this.input, signature.input.shape),
@@ -51,8 +54,8 @@ export class StatefulNetwork {
   }
 
   /**
-   * @returns output 0.
-   * @throws InferenceError when the run fails.
+   * @returns output 0, rows of `rowSize` values.
+   * @throws InferenceError when the run fails, or gives rows of another size.
    */
   async run(): Promise<Float32Array> {
     const outputs = await this.#onnx.run(this.#feeds);
@@ -60,6 +63,6 @@ export class StatefulNetwork {
     for (const [i, state] of states.entries()) {
       this.#feeds[state.name] = outputAt(this.#onnx, outputs, firstStateOutput + i);
     }
-    return floatsAt(this.#onnx, outputs, 0);
+    return rowsAt(this.#onnx, outputs, 0, this.#rowSize);
   }
 }

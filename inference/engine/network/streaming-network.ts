@@ -33,9 +33,9 @@ export class StreamingNetwork {
     return new StreamingNetwork(layout, await loadOnnxModel(outline.path, options));
   }
 
-  /** Zero state. @returns runs the next step on its frames, (windowFrames, 80), and gives output 0. */
-  open(): (frames: Float32Array) => Promise<Float32Array> {
-    const network = new StatefulNetwork(this.onnx, this.layout.signature);
+  /** Zero state. @returns runs the next step on its frames, (windowFrames, 80), and gives output 0, rows of `rowSize` values. */
+  open(rowSize: number): (frames: Float32Array) => Promise<Float32Array> {
+    const network = new StatefulNetwork(this.onnx, this.layout.signature, rowSize);
     return (frames) => {
       this.layout.fillInput(frames, network.input);
       return network.run();

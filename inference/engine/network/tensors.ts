@@ -1,6 +1,7 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
+import { quoted } from '../quoted.ts';
 import type { OnnxModel } from './onnx-session.ts';
 
 /** A tensor that a graph is expected to take, with batch size 1. */
@@ -71,4 +72,20 @@ export function floatsAt(onnx: OnnxModel, outputs: InferenceSession.ReturnType, 
   if (!(data instanceof Float32Array))
     throw new InferenceError(`${onnx.fileName}: output ${index} is ${type}, expected float32`);
   return data;
+}
+
+/** The same, of an output that is read in rows of `rowSize` values: the runtime does not hold a graph to the size that it declares. */
+export function rowsAt(
+  onnx: OnnxModel,
+  outputs: InferenceSession.ReturnType,
+  index: number,
+  rowSize: number,
+): Float32Array {
+  const found = outputAt(onnx, outputs, index).dims.at(-1);
+  if (found !== rowSize) {
+    throw new InferenceError(
+      `${onnx.fileName}: output ${quoted(onnx.outputNames[index] ?? '')} has last dimension ${found ?? '(none)'} in a run, expected ${rowSize} as declared`,
+    );
+  }
+  return floatsAt(onnx, outputs, index);
 }

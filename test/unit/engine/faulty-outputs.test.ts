@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ModelLoadError } from '../../../inference/recognizer.ts';
+import { InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { type Fault, writeFaultyModel } from '../../onnx/faulty.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
@@ -34,6 +35,10 @@ describe('a model whose files fit together and whose outputs do not', () => {
     ['scores are NaN', 'the model gave NaN as scores, expected numbers'],
     ['scores are int64', 'model.onnx: output 0 is int64, expected float32'],
     [
+      'scores are too few',
+      'model.onnx: output "logprobs" has last dimension 1 in a run, expected 2 as declared',
+    ],
+    [
       'states grow',
       'model.onnx: Got invalid dimensions for input: cache_last_channel .* Got: 2 Expected: 1 .*',
     ],
@@ -41,6 +46,30 @@ describe('a model whose files fit together and whose outputs do not', () => {
     const folder = folderWith(fault);
     expect(await loadError(folder)).toMatch(
       new RegExp(`^${folder}: a run on silence failed \\(${reason}\\), expected a model that runs$`),
+    );
+  });
+
+  test('fails in the run that shows it', async () => {
+    const engine = await LocalEngine.load(folderWith('scores are too few when it is loud'));
+    expect((await engine.recognize(new Uint8Array(32_000))).text).toBe('是');
+    const noise = randomBytes(32_000);
+    const error: unknown = await engine.recognize(noise).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(InferenceError);
+    expect((error as Error).message).toBe(
+      'model.onnx: output "logprobs" has last dimension 1 in a run, expected 2 as declared',
+    );
+    await engine.model.release();
+  });
+
+  test('does not load: a transducer whose encoder gives smaller frames than it declares', async () => {
+    const folder = mkdtempSync(join(workDir, 'transducer-'));
+    writeEchoModel(folder, 'zipformer2-transducer', 16, 3);
+    const graph = new OnnxGraph();
+    graph.input('encoder_out', 'float32', ['N', 3]);
+    graph.output('logit', graph.input('decoder_out', 'float32', ['N', 2]), 'float32', ['N', 2]);
+    writeFileSync(join(folder, 'joiner.onnx'), graph.build());
+    expect(await loadError(folder)).toContain(
+      '(encoder.onnx: output "encoder_out" has last dimension 2 in a run, expected 3 as declared)',
     );
   });
 

@@ -200,18 +200,25 @@ describe('a model that cannot be used is refused with file, found and expected',
     );
   });
 
-  test('a transducer of which neither the encoder nor the joiner says how large a frame is', async () => {
-    const path = mkdtempSync(join(workDir, 'model-'));
-    writeSmallModel(path, { ...small, family: 'zipformer2-transducer', openSizes: true });
-    const graph = new OnnxGraph();
-    const heard = graph.input('encoder_out', 'float32', ['N', 'D']);
-    const said = graph.input('decoder_out', 'float32', ['N', 'D']);
-    graph.output('logit', graph.op('Add', [heard, said]), 'float32', ['N', 'V']);
-    writeFileSync(join(path, 'joiner.onnx'), graph.build());
-    expect(await loadError(path)).toBe(
-      'joiner.onnx: input encoder_out has last dimension D, expected a number from 1',
-    );
-  });
+  test.each([
+    ['D', 'D'],
+    ['', '?'],
+    [-1, '?'],
+  ])(
+    'a transducer of which the joiner says "%s" for the size of a frame, and the encoder nothing',
+    async (dim, shown) => {
+      const path = mkdtempSync(join(workDir, 'model-'));
+      writeEchoModel(path, 'zipformer2-transducer', 16, 'D');
+      const graph = new OnnxGraph();
+      const heard = graph.input('encoder_out', 'float32', ['N', dim]);
+      const said = graph.input('decoder_out', 'float32', ['N', dim]);
+      graph.output('logit', graph.op('Add', [heard, said]), 'float32', ['N', 'V']);
+      writeFileSync(join(path, 'joiner.onnx'), graph.build());
+      expect(await loadError(path)).toBe(
+        `joiner.onnx: input encoder_out has last dimension ${shown}, expected a number from 1`,
+      );
+    },
+  );
 
   test('a transducer of frames without values, which a search would step through without end', async () => {
     const path = mkdtempSync(join(workDir, 'model-'));

@@ -16,7 +16,13 @@ export interface NetworkSignature {
   readonly firstStateOutput: number;
 }
 
-/** @throws ModelLoadError when the file has other inputs, or other outputs than a result and one for each state. */
+/** Of a step's input and states together: 256 MiB as float32. icefall's Zipformer of 66 M parameters has half a million. */
+const MAX_VALUES = 64 * 2 ** 20;
+
+/**
+ * @throws ModelLoadError when the file has other inputs, other outputs than a result and one for each state, or states that no recording
+ * could have memory for.
+ */
 export function checkSignature(
   outline: OnnxOutline,
   inputs: readonly TensorSpec[],
@@ -27,6 +33,13 @@ export function checkSignature(
   if (outline.outputs.length !== expected) {
     throw new ModelLoadError(
       `${outline.fileName}: found ${outline.outputs.length} outputs, expected ${expected}: one for each of ${signature.states.length} states`,
+    );
+  }
+  // Metadata bounds every dimension by itself; where the graph leaves them open, nothing else bounds their product.
+  const valueCount = inputs.reduce((sum, spec) => sum + elementCount(spec), 0);
+  if (valueCount > MAX_VALUES) {
+    throw new ModelLoadError(
+      `${outline.fileName}: input and states have ${valueCount} values by its metadata, expected at most ${MAX_VALUES}`,
     );
   }
 }

@@ -156,6 +156,34 @@ describe('a model that cannot be used is refused with file, found and expected',
     );
   });
 
+  test('states for which the graph leaves every size open and the metadata asks for gigabytes', async () => {
+    const graph = new OnnxGraph();
+    const signal = graph.input('audio_signal', 'float32', ['N', 80, 24]);
+    const length = graph.input('length', 'int64', ['N']);
+    const channel = graph.input('cache_last_channel', 'float32', ['N', 'A', 'B', 'C']);
+    const time = graph.input('cache_last_time', 'float32', ['N', 1, 1, 1]);
+    const channelLength = graph.input('cache_last_channel_len', 'int64', ['N']);
+    graph.output('logprobs', signal, 'float32', ['N', 80, 24]);
+    graph.output('encoded_lengths', length, 'int64', ['N']);
+    graph.output('cache_last_channel_next', channel, 'float32', ['N', 'A', 'B', 'C']);
+    graph.output('cache_last_time_next', time, 'float32', ['N', 1, 1, 1]);
+    graph.output('cache_last_channel_next_len', channelLength, 'int64', ['N']);
+    const channelDims = {
+      cache_last_channel_dim1: 1000,
+      cache_last_channel_dim2: 500,
+      cache_last_channel_dim3: 500,
+    };
+    const timeDims = { cache_last_time_dim1: 1, cache_last_time_dim2: 1, cache_last_time_dim3: 1 };
+    graph.metadata({ window_size: 24, chunk_shift: 16, ...channelDims, ...timeDims });
+    const path = folder('nemo-ctc', (at) => {
+      writeFileSync(join(at, 'model.onnx'), graph.build());
+      writeTokens(at, ['<blk>', ...Array.from({ length: 23 }, (_, i) => `s${i}`)]);
+    });
+    expect(await loadError(path)).toBe(
+      'model.onnx: input and states have 250001923 values by its metadata, expected at most 67108864',
+    );
+  });
+
   test('another family', async () => {
     const path = folder('zipformer2-ctc', (at) =>
       patch(join(at, 'model.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformerX'),

@@ -1,10 +1,16 @@
+import { INVISIBLE } from './quoted.ts';
+
 const MAX_CHARACTERS = 1000;
 
-/** An error in one line, as an operator reads it: the runtime puts what it found and expected into lines of their own. */
+/**
+ * An error in one line, as an operator reads it: the runtime puts what it found and expected into lines of their own, and names of a
+ * model's own choice.
+ */
 export function errorText(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
   return text
     .trim()
-    .replace(/\s*\n\s*/g, ' ')
-    .slice(0, MAX_CHARACTERS);
+    .slice(0, MAX_CHARACTERS)
+    .replace(/\s*[\n\r\t]\s*/g, ' ')
+    .replace(INVISIBLE, '\ufffd');
 }

@@ -4,13 +4,14 @@ import { errorText } from './error-text.ts';
 import { CtcModel } from './families/ctc-model.ts';
 import { isNemoCtc, nemoCtcLayout } from './families/nemo-ctc.ts';
 import { TransducerModel, type TransducerPart } from './families/transducer-model.ts';
-import { isZipformer2, zipformer2Layout } from './families/zipformer2.ts';
+import { isZipformer2, modelType, zipformer2Layout } from './families/zipformer2.ts';
 import { createFilterBank } from './features/feature-extractor.ts';
 import { FRAME_LENGTH_SAMPLES, MEL_BINS } from './features/frames.ts';
 import { findModelFiles, type ModelFiles } from './files/model-files.ts';
 import { readOnnxOutline } from './files/onnx-outline.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from './network/onnx-session.ts';
 import { StreamingNetwork } from './network/streaming-network.ts';
+import { quoted } from './quoted.ts';
 import { readTokenTable, type TokenTable } from './text/tokens.ts';
 
 /**
@@ -61,10 +62,9 @@ async function loadCtc(path: string, tokens: TokenTable, options: SessionOptions
   const outline = await readOnnxOutline(path);
   const isNemo = isNemoCtc(outline);
   if (!isNemo && !isZipformer2(outline)) {
-    const type = outline.metadata.text('model_type') ?? '(none)';
-    const inputs = outline.inputs.slice(0, 3).map(({ name }) => name);
+    const inputs = outline.inputs.slice(0, 3).map(({ name }) => quoted(name));
     throw new ModelLoadError(
-      `${outline.fileName}: found model_type ${type} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 or NeMo CTC model`,
+      `${outline.fileName}: found model_type ${modelType(outline)} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 or NeMo CTC model`,
     );
   }
   const layout = isNemo ? nemoCtcLayout(outline) : zipformer2Layout(outline);

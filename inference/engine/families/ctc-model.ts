@@ -1,6 +1,7 @@
 import { ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';
+import { quoted } from '../quoted.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { CtcGreedySearch } from './ctc-search.ts';
 
@@ -21,7 +22,7 @@ export class CtcModel implements AcousticModel {
     const vocabularySize = onnx.lastOutputDimension(0);
     if (vocabularySize === undefined) {
       throw new ModelLoadError(
-        `${onnx.fileName}: the last dimension of output ${onnx.outputNames[0]} is open, expected the number of tokens`,
+        `${onnx.fileName}: the last dimension of output ${quoted(onnx.outputNames[0] ?? '')} is open, expected the number of tokens`,
       );
     }
     this.vocabularySize = vocabularySize;

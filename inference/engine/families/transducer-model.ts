@@ -4,7 +4,8 @@ import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from '../network/onnx-session.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';
-import { checkInputs, floatsAt, outputAt } from '../network/tensors.ts';
+import { checkInputs, dimensionText, floatsAt, outputAt } from '../network/tensors.ts';
+import { quoted } from '../quoted.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';
 
@@ -119,6 +120,6 @@ function lastInputDimension(part: TransducerPart, index: number): number {
   const last = part.outline.inputs[index]?.shape.at(-1);
   if (typeof last === 'number' && last >= 1) return last;
   throw new ModelLoadError(
-    `${part.onnx.fileName}: input ${inputName(part, index)} has last dimension ${String(last)}, expected a number from 1`,
+    `${part.onnx.fileName}: input ${quoted(inputName(part, index))} has last dimension ${dimensionText(last)}, expected a number from 1`,
   );
 }

@@ -6,6 +6,7 @@ import type { OnnxOutline } from '../files/onnx-outline.ts';
 import { checkSignature, type NetworkSignature } from '../network/stateful-network.ts';
 import type { StreamingLayout } from '../network/streaming-network.ts';
 import type { TensorSpec } from '../network/tensors.ts';
+import { quoted } from '../quoted.ts';
 
 /** `model_type` in the metadata of icefall's streaming exports. */
 const MODEL_TYPE = 'zipformer2';
@@ -18,12 +19,19 @@ export function isZipformer2(outline: OnnxOutline): boolean {
   return outline.metadata.text('model_type') === MODEL_TYPE;
 }
 
+/** What an error says of it. */
+export function modelType(outline: OnnxOutline): string {
+  const type = outline.metadata.text('model_type');
+  return type === undefined ? '(none)' : quoted(type);
+}
+
 /** @throws ModelLoadError when the file is no streaming Zipformer2, or metadata and graph do not agree. */
 export function zipformer2Layout(outline: OnnxOutline): StreamingLayout {
   const { metadata } = outline;
   if (!isZipformer2(outline)) {
-    const found = metadata.text('model_type') ?? '(none)';
-    throw new ModelLoadError(`${outline.fileName}: found model_type ${found}, expected ${MODEL_TYPE}`);
+    throw new ModelLoadError(
+      `${outline.fileName}: found model_type ${modelType(outline)}, expected ${MODEL_TYPE}`,
+    );
   }
   const windowFrames = metadata.integer('T', 1, MAX_WINDOW_FRAMES);
   const shiftFrames = metadata.integer('decode_chunk_len', 2, windowFrames);

@@ -1,4 +1,5 @@
 import { ModelLoadError } from '../../recognizer.ts';
+import { quoted } from '../quoted.ts';
 
 /** What metadata may ask for: 30 s of window, and states whose sizes are no mistake. */
 export const MAX_WINDOW_FRAMES = 3000;
@@ -46,7 +47,7 @@ export class ModelMetadata {
     const value = /^\s*-?\d{1,15}\s*$/.test(text) ? Number(text) : Number.NaN;
     if (!(value >= min && value <= max)) {
       throw new ModelLoadError(
-        `${this.fileName}: metadata ${key} is ${JSON.stringify(text.slice(0, 40))}, expected an integer from ${min} to ${max}`,
+        `${this.fileName}: metadata ${key} is ${quoted(text)}, expected an integer from ${min} to ${max}`,
       );
     }
     return value;

@@ -152,7 +152,8 @@ function readStringEntry(bytes: Uint8Array, fileName: string, entries: Map<strin
   entries.set(key, value);
 }
 
-const OPEN_SIZE = '?';
+/** A dimension that the file does not name. */
+export const OPEN_SIZE = '?';
 
 /** Some exporters write −1 for a size that they leave open. */
 function sizeOrOpen(size: number): number | string {

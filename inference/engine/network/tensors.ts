@@ -1,6 +1,6 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
-import type { OnnxOutline } from '../files/onnx-outline.ts';
+import { type OnnxOutline, OPEN_SIZE } from '../files/onnx-outline.ts';
 import { quoted } from '../quoted.ts';
 import type { OnnxModel } from './onnx-session.ts';
 
@@ -39,14 +39,31 @@ export function checkInputs(outline: OnnxOutline, expected: readonly TensorSpec[
   for (const [i, spec] of expected.entries()) {
     const input = outline.inputs[i];
     if (input?.name !== spec.name) {
-      throw new ModelLoadError(`${outline.fileName}: input ${i} is ${input?.name}, expected ${spec.name}`);
+      throw new ModelLoadError(
+        `${outline.fileName}: input ${i} is ${quoted(input?.name ?? '')}, expected ${quoted(spec.name)}`,
+      );
     }
     if (input.type !== spec.type || !sameShape(input.shape, spec.shape)) {
       throw new ModelLoadError(
-        `${outline.fileName}: input ${spec.name} is ${input.type} [${input.shape.join(', ')}], expected ${spec.type} [${spec.shape.join(', ')}]`,
+        `${outline.fileName}: input ${quoted(spec.name)} is ${input.type} ${shapeText(input.shape)}, expected ${spec.type} ${shapeText(spec.shape)}`,
       );
     }
   }
+}
+
+const SHOWN_DIMENSIONS = 8;
+
+function shapeText(shape: readonly (number | string)[]): string {
+  const shown = shape.slice(0, SHOWN_DIMENSIONS).map(dimensionText).join(', ');
+  return shape.length > SHOWN_DIMENSIONS
+    ? `[${shown} and ${shape.length - SHOWN_DIMENSIONS} more]`
+    : `[${shown}]`;
+}
+
+/** A symbolic dimension is a name that the file chose. */
+export function dimensionText(dimension: number | string | undefined): string {
+  if (typeof dimension === 'number') return String(dimension);
+  return dimension === undefined || dimension === OPEN_SIZE ? OPEN_SIZE : quoted(dimension);
 }
 
 /** A symbolic dimension fits every number. */

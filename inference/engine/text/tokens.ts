@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
+import { quoted } from '../quoted.ts';
 
 const BLANK_SYMBOLS = ['<blk>', '<eps>', '<blank>'] as const;
 const UNKNOWN_SYMBOL = '<unk>';
@@ -66,7 +67,7 @@ export class TokenTable {
     for (const [id, symbol] of this.#symbols) {
       if (id >= vocabularySize && !/^#\d+$/.test(symbol)) {
         throw new ModelLoadError(
-          `${this.fileName}: found ${JSON.stringify(symbol)} with id ${id}, expected ids below ${vocabularySize} as in the output of ${modelName}`,
+          `${this.fileName}: found ${quoted(symbol)} with id ${id}, expected ids below ${vocabularySize} as in the output of ${modelName}`,
         );
       }
     }
@@ -109,15 +110,13 @@ export function parseTokens(text: string, name: string): Map<number, string> {
     // A line with an id alone is the symbol " ".
     const [symbol, idText] = parts.length === 1 ? [' ', parts[0]] : parts;
     if (symbol === undefined || idText === undefined || parts.length > 2 || !/^\d{1,7}$/.test(idText)) {
-      throw new ModelLoadError(
-        `${name}: line ${index + 1} is ${JSON.stringify(line.slice(0, 40))}, expected "symbol id"`,
-      );
+      throw new ModelLoadError(`${name}: line ${index + 1} is ${quoted(line)}, expected "symbol id"`);
     }
     const id = Number(idText);
     const taken = symbols.get(id);
     if (taken !== undefined) {
       throw new ModelLoadError(
-        `${name}: line ${index + 1} gives id ${id} to ${JSON.stringify(symbol)}, expected it to be free (it is ${JSON.stringify(taken)})`,
+        `${name}: line ${index + 1} gives id ${id} to ${quoted(symbol)}, expected it to be free (it is ${quoted(taken)})`,
       );
     }
     symbols.set(id, symbol);

@@ -31,6 +31,14 @@ function folder(family: SmallModel['family'], change: (path: string) => void = (
   return path;
 }
 
+const ONE_OF_EACH = {
+  query_head_dims: 1,
+  value_head_dims: 1,
+  num_heads: 1,
+  cnn_module_kernels: 3,
+  left_context_len: 1,
+};
+
 async function loadError(path: string): Promise<string> {
   const error: unknown = await loadAcousticModel(path, {
     providers: ['cpu'],
@@ -120,7 +128,7 @@ describe('a model that cannot be used is refused with file, found and expected',
   test('states that do not fit the metadata', async () => {
     const path = folder('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '16,24,20', '16,24,28'));
     expect(await loadError(path)).toBe(
-      'model.onnx: input cached_nonlin_attn_3 is float32 [1, N, 4, 15], expected float32 [1, 1, 4, 21]',
+      'model.onnx: input "cached_nonlin_attn_3" is float32 [1, "N", 4, 15], expected float32 [1, 1, 4, 21]',
     );
   });
 
@@ -152,7 +160,7 @@ describe('a model that cannot be used is refused with file, found and expected',
       patch(join(at, 'model.onnx'), 'cache_last_time_dim3\x12\x013', 'cache_last_time_dim3\x12\x017'),
     );
     expect(await loadError(path)).toBe(
-      'model.onnx: input cache_last_time is float32 [N, 2, 4, 3], expected float32 [1, 2, 4, 7]',
+      'model.onnx: input "cache_last_time" is float32 ["N", 2, 4, 3], expected float32 [1, 2, 4, 7]',
     );
   });
 
@@ -189,7 +197,7 @@ describe('a model that cannot be used is refused with file, found and expected',
       patch(join(at, 'model.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformerX'),
     );
     expect(await loadError(path)).toBe(
-      'model.onnx: found model_type zipformerX and inputs x, cached_key_0, cached_nonlin_attn_0, expected a streaming zipformer2 or NeMo CTC model',
+      'model.onnx: found model_type "zipformerX" and inputs "x", "cached_key_0", "cached_nonlin_attn_0", expected a streaming zipformer2 or NeMo CTC model',
     );
   });
 
@@ -197,7 +205,7 @@ describe('a model that cannot be used is refused with file, found and expected',
     const path = folder('zipformer2-transducer', (at) =>
       patch(join(at, 'encoder.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformer1'),
     );
-    expect(await loadError(path)).toBe('encoder.onnx: found model_type zipformer1, expected zipformer2');
+    expect(await loadError(path)).toBe('encoder.onnx: found model_type "zipformer1", expected zipformer2');
   });
 
   test("a transducer's parts that do not belong together", async () => {
@@ -229,7 +237,7 @@ describe('a model that cannot be used is refused with file, found and expected',
   });
 
   test.each([
-    ['D', 'D'],
+    ['D', '"D"'],
     ['', '?'],
     [-1, '?'],
   ])(
@@ -243,7 +251,7 @@ describe('a model that cannot be used is refused with file, found and expected',
       graph.output('logit', graph.op('Add', [heard, said]), 'float32', ['N', 'V']);
       writeFileSync(join(path, 'joiner.onnx'), graph.build());
       expect(await loadError(path)).toBe(
-        `joiner.onnx: input encoder_out has last dimension ${shown}, expected a number from 1`,
+        `joiner.onnx: input "encoder_out" has last dimension ${shown}, expected a number from 1`,
       );
     },
   );
@@ -263,7 +271,7 @@ describe('a model that cannot be used is refused with file, found and expected',
     );
     write('D', 0);
     expect(await loadError(path)).toBe(
-      'joiner.onnx: input encoder_out has last dimension 0, expected a number from 1',
+      'joiner.onnx: input "encoder_out" has last dimension 0, expected a number from 1',
     );
   });
 
@@ -277,7 +285,7 @@ describe('a model that cannot be used is refused with file, found and expected',
     });
     const path = folder('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), bytes));
     expect(await loadError(path)).toBe(
-      'model.onnx: the last dimension of output logprobs is open, expected the number of tokens',
+      'model.onnx: the last dimension of output "logprobs" is open, expected the number of tokens',
     );
   });
 
@@ -285,7 +293,43 @@ describe('a model that cannot be used is refused with file, found and expected',
     const graph = new OnnxGraph();
     graph.output('y', graph.input('x', 'float32', ['N', 80]), 'float32', ['N', 80]);
     const path = folder('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
-    expect(await loadError(path)).toMatch(/^model\.onnx: found model_type \(none\) and inputs x, expected/);
+    expect(await loadError(path)).toMatch(/^model\.onnx: found model_type \(none\) and inputs "x", expected/);
+  });
+
+  test.each([
+    ['a line and a colour of their own', {}, 'zip\nformer\u001b[31m', 'x\nforged line', 'N'],
+    ['a million characters', {}, 'z'.repeat(900_000), 'x'.repeat(900_000), 'N'],
+    [
+      'such words in shapes',
+      { T: 29, decode_chunk_len: 16, encoder_dims: 4, num_encoder_layers: 1, ...ONE_OF_EACH },
+      'zipformer2',
+      'x\u009b2J\u202e\nforged line',
+      '\u001b[31m'.repeat(10_000),
+    ],
+  ])('words from the file that are %s', async (_what, sizes, type, name, dimension) => {
+    const graph = new OnnxGraph();
+    const x = graph.input(name, 'float32', [dimension, 80]);
+    for (let i = 0; i < 8; i++) graph.input(`state ${i}`, 'float32', ['N']);
+    graph.output('y', x, 'float32', [dimension, 80]);
+    graph.metadata({ model_type: type, ...sizes });
+    const path = folder('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+    const message = await loadError(path);
+    expect(message).toContain('"x');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    expect(message).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+    expect(message.length).toBeLessThan(400);
+  });
+
+  test('an operator that has a colour of its own, in what the runtime says', async () => {
+    const graph = new OnnxGraph();
+    const heard = graph.input('encoder_out', 'float32', ['N', 32]);
+    graph.output('logit', graph.op('No\u001b[31mSuch', [heard]), 'float32', ['N', 45]);
+    const path = folder('zipformer2-transducer', (at) =>
+      writeFileSync(join(at, 'joiner.onnx'), graph.build()),
+    );
+    const message = await loadError(path);
+    expect(message).toContain('No\ufffd[31mSuch');
+    expect(message).not.toContain('\u001b');
   });
 
   test('two models', async () => {

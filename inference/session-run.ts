@@ -40,7 +40,7 @@ export type SessionEnd =
 /**
  * One claimed session, from its first frame (again) to its end:
  *
- *   claimed ─┬─ a fourth process, or a fence that is too small ──────────→ failed
+ *   claimed ─┬─ a fourth process, or a fence that is too small ────────→ failed
  *            ↓
  *   listening ─┬─ audio for a model call is there ──→ calling ─┬─ text → (partial if it changed) → listening
  *      ↑  └────┤                                               └─ the model failed ─→ failed

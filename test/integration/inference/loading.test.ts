@@ -1,12 +1,13 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../common/log.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { OutageLog } from '../../../common/redis-outage.ts';
 import { Slot } from '../../../common/slot/slot.ts';
+import { folderFingerprint } from '../../../inference/folder-change.ts';
 import { HeartbeatSender } from '../../../inference/heartbeat.ts';
 import { type EngineLost, ModelCalls } from '../../../inference/model-calls.ts';
 import { ModelLoading } from '../../../inference/model-loading.ts';
@@ -136,6 +137,31 @@ describe('a model that does not load', () => {
     await whenSaid({ ready: false, error: 'ModelLoadError' });
     await chmod(file, 0o644);
     await whenSaid({ ready: true, error: undefined });
+    await rm(folder, { recursive: true });
+  });
+
+  it.each(['appears', 'is replaced'])('is tried again when a file in a subfolder of it %s', async (what) => {
+    const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
+    const file = join(folder, 'data', 'parts', 'weights.bin');
+    await mkdir(dirname(file), { recursive: true });
+    if (what === 'is replaced') await writeFile(file, 'half');
+    inference = await startInference(redis.url, (recognizer) => recognizer.failNextLoad(broken), folder);
+    await whenSaid({ ready: false, error: 'ModelLoadError' });
+    await writeFile(`${file}.new`, 'the weights');
+    await rename(`${file}.new`, file);
+    await whenSaid({ ready: true, error: undefined });
+    await rm(folder, { recursive: true });
+  });
+
+  it('is not tried again for what changes in a hidden folder, and is in spite of a circle of links', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
+    await mkdir(join(folder, '.git', 'objects'), { recursive: true });
+    await symlink('.', join(folder, 'itself'));
+    const before = await folderFingerprint(folder);
+    await writeFile(join(folder, '.git', 'objects', 'pack'), '');
+    expect(await folderFingerprint(folder)).toBe(before);
+    await writeFile(join(folder, 'model.onnx'), '');
+    expect(await folderFingerprint(folder)).not.toBe(before);
     await rm(folder, { recursive: true });
   });
 

@@ -2,6 +2,7 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 import { type CatalogueEntry, RELEASE_URL } from './catalogue.ts';
 import { describeCause, ModelFailure } from './failure.ts';
+import { isNearly } from './range-answer.ts';
 import { Progress, type ProgressOutput } from './report.ts';
 import { hashFile, isMissing, type ModelFolders, storePaths } from './store.ts';
 import { download } from './transfer.ts';
@@ -47,12 +48,12 @@ export function archiveUrl(entry: CatalogueEntry, mirror: string | undefined): s
 export async function fetchArchive(options: PullOptions, url: string, signal: AbortSignal): Promise<void> {
   const { entry, folders, network, output } = options;
   const paths = storePaths(folders, entry.id);
-  // Left by a pull that was stopped while it unpacked.
-  const left = await hashFile(paths.archive, signal).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
-  if (left === entry.archiveSha256) return;
+  // Left by a pull that was stopped while it unpacked, or just before: neither needs the network.
+  for (const path of [paths.archive, paths.part]) {
+    if ((await hashLeft(path, entry.archiveBytes, signal)) !== entry.archiveSha256) continue;
+    await settle(path, paths);
+    return;
+  }
   await rm(paths.archive, { force: true });
 
   const dispatcher = makeDispatcher(network);
@@ -87,7 +88,27 @@ export async function fetchArchive(options: PullOptions, url: string, signal: Ab
   } finally {
     await dispatcher.destroy();
   }
-  await rename(paths.part, paths.archive);
+  await settle(paths.part, paths);
+}
+
+/** @returns the sha256 of what an earlier pull left, if it is there and about as long as the whole archive. */
+async function hashLeft(
+  path: string,
+  archiveBytes: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    return isNearly(archiveBytes, (await stat(path)).size) ? await hashFile(path, signal) : undefined;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Gives the verified archive its name. */
+async function settle(verified: string, paths: ReturnType<typeof storePaths>): Promise<void> {
+  await rename(verified, paths.archive);
+  await rm(paths.part, { force: true });
   await rm(paths.partInfo, { force: true });
 }
 

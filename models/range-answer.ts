@@ -4,6 +4,10 @@ import { ModelFailure } from './failure.ts';
 /** How far a file's size may be from the catalogue's, which is given by third parties; the hash is exact. */
 export const SIZE_TOLERANCE = 0.01;
 
+export function isNearly(expectedBytes: number, bytes: number): boolean {
+  return Math.abs(bytes - expectedBytes) <= expectedBytes * SIZE_TOLERANCE;
+}
+
 /** A try that failed in a way that may pass: connection, stall, overloaded server. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
@@ -51,7 +55,9 @@ export function readAnswer(
       checkSize(wanted, rangeTotal);
       return { kind: 'store', from: offset, totalBytes: rangeTotal };
     case 416:
-      if (rangeTotal === offset) return { kind: 'complete' };
+      // RFC 9110 §15.5.17 lets a server leave the total out: the hash decides about a part of about the right size.
+      if (rangeTotal === offset || (rangeTotal === undefined && isNearly(wanted.expectedBytes, offset)))
+        return { kind: 'complete' };
       return { kind: 'discard', reason: `the server has no bytes from ${offset} on` };
     case 408:
     case 429:
@@ -65,8 +71,7 @@ export function readAnswer(
 }
 
 function checkSize(wanted: WantedFile, totalBytes: number | undefined): void {
-  if (totalBytes === undefined) return;
-  if (Math.abs(totalBytes - wanted.expectedBytes) <= wanted.expectedBytes * SIZE_TOLERANCE) return;
+  if (totalBytes === undefined || isNearly(wanted.expectedBytes, totalBytes)) return;
   throw new ModelFailure(
     `${wanted.url} is a file of ${totalBytes} bytes, expected ${wanted.expectedBytes}: not the model's archive. If ASR_MODEL_MIRROR is set, check it`,
   );

@@ -282,20 +282,64 @@ describe('pulling a model over a real connection', () => {
     expect(screen.text).toContain('it was downloaded in pieces: starting again from the beginning');
   });
 
-  it('uses a part that is complete already, and throws one away that is too long', async () => {
+  it('needs no server for a part that is complete', async () => {
     const { server, folders, entry, paths, pull } = await setUp();
     await mkdir(folders.downloaded, { recursive: true });
     await writeFile(paths.part, archive);
+    await writeFile(paths.partInfo, '{}');
     await pull();
     await expectWhole(folders, entry);
-    expect(server.requests).toHaveLength(1);
+    expect(server.requests).toEqual([]);
+  });
 
-    const second = await setUp();
-    await mkdir(second.folders.downloaded, { recursive: true });
-    await writeFile(second.paths.part, Buffer.concat([archive, archive]));
-    await second.pull();
-    await expectWhole(second.folders, second.entry);
-    expect(second.server.requests.map((request) => request.range)).toEqual([
+  it.each([
+    [
+      'says how much there is',
+      (response: ServerResponse) => response.setHeader('content-range', `bytes */${archive.length}`),
+    ],
+    ['does not say how much there is', () => {}],
+  ])(
+    'keeps a part that was complete when its connection broke, with a server that %s',
+    async (_, addTotal) => {
+      const { server, folders, entry, stored, pull } = await setUp();
+      server.script.push(
+        (_request, response) => {
+          // Chunked, and cut in front of the last chunk: the end is not known.
+          response.writeHead(200).write(archive);
+          void stored(archive.length).finally(() => response.destroy());
+        },
+        (_request, response) => {
+          addTotal(response);
+          response.writeHead(416).end();
+        },
+      );
+      await pull();
+      await expectWhole(folders, entry);
+      expect(server.requests.map((request) => request.range)).toEqual([
+        undefined,
+        `bytes=${archive.length}-`,
+      ]);
+    },
+  );
+
+  it('starts again when a part of the right size is another file and the server has no more', async () => {
+    const { server, folders, screen, entry, paths, pull } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, other);
+    server.script.push(server.status(416));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([`bytes=${archive.length}-`, undefined]);
+    expect(screen.text).toContain('it was downloaded in pieces: starting again from the beginning');
+  });
+
+  it('throws a part away that is too long', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, Buffer.concat([archive, archive]));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([
       `bytes=${archive.length * 2}-`,
       undefined,
     ]);

@@ -26,22 +26,25 @@ export interface PullOptions {
   readonly signal: AbortSignal;
 }
 
-/** @throws ModelFailure when the mirror is no address. */
+/** @throws ModelFailure when the mirror is no address that an archive's name can be put behind. */
 export function archiveUrl(entry: CatalogueEntry, mirror: string | undefined): string {
-  const prefix = mirror === undefined || mirror === '' ? RELEASE_URL : mirror;
-  const parsed = URL.canParse(prefix) ? new URL(prefix) : undefined;
-  if (
-    parsed === undefined ||
-    !/^https?:$/.test(parsed.protocol) ||
-    parsed.username !== '' ||
-    parsed.password !== ''
-  ) {
-    const shown = parsed === undefined ? `"${prefix}"` : `an address with ${parsed.protocol}`;
+  const prefix = mirror?.trim() || RELEASE_URL;
+  const fault = mirrorFault(prefix);
+  if (fault !== undefined) {
     throw new ModelFailure(
-      `ASR_MODEL_MIRROR is ${shown}: it must be http:// or https://, without user and password, e.g. ${RELEASE_URL}`,
+      `ASR_MODEL_MIRROR is ${fault}: expected http:// or https:// without user, password, query and fragment, because the archive's name is put behind it, e.g. ${RELEASE_URL}`,
     );
   }
   return `${prefix.replace(/\/+$/, '')}/${entry.archive}.tar.bz2`;
+}
+
+/** What the mirror is instead of what it should be; without the parts that may be secret, the signature of a query among them. */
+function mirrorFault(mirror: string): string | undefined {
+  if (!URL.canParse(mirror)) return `"${mirror}"`;
+  const { protocol, username, password } = new URL(mirror);
+  if (!/^https?:$/.test(protocol)) return `an address with ${protocol}`;
+  if (username !== '' || password !== '') return 'an address with a user or a password';
+  return /[?#]/.test(mirror) ? 'an address with a query or a fragment ("?", "#")' : undefined;
 }
 
 /** Ends with the verified archive under its own name. */

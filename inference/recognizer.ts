@@ -1,3 +1,5 @@
+import { PrintableError } from '../common/printable.ts';
+
 /**
  * What both workers (uploads and streams) see of the model. The real one is `engine/`, a worker thread; tests of
  * the protocol around it bring a scripted one.
@@ -54,16 +56,16 @@ export interface ModelInfo {
 }
 
 /** The model files cannot be used. `message` is one line: file, what was found, what was expected. */
-export class ModelLoadError extends Error {
+export class ModelLoadError extends PrintableError {
   override readonly name = 'ModelLoadError';
 }
 
 /** An execution provider was asked for by name and does not load. `message` is one line that names it; the process does not start with another one. */
-export class ExecutionProviderError extends Error {
+export class ExecutionProviderError extends PrintableError {
   override readonly name = 'ExecutionProviderError';
 }
 
 /** A model run failed. */
-export class InferenceError extends Error {
+export class InferenceError extends PrintableError {
   override readonly name = 'InferenceError';
 }

@@ -1,5 +1,7 @@
+import { PrintableError } from '../common/printable.ts';
+
 /** Something the user can put right: `message` says what was wrong, with the value, and what to do. Anything else that is thrown is a fault of ours. */
-export class ModelFailure extends Error {
+export class ModelFailure extends PrintableError {
   override readonly name = 'ModelFailure';
 }
 

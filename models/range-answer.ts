@@ -1,4 +1,5 @@
 import type { Response } from 'undici';
+import { PrintableError, quoted } from '../common/printable.ts';
 import { ModelFailure } from './failure.ts';
 
 /** How far a file's size may be from the catalogue's, which is given by third parties; the hash is exact. */
@@ -9,7 +10,7 @@ export function isNearly(expectedBytes: number, bytes: number): boolean {
 }
 
 /** A try that failed in a way that may pass: connection, stall, overloaded server. */
-export class Interrupted extends Error {
+export class Interrupted extends PrintableError {
   override readonly name = 'Interrupted';
 }
 
@@ -33,10 +34,13 @@ export function readAnswer(
   offset: number,
 ): AnswerPlan {
   // RFC 9110 §14.4: a server that does not know the whole length says "*"; the range's end may be less than the file's.
-  const range = /^bytes (?:(\d+)-\d+|\*)\/(?:(\d+)|\*)$/i.exec(response.headers.get('content-range') ?? '');
+  const contentRange = response.headers.get('content-range');
+  const range = /^bytes (?:(\d+)-\d+|\*)\/(?:(\d+)|\*)$/i.exec(contentRange ?? '');
   const rangeTotal = range?.[2] === undefined ? undefined : Number(range[2]);
   const encoding = response.headers.get('content-encoding') ?? '';
   const isDecoded = DECODED.test(encoding);
+  // Through a proxy undici leaves it undefined, whatever its type says.
+  const reason = response.statusText ? ` ${quoted(response.statusText)}` : '';
   switch (response.status) {
     case 200: {
       const length = isDecoded ? null : response.headers.get('content-length');
@@ -48,10 +52,10 @@ export function readAnswer(
       if (range?.[1] === undefined || Number(range[1]) !== offset) {
         return {
           kind: 'discard',
-          reason: `asked for the bytes from ${offset}, got "${response.headers.get('content-range') ?? 'no Content-Range'}"`,
+          reason: `asked for the bytes from ${offset}, got ${contentRange === null ? 'no Content-Range' : quoted(contentRange)}`,
         };
       }
-      if (isDecoded) return { kind: 'discard', reason: `got bytes of the file as "${encoding}"` };
+      if (isDecoded) return { kind: 'discard', reason: `got bytes of the file as ${quoted(encoding)}` };
       checkSize(wanted, rangeTotal);
       return { kind: 'store', from: offset, totalBytes: rangeTotal };
     case 416:
@@ -65,7 +69,7 @@ export function readAnswer(
     default:
       if (response.status >= 500) throw new Interrupted(`HTTP ${response.status}`);
       throw new ModelFailure(
-        `${wanted.url}: HTTP ${[response.status, response.statusText].join(' ').trim()}. If ASR_MODEL_MIRROR is set, check that it holds this file`,
+        `${wanted.url}: HTTP ${response.status}${reason}. If ASR_MODEL_MIRROR is set, check that it holds this file`,
       );
   }
 }

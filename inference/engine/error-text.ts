@@ -1,4 +1,4 @@
-import { INVISIBLE } from './quoted.ts';
+import { INVISIBLE } from '../../common/printable.ts';
 
 const MAX_CHARACTERS = 1000;
 

@@ -1,3 +1,4 @@
+import { quoted } from '../../common/printable.ts';
 import { ModelLoadError } from '../recognizer.ts';
 import type { AcousticModel } from './acoustic-model.ts';
 import { errorText } from './error-text.ts';
@@ -11,7 +12,6 @@ import { findModelFiles, type ModelFiles } from './files/model-files.ts';
 import { readOnnxOutline } from './files/onnx-outline.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from './network/onnx-session.ts';
 import { StreamingNetwork } from './network/streaming-network.ts';
-import { quoted } from './quoted.ts';
 import { readTokenTable, type TokenTable } from './text/tokens.ts';
 
 /**

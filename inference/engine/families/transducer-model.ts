@@ -1,11 +1,11 @@
 import { Tensor } from 'onnxruntime-node';
+import { quoted } from '../../../common/printable.ts';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from '../network/onnx-session.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';
 import { checkInputs, dimensionText, floatsAt, outputAt } from '../network/tensors.ts';
-import { quoted } from '../quoted.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';
 

@@ -1,3 +1,4 @@
+import { quoted } from '../../../common/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 import { MEL_BINS } from '../features/frames.ts';
 import { normalizeWhisperWindow } from '../features/whisper-fbank.ts';
@@ -6,7 +7,6 @@ import type { OnnxOutline } from '../files/onnx-outline.ts';
 import { checkSignature, type NetworkSignature } from '../network/stateful-network.ts';
 import type { StreamingLayout } from '../network/streaming-network.ts';
 import type { TensorSpec } from '../network/tensors.ts';
-import { quoted } from '../quoted.ts';
 
 /** `model_type` in the metadata of icefall's streaming exports. */
 const MODEL_TYPE = 'zipformer2';

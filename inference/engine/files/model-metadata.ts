@@ -1,5 +1,5 @@
+import { quoted } from '../../../common/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
-import { quoted } from '../quoted.ts';
 
 /** What metadata may ask for: 30 s of window, and states whose sizes are no mistake. */
 export const MAX_WINDOW_FRAMES = 3000;

@@ -3,9 +3,9 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
 import type { ExecutionProvider, ExecutionProviders } from '../../../common/config.ts';
+import { quoted } from '../../../common/printable.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
-import { quoted } from '../quoted.ts';
 
 type ProviderList = Exclude<ExecutionProviders, 'auto'>;
 

@@ -1,7 +1,7 @@
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
+import { quoted } from '../../../common/printable.ts';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { type OnnxOutline, OPEN_SIZE } from '../files/onnx-outline.ts';
-import { quoted } from '../quoted.ts';
 import type { OnnxModel } from './onnx-session.ts';
 
 /** A tensor that a graph is expected to take, with batch size 1. */

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { quoted } from '../../../common/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
-import { quoted } from '../quoted.ts';
 
 const BLANK_SYMBOLS = ['<blk>', '<eps>', '<blank>'] as const;
 const UNKNOWN_SYMBOL = '<unk>';

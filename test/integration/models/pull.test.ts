@@ -381,9 +381,28 @@ describe('pulling a model over a real connection', () => {
     const { server, refusal } = await setUp();
     server.script.push(server.status(404));
     expect(await refusal()).toBe(
-      `${server.url}/${TOP}.tar.bz2: HTTP 404 Not Found. If ASR_MODEL_MIRROR is set, check that it holds this file`,
+      `${server.url}/${TOP}.tar.bz2: HTTP 404 "Not Found". If ASR_MODEL_MIRROR is set, check that it holds this file`,
     );
     expect(server.requests).toHaveLength(1);
+  });
+
+  it.each([
+    ['refuses', () => '404 None\u009b31m\u001b[2J', /HTTP 404 "None\\u\{9b\}31m/],
+    [
+      'answers with a range',
+      (byte: number) => `206 OK\r\nContent-Range: bytes ${byte}\u009b31m`,
+      /got "bytes 40000.*\\u\{9b\}31m"/,
+    ],
+  ])('keeps the terminal out of the words of a server that %s', async (_, head, expected) => {
+    const { server, screen, stored, pull } = await setUp();
+    server.script.push(server.breakAt(40_000, stored), ({ socket }) => {
+      socket.end(`HTTP/1.1 ${head(40_000)}\r\nContent-Length: 0\r\n\r\n`);
+    });
+    const failure = await pull().catch((error: Error) => error.message);
+    const said = screen.text + failure;
+    expect(said).toMatch(expected);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    expect(said).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
   });
 
   it('tries a busy server again, and gives up after the last delay', async () => {

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
@@ -331,6 +332,25 @@ describe('a model that cannot be used is refused with file, found and expected',
     expect(message).toContain('No\ufffd[31mSuch');
     expect(message).not.toContain('\u001b');
   });
+
+  test.each(['\u001b[31mred.onnx', 'model\u009b2J\u202e.onnx', 'line\nforged line.onnx'])(
+    'files whose own names steer a terminal: %j',
+    async (name) => {
+      const path = folder('nemo-ctc', (at) => renameSync(join(at, 'model.onnx'), join(at, name)));
+      truncateSync(join(path, name), 1000);
+      const truncated = await loadError(path);
+      writeFileSync(join(path, 'other.onnx'), '');
+      const oneOfTwo = await loadError(path);
+      rmSync(join(path, 'other.onnx'));
+      rmSync(join(path, name));
+      mkdirSync(join(path, name));
+      const folderOfThatName = await loadError(path);
+      for (const message of [truncated, oneOfTwo, folderOfThatName]) {
+        expect(message).toContain('\\u{');
+        expect(message).not.toMatch(/[\p{Cc}\u202e]/u);
+      }
+    },
+  );
 
   test('two models', async () => {
     const path = folder('nemo-ctc', (at) =>

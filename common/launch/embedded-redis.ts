@@ -110,6 +110,14 @@ appendonly no
 maxmemory 256mb
 maxmemory-policy noeviction
 daemonize no
-dir "${folder.replace(/["\\]/g, '\\$&')}"
+dir ${inQuotes(folder)}
 `;
+}
+
+/** As Redis reads a quoted word of its configuration: a line break as it is would end the line, and begin a directive of its own. */
+function inQuotes(word: string): string {
+  const escaped = word.replace(/["\\]/g, '\\$&').replace(/\p{Cc}/gu, (character) => {
+    return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  });
+  return `"${escaped}"`;
 }

@@ -1,0 +1,35 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { StreamTally } from '../../../api/stream-tally.ts';
+
+const END = { sessionId: 's', outcome: 'final', code: undefined, audioMs: 100 } as const;
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+afterEach(() => void vi.useRealTimers());
+
+test('finalize_ms runs from the end message to the final, in tenths; the session from its beginning', () => {
+  const tally = new StreamTally();
+  vi.advanceTimersByTime(1_000);
+  tally.endReceived();
+  vi.advanceTimersByTime(23.46);
+  expect(tally.finalized()).toBe(23.5);
+  vi.advanceTimersByTime(2);
+  expect(tally.summary(END)).toEqual({
+    ...END,
+    partials: 0,
+    takeovers: 0,
+    finalizeMs: 23.5,
+    sessionMs: 1_025,
+  });
+});
+
+test('every claim but the first is a takeover', () => {
+  const tally = new StreamTally();
+  const takeovers = [];
+  for (let claims = 0; claims < 3; claims += 1) {
+    tally.claimed();
+    tally.partialSent();
+    takeovers.push(tally.summary(END).takeovers);
+  }
+  expect(takeovers).toEqual([0, 1, 2]);
+  expect(tally.summary(END)).toMatchObject({ partials: 3, finalizeMs: undefined });
+});

@@ -101,7 +101,10 @@ async function hashLeft(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   try {
-    return isNearly(archiveBytes, (await stat(path)).size) ? await hashFile(path, signal) : undefined;
+    const found = await stat(path);
+    // A part that is incomplete is not read for nothing; a folder in its place is for hashFile to refuse.
+    if (!found.isDirectory() && !isNearly(archiveBytes, found.size)) return undefined;
+    return await hashFile(path, signal);
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

@@ -27,7 +27,7 @@ it.each(['pull', 'remove'])('%s says in one line what the disk does not let it d
   await mkdir(command === 'pull' ? paths.archive : paths.lock, { recursive: true });
   const run = start(SMALL_CLI, [settings, command, 'small']);
   const { code, stderr } = await run.finished;
-  expect(stderr).toMatch(/^cannot work on .*downloaded.*: .*EISDIR.*\n$/);
+  expect(stderr).toMatch(/^cannot work on .*downloaded.*: EISDIR: .*\n$/);
   expect(code).toBe(1);
 });
 

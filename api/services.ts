@@ -13,7 +13,12 @@ import { versionWarning } from '../common/redis-version.ts';
 import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
 import { closedWithin, type ShutdownStep } from '../common/shutdown.ts';
 import { SLOT_TTL_MS, Slot } from '../common/slot/slot.ts';
-import { UPLOAD_QUEUE_OPTIONS, type UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
+import {
+  UPLOAD_DEADLINE_MS,
+  UPLOAD_QUEUE_OPTIONS,
+  type UploadJob,
+  UploadStore,
+} from '../common/uploads/upload-jobs.ts';
 import { Access } from './access.ts';
 import { Cleanups } from './cleanups.ts';
 import { ResultFeed } from './result-feed.ts';
@@ -36,7 +41,11 @@ export interface ApiServices {
 }
 
 /** Opens the connections (they keep trying by themselves) and puts the services on them. */
-export function createServices(config: ApiConfig, log: Logger): ApiServices {
+export function createServices(
+  config: ApiConfig,
+  log: Logger,
+  uploadDeadlineMs = UPLOAD_DEADLINE_MS,
+): ApiServices {
   const keys = new RedisKeys(config.keyPrefix);
   const replica = `${hostname()}:${process.pid}`;
   const outages = new OutageLog(log);
@@ -86,6 +95,7 @@ export function createServices(config: ApiConfig, log: Logger): ApiServices {
       cleanups,
       replica,
       log,
+      deadlineMs: uploadDeadlineMs,
     }),
     streams: new StreamOpener({
       access,

@@ -5,7 +5,7 @@ import type { TranscriptionResult } from '../common/messages/http.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
-import { UPLOAD_DEADLINE_MS, type UploadJob, type UploadStore } from '../common/uploads/upload-jobs.ts';
+import type { UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
 import type { Cleanups } from './cleanups.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { keepSlot } from './slot-keeper.ts';
@@ -21,6 +21,8 @@ export interface TranscriberParts {
   readonly cleanups: Cleanups;
   readonly replica: string;
   readonly log: Logger;
+  /** How long an upload waits for its end. */
+  readonly deadlineMs: number;
 }
 
 /**
@@ -33,8 +35,8 @@ export interface TranscriberParts {
  *   wait ── done: text there, slot free ───────────→ 200
  *      ├─── failed (model, or second crash) ───────→ inference_failed  (slot: free)
  *      ├─── vanished: Redis lost it ───────────────→ not_ready
- *      └─── late: deadline ────────────────────────→ inference_failed  (slot: released, unless the model still runs: then its own
- *                                                                       renewals end with the call)
+ *      ├─── late: no process is on it ─────────────→ not_ready         (slot: released)
+ *      └─── late: the model still runs ────────────→ inference_failed  (slot: the model call's renewals end with it)
  */
 export class Transcriber {
   readonly #parts: TranscriberParts;
@@ -45,7 +47,7 @@ export class Transcriber {
 
   /**
    * @param id the request's, under which the slot, the job and the logs name the upload  @param pcm 16 kHz mono PCM16 bytes, checked by the caller
-   * @throws ApiFailure `busy` or `inference_failed`; StoreUnavailable
+   * @throws ApiFailure `busy`, `inference_failed` or `not_ready`; StoreUnavailable
    */
   transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
     const work = this.#transcribe(id, pcm);
@@ -54,7 +56,7 @@ export class Transcriber {
   }
 
   async #transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
-    const { slot, uploads, queue, replica } = this.#parts;
+    const { slot, uploads, queue, replica, deadlineMs } = this.#parts;
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
     const fence = await slot.acquire(holder).catch((error) => {
       // Redis may have carried out what it did not answer in time.
@@ -63,11 +65,11 @@ export class Transcriber {
     });
     if (fence === undefined)
       throw new ApiFailure('busy', 'another recognition task is active; try again shortly');
-    const job: UploadJob = { id, holder, fence, deadlineMs: Date.now() + UPLOAD_DEADLINE_MS };
+    const job: UploadJob = { id, holder, fence, deadlineMs: Date.now() + deadlineMs };
     try {
       // On one connection, so the samples are there before the job is.
       await Promise.all([uploads.putSamples(id, pcm), queue.add(job)]);
-      const { text, inferenceMs } = this.#resultOf(id, await this.#outcome(job));
+      const { text, inferenceMs } = await this.#resultOf(id, await this.#outcome(job));
       this.#behindAnswer(id, () => uploads.forget(id));
       return { text, audio_ms: audioMs(pcm.length), inference_ms: inferenceMs };
     } catch (error) {
@@ -87,15 +89,21 @@ export class Transcriber {
     }
   }
 
-  #resultOf(id: string, outcome: UploadOutcome): Extract<UploadOutcome, { kind: 'done' }> {
+  async #resultOf(id: string, outcome: UploadOutcome): Promise<Extract<UploadOutcome, { kind: 'done' }>> {
+    const { log, queue, deadlineMs } = this.#parts;
     switch (outcome.kind) {
       case 'done':
         return outcome;
       case 'failed':
-        this.#parts.log.error({ requestId: id, reason: outcome.reason }, 'upload job failed');
+        log.error({ requestId: id, reason: outcome.reason }, 'upload job failed');
         throw new ApiFailure('inference_failed', 'the model failed on this recording');
       case 'late':
-        throw new ApiFailure('inference_failed', `no result within ${UPLOAD_DEADLINE_MS / 1000} s`);
+        if (await queue.remove(id)) {
+          const msg = `no inference process is on the recording after ${deadlineMs / 1000} s`;
+          log.error({ requestId: id }, msg);
+          throw new ApiFailure('not_ready', `${msg}; try again later`);
+        }
+        throw new ApiFailure('inference_failed', `no result within ${deadlineMs / 1000} s`);
       case 'vanished':
         throw new StoreUnavailable('the recording was lost in an outage of Redis');
       default:

@@ -36,6 +36,7 @@ export async function startApi(
     unreadMs?: number;
     keptMs?: number;
     waitForRedis?: boolean;
+    uploadDeadlineMs?: number;
   } = {},
 ): Promise<TestApi> {
   const config = readApiConfig({
@@ -55,7 +56,7 @@ export async function startApi(
       for (const waiter of waiters) waiter();
     },
   });
-  const services = createServices(config, log);
+  const services = createServices(config, log, options.uploadDeadlineMs);
   // Where a shutdown is not the subject, it is as short as it can be.
   const { streamTimeouts, unreadMs, keptMs = 0 } = options;
   const metrics = new ApiMetrics(services.readiness);

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -103,6 +104,19 @@ test('Redis dies during an upload and comes back empty: not_ready, and the next 
   expect(await answer).toMatchObject({ status: 503, body: { error: 'not_ready' } });
   await expect.poll(async () => (await upload(api.origin, wav)).status, { timeout: 8_000 }).toBe(200);
 });
+
+test('Redis dies during an upload and stays away: not_ready as soon as the slot cannot be the upload’s any more', async () => {
+  const { redis, api, inference } = await service();
+  const gate = inference.recognizer.hold();
+  const answer = upload(api.origin, wav);
+  await gate.entered;
+  await redis.kill();
+  const askedAt = performance.now();
+  expect(await answer).toMatchObject({ status: 503, body: { error: 'not_ready' } });
+  expect(performance.now() - askedAt).toBeGreaterThan(SLOT_TTL_MS);
+  gate.release();
+  await redis.restart();
+}, 20_000);
 
 test('a Redis that stands still is not waited for: readyz and an upload say so within two seconds each', async () => {
   const { redis, api } = await service();

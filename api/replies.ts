@@ -35,7 +35,8 @@ export function replyWithError(
   }
   const { status, code, body } = answerTo(error, request);
   request.failureCode = code;
-  if (code === 'forbidden') request.refusal = error.message;
+  // What the client sent is in none of these.
+  if (error instanceof ApiFailure && (code === 'forbidden' || status >= 500)) request.refusal = error.message;
   if (code === 'timeout') endBeforeBody(request, reply);
   else letBodyDrain(request, reply);
   reply.code(status).send(body);
@@ -58,7 +59,7 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
   if (error instanceof FormFailure)
     return { status: 422, code: 'validation', body: { detail: error.detail } };
   if (error instanceof StoreUnavailable) {
-    request.log.warn({ err: error }, 'Redis did not answer a request');
+    request.log.warn({ reason: error.message }, 'Redis did not answer a request');
     return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { audioMs, CHUNK_MS } from '../common/audio/limits.ts';
-import { CLOSE_CODE, type StreamErrorCode, unreachable } from '../common/errors.ts';
+import { CLOSE_CODE, unreachable } from '../common/errors.ts';
 import {
   checkStart,
   InvalidMessage,
@@ -132,7 +132,7 @@ export class StreamSession {
     if (this.#state === 'closed') return;
     const failure = toStreamFailure(error);
     if (!(error instanceof StreamFailure || error instanceof InvalidMessage)) this.#parts.onFault(error);
-    this.#close('error', failure.code);
+    this.#close('error', failure);
     this.#parts.peer.send({ type: 'error', code: failure.code, message: failure.message });
     this.#parts.peer.close(CLOSE_CODE[failure.code], failure.code);
   }
@@ -228,15 +228,17 @@ export class StreamSession {
     command?.catch((error) => this.#fail(error));
   }
 
-  #close(outcome: StreamSummary['outcome'], code?: StreamErrorCode): void {
+  #close(outcome: StreamSummary['outcome'], failure?: StreamFailure): void {
     if (this.#state === 'closed') return;
     this.#to('closed');
     this.#clocks.stop();
     if (outcome === 'final') this.#active?.done();
     else this.#active?.abort();
     const { id: sessionId } = this;
+    const code = failure?.code;
+    const reason = code !== undefined && CLOSE_CODE[code] === 1011 ? failure?.message : undefined;
     this.#parts.onEnd(
-      this.#tally.summary({ sessionId, outcome, code, audioMs: audioMs(this.#audio.receivedBytes) }),
+      this.#tally.summary({ sessionId, outcome, code, reason, audioMs: audioMs(this.#audio.receivedBytes) }),
     );
   }
 

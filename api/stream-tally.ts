@@ -5,6 +5,8 @@ export interface StreamSummary {
   readonly sessionId: string;
   readonly outcome: 'final' | 'error' | 'disconnected' | 'shutdown';
   readonly code: StreamErrorCode | undefined;
+  /** Why the service could not serve it; nothing that the client sent. */
+  readonly reason: string | undefined;
   readonly audioMs: number;
   readonly partials: number;
   readonly takeovers: number;
@@ -39,7 +41,7 @@ export class StreamTally {
     return this.#finalizeMs;
   }
 
-  summary(end: Pick<StreamSummary, 'sessionId' | 'outcome' | 'code' | 'audioMs'>): StreamSummary {
+  summary(end: Pick<StreamSummary, 'sessionId' | 'outcome' | 'code' | 'reason' | 'audioMs'>): StreamSummary {
     return {
       ...end,
       partials: this.#partials,

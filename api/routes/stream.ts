@@ -58,10 +58,11 @@ export function streamRoute(
         preauthorized: request.headers.authorization !== undefined,
         timeouts,
         onFault: (error) => {
-          const line = { err: error, sessionId: session.id };
+          const { id: sessionId } = session;
           if (error instanceof StoreUnavailable)
-            request.log.warn(line, 'Redis did not answer a stream session');
-          else request.log.error(line, 'a stream session failed by a fault of the server');
+            request.log.warn({ reason: error.message, sessionId }, 'Redis did not answer a stream session');
+          else
+            request.log.error({ err: error, sessionId }, 'a stream session failed by a fault of the server');
         },
         onEnd: (summary) => {
           drain.ended(session);

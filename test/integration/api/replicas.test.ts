@@ -52,6 +52,29 @@ test('a stream on one is busy on the other, for streams, uploads and readyz', as
   expect([await isBusy(first), await isBusy(second)]).toEqual([false, false]);
 });
 
+test('whose slot an operator deletes is told, and its log line says why', async () => {
+  const client = await StreamClient.connect(first.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  await redis.client.del('{asr}:slot');
+  expect(await client.message('error')).toMatchObject({ code: 'inference_failed' });
+  expect(await client.closed()).toBe(1011);
+  expect(await first.logged((line) => line['code'] === 'inference_failed')).toMatchObject({
+    msg: 'stream session',
+    reason: 'the recognition slot was lost',
+  });
+
+  const gate = recognizer.hold();
+  const answer = upload(first.origin, wavFile(scriptedPcm(1)));
+  await gate.entered;
+  await redis.client.del('{asr}:slot');
+  expect(await answer).toMatchObject({ status: 503, body: { error: 'not_ready' } });
+  expect(await first.logged((line) => line['msg'] === 'Redis did not answer a request')).toMatchObject({
+    reason: 'the recording was lost in an outage of Redis',
+  });
+  gate.release();
+});
+
 test('who has the slot is found in the logs of both kinds of process, also for an upload', async () => {
   const gate = recognizer.hold();
   const answer = upload(first.origin, wavFile(scriptedPcm(1)));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { StreamTally } from '../../../api/stream-tally.ts';
 
-const END = { sessionId: 's', outcome: 'final', code: undefined, audioMs: 100 } as const;
+const END = { sessionId: 's', outcome: 'final', code: undefined, reason: undefined, audioMs: 100 } as const;
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());

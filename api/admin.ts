@@ -6,11 +6,20 @@ import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
 import type { ApiMetrics } from './metrics.ts';
 import type { ApiServices } from './services.ts';
 
+/**
+ * The board asks another host for its fonts. Where that cannot be reached, and says nothing, a browser shows a blank page until it gives up.
+ */
+const BOARD_POLICY =
+  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
+
 /** What an operator looks at, on loopback only: `/metrics` (Prometheus) and `/queues` (the BullMQ queue). */
 export async function buildAdmin(services: ApiServices, metrics: ApiMetrics): Promise<FastifyInstance> {
   const app = fastify({ logger: false, forceCloseConnections: true });
   metrics.watchProcess();
   app.addHook('onRequest', refuseOtherHosts);
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('Content-Security-Policy', BOARD_POLICY);
+  });
   app.get('/metrics', async (_request, reply) => {
     await metrics.refresh();
     return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics());

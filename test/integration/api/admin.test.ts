@@ -56,6 +56,15 @@ test("Node's own metrics are there, and nothing is spent on them where nobody re
   expect(await new ApiMetrics(api.services.readiness).registry.metrics()).not.toContain('nodejs_');
 });
 
+test('the board, which works without internet, asks no other host for anything', async () => {
+  const board = await fetch(`${admin.listeningOrigin}/queues`);
+  const elsewhere = [...(await board.text()).matchAll(/(?:src|href)="https?:/g)];
+  expect(elsewhere, 'what the policy is there for').not.toHaveLength(0);
+  const policy = board.headers.get('content-security-policy')?.split('; ') ?? [];
+  expect(policy).toContain("default-src 'self'");
+  expect(policy.filter((directive) => /https?:|\*/.test(directive))).toEqual([]);
+});
+
 test('the board changes nothing', async () => {
   for (const [path, method] of [
     ['pause', 'PUT'],

@@ -122,12 +122,29 @@ describe('an upload', () => {
     expect(await redis.keys(`{asr}:upload:${job.id}*`)).toEqual([]);
   });
 
+  it('can be ended in a Redis that is full', async () => {
+    const gate = inference.recognizer.hold();
+    const pcm = scriptedPcm(0.5);
+    const { ended } = await uploads.submit(pcm);
+    await gate.entered;
+    await redis.client.config('SET', 'maxmemory', '1');
+    try {
+      gate.release();
+      expect(await ended).toMatchObject({ end: { kind: 'done', text: scriptedText(pcm) } });
+    } finally {
+      await redis.client.config('SET', 'maxmemory', '0');
+    }
+    await expectNothingLeft();
+  });
+
   it('whose end is said again, since the answer to it was lost, has been said, and once', async () => {
     const id = 'a'.repeat(32);
     const holder = slotHolder({ id, via: 'http', replica: 'test:1', since: new Date().toISOString() });
     await uploads.slot.acquire(holder);
+    await uploads.store.putSamples(id, scriptedPcm(0.1));
     const end = { kind: 'done', text: '好', inferenceMs: 1 } as const;
     expect(await uploads.store.finish(id, holder, end)).toBe(true);
+    expect(await redis.keys(`{asr}:upload:${id}`), 'its samples').toEqual([]);
     await uploads.slot.acquire('another' as typeof holder);
     expect(await uploads.store.finish(id, holder, end)).toBe(true);
     expect(await redis.client.get('{asr}:slot')).toBe('another');

@@ -1,6 +1,6 @@
 import { Failure } from './failures.ts';
 import { MAX_RECORDING_MS } from './limits.ts';
-import { FrameAssembler, level, type Pcm, wavFile } from './pcm.ts';
+import { DATA, FrameAssembler, level, type Pcm, RIFF, wavFile } from './pcm.ts';
 import { Resampler } from './resampler.ts';
 
 /** A recording ready to be sent: a WAV as the service takes it, and its loudness for every 100 ms. */
@@ -15,18 +15,35 @@ const MAX_FILE_BYTES = 32_000_000;
 /** WebKit on Linux never answers for some files, such as µ-law. */
 const DECODED_WITHIN_MS = 20_000;
 
+/** Programs that write to a pipe do not know the size and put one of these, or a little less. */
+const STREAMING_SIZE = 0x7fff_f000;
+/** Others count the header as sound. */
+const MISCOUNTED_BYTES = 100;
+
+const isWav = (view: DataView): boolean => view.byteLength > 28 && view.getUint32(0, true) === RIFF;
+
 /** Decoding at the file's own rate leaves the resampling to the page's filter. A plain WAV has its rate at byte 24. */
-function rateHz(bytes: ArrayBuffer): number {
-  const view = new DataView(bytes);
-  const isWav = bytes.byteLength > 28 && view.getUint32(0) === 0x52_49_46_46;
-  const rate = isWav ? view.getUint32(24, true) : 0;
+function rateHz(view: DataView): number {
+  const rate = isWav(view) ? view.getUint32(24, true) : 0;
   return rate >= 8_000 && rate <= 96_000 ? rate : 48_000;
+}
+
+/** A browser decodes what is there of a WAV, so nobody would hear of the words that are not. */
+function isCutOff(view: DataView): boolean {
+  for (let at = 12; isWav(view) && at + 8 <= view.byteLength; ) {
+    const bytes = view.getUint32(at + 4, true);
+    const end = at + 8 + bytes;
+    if (view.getUint32(at, true) === DATA)
+      return bytes < STREAMING_SIZE && end > view.byteLength + MISCOUNTED_BYTES;
+    at = end + (bytes % 2);
+  }
+  return false;
 }
 
 /**
  * Makes a chosen file ready for the service: whatever this browser can decode (WAV of any kind, MP3, M4A, Ogg), mixed to mono at 16 kHz.
  * The samples of a WAV that has the service's own format stay as they are, to the bit.
- * @throws Failure `file_unreadable`, `file_too_long`, `file_empty`.
+ * @throws Failure `file_unreadable`, `file_cut_off`, `file_too_long`, `file_empty`.
  */
 export async function readAudioFile(file: File): Promise<ReadyAudio> {
   if (file.size === 0) throw new Failure('file_empty');
@@ -34,12 +51,14 @@ export async function readAudioFile(file: File): Promise<ReadyAudio> {
   let audio: AudioBuffer;
   try {
     const bytes = await file.arrayBuffer();
+    const view = new DataView(bytes);
+    if (isCutOff(view)) throw new Failure('file_cut_off');
     audio = await Promise.race([
-      new OfflineAudioContext(1, 1, rateHz(bytes)).decodeAudioData(bytes),
+      new OfflineAudioContext(1, 1, rateHz(view)).decodeAudioData(bytes),
       new Promise<never>((_, reject) => setTimeout(reject, DECODED_WITHIN_MS, 'no answer')),
     ]);
   } catch (error) {
-    throw new Failure('file_unreadable', String(error));
+    throw error instanceof Failure ? error : new Failure('file_unreadable', String(error));
   }
   if (audio.length === 0) throw new Failure('file_empty');
   if (audio.duration * 1000 > MAX_RECORDING_MS) throw new Failure('file_too_long', `${audio.duration} s`);

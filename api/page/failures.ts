@@ -20,6 +20,7 @@ export type FailureKind =
   | 'inference_failed'
   | 'cancelled'
   | 'file_unreadable'
+  | 'file_cut_off'
   | 'file_too_long'
   | 'file_empty'
   | 'unexpected';

@@ -62,7 +62,7 @@ export function durationMs(samples: number): number {
 }
 
 /** The names in a WAV's header, as words of 32 bits. */
-const [RIFF, WAVE, FMT, DATA] = [0x46_46_49_52, 0x45_56_41_57, 0x20_74_6d_66, 0x61_74_61_64];
+export const [RIFF, WAVE, FMT, DATA] = [0x46_46_49_52, 0x45_56_41_57, 0x20_74_6d_66, 0x61_74_61_64];
 
 /** A WAV file of these pieces: its header is eleven words of 32 bits, little-endian as the samples. */
 export function wavFile(pieces: readonly Pcm[]): Blob {

@@ -74,6 +74,7 @@ export const english: Texts = {
     ],
     cancelled: ['Stopped waiting.', 'The recording is kept below, to try again.'],
     file_unreadable: ['This file is no audio that can be read.', 'Choose a WAV, MP3 or M4A file.'],
+    file_cut_off: ['The file breaks off: the end of its sound is missing.', 'Copy or download it again.'],
     file_too_long: [
       'The recording is longer than 15 seconds.',
       'Cut it into pieces; 2 to 8 seconds are best.',

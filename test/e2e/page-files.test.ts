@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
-import { wavFile } from '../support/wav.ts';
+import { chunk, wavFile } from '../support/wav.ts';
 import {
   figure,
   launchBrowser,
@@ -131,6 +131,20 @@ describe('files on the page', { timeout: 60_000 }, () => {
     await notice(page, 'file_unreadable').waitFor();
     await input.setInputFiles(file(Buffer.alloc(0)));
     await notice(page, 'file_empty').waitFor();
+    // A browser decodes what is there of a WAV: a part of its words would pass for all.
+    const pcm = ONE_WAV.subarray(HEADER_BYTES);
+    const tagged = wavFile(pcm, { before: [chunk('LIST', Buffer.from('odd'))] });
+    for (const part of [tagged.subarray(0, 60_000), ONE_WAV.subarray(0, HEADER_BYTES)]) {
+      await input.setInputFiles(file(part));
+      await notice(page, 'file_cut_off').waitFor();
+      await input.setInputFiles(file(Buffer.alloc(0)));
+      await notice(page, 'file_empty').waitFor();
+    }
+    // Whole, whatever the size is said to be: the header counted too, or left open.
+    for (const dataBytes of [ONE_WAV.length, 0, 0xffff_ffff]) {
+      await input.setInputFiles(file(wavFile(pcm, { dataBytes })));
+      expect(await resultText(page), `${dataBytes}`).toBe(ONE_TEXT);
+    }
     await input.setInputFiles(file(wavFile(silence(15.01))));
     await notice(page, 'file_too_long').waitFor();
     await shoot(page, 'file-too-long');

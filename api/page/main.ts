@@ -103,7 +103,11 @@ class Page {
 
   #failed(failure: Failure): void {
     // What was said before the microphone went away has its text.
-    if (failure.kind !== 'microphone_lost') this.#transcript.clear();
+    if (failure.kind !== 'microphone_lost') {
+      this.#transcript.clear();
+      // Or "listening", or "trying again", would be read there when nothing is any more.
+      announce('');
+    }
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
       this.#status.stop();
       this.#token.ask();

@@ -272,6 +272,8 @@ describe('the page', { timeout: 60_000 }, () => {
       .waitFor();
     await page.getByRole('button', { name: '停止等待' }).click();
     await notice(page, 'cancelled').waitFor();
+    // Whoever reads on to the page's end must not hear there that it is tried again.
+    expect(await page.locator('#announcement').textContent()).toBe('');
     await shoot(page, 'lost-given-up');
     service.wire.mend();
     await page.getByRole('button', { name: '重试' }).click();

@@ -12,6 +12,10 @@ export interface ReadyAudio {
 /** More than 15 s of any common format; decoding takes memory many times the file. */
 const MAX_FILE_BYTES = 32_000_000;
 
+/** Beyond doubt too long, though some files only let it be estimated. An hour would take 20 s and 1.5 GB to decode. */
+const MAX_STATED_SECONDS = 300;
+const STATED_WITHIN_MS = 1_000;
+
 /** WebKit on Linux never answers for some files, such as µ-law. */
 const DECODED_WITHIN_MS = 20_000;
 
@@ -40,6 +44,16 @@ function isCutOff(view: DataView): boolean {
   return false;
 }
 
+/** The length, before it is decoded, where the file and the browser give it. */
+function statedSeconds(file: File): Promise<number> {
+  const audio = new Audio(URL.createObjectURL(file));
+  return new Promise<number>((resolve) => {
+    audio.onloadedmetadata = () => resolve(audio.duration);
+    audio.onerror = () => resolve(0);
+    setTimeout(resolve, STATED_WITHIN_MS, 0);
+  }).finally(() => URL.revokeObjectURL(audio.src));
+}
+
 /**
  * Makes a chosen file ready for the service: whatever this browser can decode (WAV of any kind, MP3, M4A, Ogg), mixed to mono at 16 kHz.
  * The samples of a WAV that has the service's own format stay as they are, to the bit.
@@ -53,6 +67,10 @@ export async function readAudioFile(file: File): Promise<ReadyAudio> {
     const bytes = await file.arrayBuffer();
     const view = new DataView(bytes);
     if (isCutOff(view)) throw new Failure('file_cut_off');
+    // A WAV may leave its length open, and takes four times its own bytes at most.
+    const seconds = isWav(view) ? 0 : await statedSeconds(file);
+    if (seconds > MAX_STATED_SECONDS && seconds < Infinity)
+      throw new Failure('file_too_long', `${seconds} s`);
     audio = await Promise.race([
       new OfflineAudioContext(1, 1, rateHz(view)).decodeAudioData(bytes),
       new Promise<never>((_, reject) => setTimeout(reject, DECODED_WITHIN_MS, 'no answer')),

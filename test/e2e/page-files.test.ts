@@ -60,6 +60,13 @@ function asStudioWav(wav: Buffer): Buffer {
   return wavFile(data, { formatCode: 3, channels: 2, sampleRateHz: 48_000, bits: 32 });
 }
 
+/** Frames of 36 ms, in 36 bytes each: 8 kbit/s, 16 kHz, mono. */
+function silentMp3(seconds: number): Buffer {
+  const frame = Buffer.alloc(36);
+  frame.writeUInt32BE(0xff_f3_18_c4);
+  return Buffer.alloc(36 * Math.ceil(seconds / 0.036), frame);
+}
+
 /** Sizes of everything that the page, its modules and its style name, by path. */
 async function pageFiles(origin: string): Promise<Map<string, number>> {
   const bytes = new Map<string, number>();
@@ -166,6 +173,9 @@ describe('files on the page', { timeout: 60_000 }, () => {
     await page.locator('body[data-state="idle"]').waitFor();
     await input.setInputFiles(file(Buffer.alloc(0)));
     await notice(page, 'file_empty').waitFor({ timeout: 5_000 });
+    // An hour of MP3 would take seconds and gigabytes, so nothing of it is decoded.
+    await input.setInputFiles({ name: 'meeting.mp3', mimeType: 'audio/mpeg', buffer: silentMp3(3_600) });
+    await notice(page, 'file_too_long').waitFor();
   });
 
   it('takes a file that is dropped on it', async () => {

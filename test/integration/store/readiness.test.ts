@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Heartbeat, ReadinessStore } from '../../../common/readiness/readiness.ts';
+import { RedisKeys } from '../../../common/redis-keys.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let redis: TestRedis;
+let store: ReadinessStore;
+const keys = new RedisKeys('{asr}');
+const beat = (id: string, state: Heartbeat['state'] = 'ready'): Heartbeat => ({
+  id,
+  host: 'host',
+  pid: 1,
+  state,
+});
+const ids = async (): Promise<string[]> => (await store.read()).processes.map(({ id }) => id);
+
+beforeAll(async () => {
+  redis = await startRedis();
+  store = new ReadinessStore(redis.client, keys);
+});
+afterAll(() => redis.stop());
+beforeEach(() => redis.client.flushall());
+
+test('a heartbeat and the index of all have a TTL of 3 s, and each beat gives it anew', async () => {
+  for (const _ of ['first', 'again']) {
+    await store.beat(beat('a'));
+    for (const key of [keys.inference('a'), keys.inferences]) {
+      const leftMs = await redis.client.pttl(key);
+      expect(leftMs, key).toBeGreaterThan(2_000);
+      expect(leftMs, key).toBeLessThanOrEqual(3_000);
+      await redis.client.pexpire(key, 1_000);
+    }
+  }
+  expect(await ids()).toEqual(['a']);
+});
+
+test('a process that ends leaves neither its state nor its name, and the others theirs', async () => {
+  await store.beat(beat('a'));
+  await store.beat(beat('b', 'loading'));
+  expect(await store.isReady()).toBe(true);
+  await store.stop('a');
+  expect(await redis.client.exists(keys.inference('a'))).toBe(0);
+  expect(await redis.client.zrange(keys.inferences, 0, '-1')).toEqual(['b']);
+  expect(await store.isReady()).toBe(false);
+});
+
+test('the name of one that died goes with the next beat of another', async () => {
+  await redis.client.zadd(keys.inferences, Date.now() - 1_000, 'dead', Date.now() + 3_000, 'alive');
+  await store.beat(beat('a'));
+  expect((await redis.client.zrange(keys.inferences, 0, '-1')).sort()).toEqual(['a', 'alive']);
+  // One that has a name alone counts for nothing.
+  expect(await ids()).toEqual(['a']);
+});

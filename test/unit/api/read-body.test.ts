@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { readBody } from '../../../api/upload.ts';
+import { ClientGone, readBody } from '../../../api/upload.ts';
 import { MAX_MULTIPART_BYTES } from '../../../common/audio/limits.ts';
 
 const TIMEOUT_MS = 20_000;
@@ -47,4 +48,23 @@ test('a body in pieces of a byte takes the memory of its bytes, not of its piece
   expect(usedBytes() - before).toBeLessThan(5_000_000);
   request.push(null);
   expect(await body).toHaveLength(count);
+});
+
+test.each([
+  ['during the checks before', true],
+  ['in the middle', false],
+])('a client that hangs up %s is gone at once, not at the deadline', async (_when, before) => {
+  const request = requestOf([Buffer.alloc(1_000)]);
+  if (before) {
+    request.destroy();
+    await once(request, 'close');
+  }
+  const body = readBody(request, TIMEOUT_MS);
+  if (!before) {
+    await once(request, 'data');
+    request.destroy();
+  }
+  const bytes = before ? 0 : 1_000;
+  await expect(body).rejects.toThrow(`the client hung up after ${bytes} bytes of the body`);
+  await expect(body).rejects.toBeInstanceOf(ClientGone);
 });

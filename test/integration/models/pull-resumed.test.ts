@@ -1,0 +1,247 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from './archive-server.ts';
+import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
+import { TOP } from './small-model.ts';
+
+let archive: Buffer;
+let other: Buffer;
+beforeAll(async () => {
+  ({ archive, other } = await archives());
+});
+const setUp = (options?: PullOptions) => setUpPull(archive, options);
+
+describe('a pull that was broken off', () => {
+  it('goes on after broken connections, asking for the rest of the same file only', async () => {
+    const { server, folders, screen, entry, stored, pull } = await setUp();
+    server.script.push(server.breakAt(40_000, stored), server.breakAt(90_000, stored));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.slice(1)).toEqual([
+      { path: `/${TOP}.tar.bz2`, range: 'bytes=40000-', ifRange: '"one"' },
+      { path: `/${TOP}.tar.bz2`, range: 'bytes=90000-', ifRange: '"one"' },
+    ]);
+    expect(screen.text.match(/trying again in 0 s/g)).toHaveLength(2);
+  });
+
+  it('goes on where a stopped pull left off', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    const stop = new AbortController();
+    server.script.push(server.stallAt(50_000));
+    const stopped = expect(pull({}, stop.signal)).rejects.toThrow('stopped');
+    await stored(50_000);
+    stop.abort(new Error('stopped'));
+    await stopped;
+    expect(await readdir(folders.downloaded)).not.toContain('small.lock');
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests[1]).toMatchObject({ range: 'bytes=50000-', ifRange: '"one"' });
+  });
+
+  it('gives up a silent connection and makes a new one', async () => {
+    const { server, folders, entry, pull } = await setUp();
+    server.script.push(server.stallAt(60_000));
+    await pull({ stallTimeoutMs: 1_000 });
+    await expectWhole(folders, entry);
+    expect(server.requests[1]).toMatchObject({ range: 'bytes=60000-' });
+  });
+
+  it('starts again with a server that ignores the range', async () => {
+    const { server, folders, screen, entry, stored, pull } = await setUp();
+    server.script.push(server.breakAt(40_000, stored), server.ignoreRange);
+    await pull();
+    await expectWhole(folders, entry);
+    expect(screen.text).toContain(
+      'the server does not go on where it stopped: starting again from the beginning',
+    );
+  });
+
+  it('starts again when the server sends another part than asked for', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    server.script.push(server.breakAt(40_000, stored), (_request, response) => {
+      response.writeHead(206, { 'content-range': `bytes 39999-${archive.length - 1}/${archive.length}` });
+      response.end(archive.subarray(39_999));
+    });
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=40000-', undefined]);
+  });
+
+  it.each([
+    ['the whole length unknown', (range: string) => `bytes ${range}/*`],
+    ['its unit in capitals', (range: string) => `Bytes ${range}/${archive.length}`],
+  ])('goes on with a range that has %s', async (_, contentRange) => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    server.script.push(server.breakAt(60_000, stored), (_request, response) => {
+      response.writeHead(206, { 'content-range': contentRange(`60000-${archive.length - 1}`) });
+      response.end(archive.subarray(60_000));
+    });
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=60000-']);
+  });
+
+  it('goes on after a cut in an answer that only its connection ends', async () => {
+    const { server, folders, screen, entry, pull } = await setUp();
+    server.script.push((request) => {
+      request.socket.write('HTTP/1.0 200 OK\r\netag: "one"\r\n\r\n');
+      request.socket.end(archive.subarray(0, 60_000));
+    });
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.slice(1)).toEqual([
+      { path: `/${TOP}.tar.bz2`, range: 'bytes=60000-', ifRange: '"one"' },
+    ]);
+    expect(screen.text).toMatch(/the connection ended at 58\.6 KiB of 1\d\d\.\d KiB; trying again/);
+  });
+
+  it('does not go on with a short answer that has an end of its own', async () => {
+    const { server, folders, refusal } = await setUp();
+    server.script.push((_request, response) => {
+      response.write('<html>');
+      response.end('Log in</html>');
+    });
+    expect(await refusal()).toMatch(/: 19 bytes with sha256 .*It was deleted/);
+    expect(server.requests).toHaveLength(1);
+    expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
+  it('takes a whole file that the server compressed unasked, but no part of one', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    // Longer than what is in it.
+    const packed = gzipSync(archive, { level: 0 });
+    server.script.push(
+      server.breakAt(60_000, stored),
+      (_request, response) => {
+        const range = `bytes 60000-${packed.length - 1}/${packed.length}`;
+        response.writeHead(206, { 'content-encoding': 'gzip', 'content-range': range });
+        response.end(packed.subarray(60_000));
+      },
+      (_request, response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length });
+        response.end(packed);
+      },
+    );
+    await pull({ retryDelaysMs: [0, 0, 0] });
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=60000-', undefined]);
+  });
+
+  it('keeps a part whose encoding is not taken off', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    const marked: Answer = (request, response) => {
+      response.setHeader('content-encoding', 'x-bzip2');
+      server.serve(request, response);
+    };
+    server.script.push(server.breakAt(60_000, stored), marked);
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('gives up when what it threw away is all that comes again', async () => {
+    const { server, stored, refusal } = await setUp();
+    for (let round = 0; round < 5; round++)
+      server.script.push(server.breakAt(40_000, stored), (_request, response) => {
+        response.writeHead(206, { 'content-range': 'bytes 0-9/10' }).end('0123456789');
+      });
+    expect(await refusal()).toContain('; gave up after 3 tries at 39.1 KiB of ');
+    expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=40000-', undefined]);
+  });
+
+  it('starts again when the file changed on the server (ETag)', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, other.subarray(0, 50_000));
+    await writeFile(paths.partInfo, JSON.stringify({ url: `${server.url}/${TOP}.tar.bz2`, etag: '"zero"' }));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests).toEqual([{ path: `/${TOP}.tar.bz2`, range: 'bytes=50000-', ifRange: '"zero"' }]);
+  });
+
+  it('downloads once more when the pieces do not fit and the server has no ETag', async () => {
+    const { server, folders, screen, entry, paths, pull } = await setUp({ etag: undefined });
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, other.subarray(0, 50_000));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual(['bytes=50000-', undefined]);
+    expect(screen.text).toContain('it was downloaded in pieces: starting again from the beginning');
+  });
+
+  it('needs no server for a part that is complete', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, archive);
+    await writeFile(paths.partInfo, '{}');
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests).toEqual([]);
+  });
+
+  it.each([
+    [
+      'says how much there is',
+      (response: ServerResponse) => response.setHeader('content-range', `bytes */${archive.length}`),
+    ],
+    ['does not say how much there is', () => {}],
+  ])(
+    'keeps a part that was complete when its connection broke, with a server that %s',
+    async (_, addTotal) => {
+      const { server, folders, entry, stored, pull } = await setUp();
+      server.script.push(
+        (_request, response) => {
+          // Chunked, and cut in front of the last chunk: the end is not known.
+          response.writeHead(200).write(archive);
+          void stored(archive.length).finally(() => response.destroy());
+        },
+        (_request, response) => {
+          addTotal(response);
+          response.writeHead(416).end();
+        },
+      );
+      await pull();
+      await expectWhole(folders, entry);
+      expect(server.requests.map((request) => request.range)).toEqual([
+        undefined,
+        `bytes=${archive.length}-`,
+      ]);
+    },
+  );
+
+  it('starts again when a part of the right size is another file and the server has no more', async () => {
+    const { server, folders, screen, entry, paths, pull } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, other);
+    server.script.push(server.status(416));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([`bytes=${archive.length}-`, undefined]);
+    expect(screen.text).toContain('it was downloaded in pieces: starting again from the beginning');
+  });
+
+  it('throws a part away that is too long', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, Buffer.concat([archive, archive]));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([
+      `bytes=${archive.length * 2}-`,
+      undefined,
+    ]);
+  });
+
+  it('unpacks an archive that was verified before the last pull was stopped', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await mkdir(paths.unpacking, { recursive: true });
+    await writeFile(join(paths.unpacking, 'tokens.txt'), 'half');
+    await writeFile(paths.archive, archive);
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests).toEqual([]);
+  });
+});

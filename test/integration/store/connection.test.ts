@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,13 +52,17 @@ test.each([[], ['--requirepass', 'secret']])(
 test('a reader gives up a connection on which nobody answers before two seconds of audio wait', async () => {
   const reader = connect('blocking');
   await whenReady(reader, 10_000);
+  const closed = once(reader, 'close').then(() => 'closed');
   redis.pause();
+  onTestFinished(() => redis.resume());
   const read = readStreams(reader, new Map([['nothing', '$']]), 100).then(
     () => 'answered',
     () => 'given up',
   );
   const waiting = (MAX_BACKLOG_BYTES / BYTES_PER_SECOND) * 1_000;
   expect(await Promise.race([read, delay(waiting, 'overloaded')])).toBe('given up');
+  // Not only the read: what is read next would wait on the same connection.
+  expect(await Promise.race([closed, delay(waiting, 'kept')])).toBe('closed');
   redis.resume();
   expect(await whenReady(reader, 10_000)).toBe(true);
   closeRedis(reader);

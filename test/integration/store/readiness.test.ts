@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createLogger } from '../../../common/log.ts';
 import { type Heartbeat, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
+import { OutageLog } from '../../../common/redis-outage.ts';
+import { HeartbeatSender } from '../../../inference/heartbeat.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let redis: TestRedis;
@@ -50,4 +53,15 @@ test('the name of one that died goes with the next beat of another', async () =>
   expect((await redis.client.zrange(keys.inferences, 0, '-1')).sort()).toEqual(['a', 'alive']);
   // One that has a name alone counts for nothing.
   expect(await ids()).toEqual(['a']);
+});
+
+test('what a process reports is written when the report is over, not with the next beat', async () => {
+  const log = createLogger('silent', 'inference', { write: () => undefined });
+  const sender = new HeartbeatSender(store, { id: 'a', host: 'host', pid: 1 }, new OutageLog(log));
+  await sender.report({ state: 'ready' });
+  expect((await store.read()).processes).toEqual([beat('a')]);
+  await sender.drain();
+  expect((await store.read()).processes).toEqual([beat('a', 'draining')]);
+  await sender.stop();
+  expect(await ids()).toEqual([]);
 });

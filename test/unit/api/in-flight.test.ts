@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { fastify } from 'fastify';
+import { expect, onTestFinished, test } from 'vitest';
+import { InFlight } from '../../../api/in-flight.ts';
+
+test('a connection that is kept for thousands of requests, as a load balancer does, remembers none that are over', async () => {
+  const app = fastify();
+  let ends = 0;
+  const inFlight = new InFlight(app, () => {
+    ends += 1;
+  });
+  app.get('/', async () => 'ok');
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => app.close());
+  const connected = once(app.server, 'connection');
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  const { port } = app.server.address() as AddressInfo;
+  const listeners: number[] = [];
+  for (let request = 1; request <= 20; request += 1) {
+    const [response]: IncomingMessage[] = await once(get({ port, host: '127.0.0.1', agent }), 'response');
+    response?.resume();
+    await Promise.all([response && once(response, 'end'), expect.poll(() => ends).toBe(request)]);
+    const [socket]: Socket[] = await connected;
+    listeners.push(socket?.listenerCount('close') ?? Number.NaN);
+  }
+  expect(new Set(listeners.slice(1))).toEqual(new Set([listeners[0]]));
+  await inFlight.drained(0, 1_000);
+});

@@ -122,7 +122,7 @@ export class StreamOpener {
     // An ended session takes no more audio; its last result, or the slot's loss, says to the client why.
     return {
       append: async (frame) => void (await producer.append(frame)),
-      end: async () => void (await producer.end()),
+      end: () => producer.end(),
       done: () => {
         stop();
         // Behind the messages that end the connection.

@@ -51,11 +51,10 @@ export class SessionProducer {
     return this.#next;
   }
 
-  /** Says that no more audio comes. @returns false when the session is over. @throws StoreUnavailable */
-  async end(): Promise<boolean> {
+  /** Says that no more audio comes. @throws StoreUnavailable */
+  async end(): Promise<void> {
     // Frames and end are sent without a wait between them: the connection keeps the order.
-    const [, isStored] = await Promise.all([this.#flush(), this.#add('kind', 'end')]);
-    return isStored;
+    await Promise.all([this.#flush(), this.#add('kind', 'end')]);
   }
 
   /** Ends a session without a result: the client is gone, or broke the protocol. @throws StoreUnavailable */

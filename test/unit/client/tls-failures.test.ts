@@ -38,8 +38,9 @@ afterAll(async () => {
 });
 
 test.for([
-  { to: 'selfSigned', says: 'self-signed certificate; a private CA goes into NODE_EXTRA_CA_CERTS' },
-  { to: 'plain', says: 'wrong version number' },
+  // Node 24 puts a hint of its own between the two.
+  { to: 'selfSigned', says: /self-signed certificate;.* a private CA goes into NODE_EXTRA_CA_CERTS$/ },
+  { to: 'plain', says: /wrong version number/ },
 ] as const)(
   'TLS that lasts ($to) is told at the first attempt, over HTTP and on the stream',
   async ({ to, says }) => {
@@ -59,7 +60,7 @@ test.for([
     expect(retries).toBe(0);
     for (const error of errors) {
       expect(error).toMatchObject({ code: 'network', retryable: false });
-      expect(error.message).toContain(says);
+      expect(error.message).toMatch(says);
     }
   },
 );

@@ -59,7 +59,8 @@ beforeEach(() => redis.client.flushall());
 
 test('a session is opened with its fence and announced; every key has a TTL from its first write', async () => {
   await opened();
-  expect((await consumer.audio(redis.client, 'a', '0', 0))[0]?.entry.kind).toBe('open');
+  const fence = Number(await redis.client.get(keys.fence));
+  expect((await consumer.audio(redis.client, 'a', '0', 0))[0]?.entry).toEqual({ kind: 'open', fence });
   expect(await redis.client.xrange(keys.sessions, '-', '+')).toEqual([
     [expect.any(String), ['id', 'a', 'holder', a]],
   ]);

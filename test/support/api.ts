@@ -28,16 +28,18 @@ export interface TestApi {
   stop(): Promise<void>;
 }
 
+export interface ApiOptions {
+  readonly streamTimeouts?: StreamTimeouts;
+  readonly unreadMs?: number;
+  readonly keptMs?: number;
+  readonly waitForRedis?: boolean;
+  readonly uploadDeadlineMs?: number;
+}
+
 export async function startApi(
   redisUrl: string,
   env: Record<string, string> = {},
-  options: {
-    streamTimeouts?: StreamTimeouts;
-    unreadMs?: number;
-    keptMs?: number;
-    waitForRedis?: boolean;
-    uploadDeadlineMs?: number;
-  } = {},
+  options: ApiOptions = {},
 ): Promise<TestApi> {
   const config = readApiConfig({
     REDIS_URL: redisUrl,

@@ -1,0 +1,60 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
+import { ModelLoadError } from '../../../inference/recognizer.ts';
+import { CHINESE_SYMBOLS, type SmallModel, writeSmallModel } from '../../onnx/model-folder.ts';
+
+/** Of 45 symbols. */
+export const SMALL = {
+  features: 'kaldi',
+  int8: false,
+  chunkFrames: 16,
+  symbols: CHINESE_SYMBOLS,
+  seed: 5,
+} as const;
+
+/** Model folders of a test file, to be broken one by one. */
+export class ModelFolders {
+  readonly workDir = mkdtempSync(join(tmpdir(), 'asr-load-'));
+
+  empty(): string {
+    return mkdtempSync(join(this.workDir, 'model-'));
+  }
+
+  /** A small model that loads, as far as `change` leaves it so. */
+  small(family: SmallModel['family'], change: (path: string) => void = () => {}): string {
+    const path = this.empty();
+    writeSmallModel(path, { ...SMALL, family });
+    change(path);
+    return path;
+  }
+
+  remove(): void {
+    rmSync(this.workDir, { recursive: true });
+  }
+}
+
+/** @returns what the refusal to load this folder says, in one line */
+export async function loadError(path: string): Promise<string> {
+  const error: unknown = await loadAcousticModel(path, {
+    providers: ['cpu'],
+    threads: 1,
+    log: () => {},
+  }).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(ModelLoadError);
+  const { message } = error as Error;
+  expect(message).not.toContain('\n');
+  return message;
+}
+
+/** Replaces text in a file's bytes by text of the same length. */
+export function patch(path: string, from: string, to: string): void {
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf(from);
+  expect(at).toBeGreaterThan(0);
+  expect(to).toHaveLength(from.length);
+  bytes.write(to, at);
+  writeFileSync(path, bytes);
+}

@@ -1,0 +1,86 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { writeEchoModel } from '../../onnx/echo.ts';
+import { OnnxGraph } from '../../onnx/graph.ts';
+import { CHINESE_SYMBOLS, writeSmallModel } from '../../onnx/model-folder.ts';
+import { loadError, ModelFolders, patch, SMALL } from './broken-models.ts';
+
+const folders = new ModelFolders();
+afterAll(() => folders.remove());
+
+describe('a transducer that cannot be used is refused with file, found and expected', () => {
+  test('a transducer of another family', async () => {
+    const path = folders.small('zipformer2-transducer', (at) =>
+      patch(join(at, 'encoder.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformer1'),
+    );
+    expect(await loadError(path)).toBe('encoder.onnx: found model_type "zipformer1", expected zipformer2');
+  });
+
+  test("a transducer's parts that do not belong together", async () => {
+    const other = folders.small('nemo-ctc');
+    mkdirSync(join(other, 'x'));
+    writeSmallModel(join(other, 'x'), {
+      ...SMALL,
+      family: 'zipformer2-transducer',
+      symbols: [...CHINESE_SYMBOLS, '余'],
+    });
+    const path = folders.small('zipformer2-transducer', (at) =>
+      writeFileSync(join(at, 'joiner.onnx'), readFileSync(join(other, 'x', 'joiner.onnx'))),
+    );
+    expect(await loadError(path)).toBe(
+      'decoder.onnx: metadata vocab_size is 45, expected 46 as in the output of joiner.onnx',
+    );
+  });
+
+  test('a joiner that gives another number of scores than the decoder says, told by no graph', async () => {
+    const open = { ...SMALL, family: 'zipformer2-transducer', openSizes: true } as const;
+    const path = folders.empty();
+    const other = folders.empty();
+    writeSmallModel(path, open);
+    writeSmallModel(other, { ...open, symbols: [...CHINESE_SYMBOLS, '余'] });
+    writeFileSync(join(path, 'joiner.onnx'), readFileSync(join(other, 'joiner.onnx')));
+    expect(await loadError(path)).toBe(
+      `${path}: a run on silence failed (joiner.onnx: the run gave 46 scores, expected 45), expected a model that runs`,
+    );
+  });
+
+  test.each([
+    ['D', '"D"'],
+    ['', '?'],
+    [-1, '?'],
+  ])(
+    'a transducer of which the joiner says "%s" for the size of a frame, and the encoder nothing',
+    async (dim, shown) => {
+      const path = folders.empty();
+      writeEchoModel(path, 'zipformer2-transducer', 16, 'D');
+      const graph = new OnnxGraph();
+      const heard = graph.input('encoder_out', 'float32', ['N', dim]);
+      const said = graph.input('decoder_out', 'float32', ['N', dim]);
+      graph.output('logit', graph.op('Add', [heard, said]), 'float32', ['N', 'V']);
+      writeFileSync(join(path, 'joiner.onnx'), graph.build());
+      expect(await loadError(path)).toBe(
+        `joiner.onnx: input "encoder_out" has last dimension ${shown}, expected a number from 1`,
+      );
+    },
+  );
+
+  test('a transducer of frames without values, which a search would step through without end', async () => {
+    const path = folders.empty();
+    const write = (encoderDim: number | string, joinerDim: number | string): void => {
+      writeEchoModel(path, 'zipformer2-transducer', 16, encoderDim);
+      const graph = new OnnxGraph();
+      graph.input('encoder_out', 'float32', ['N', joinerDim]);
+      graph.output('logit', graph.input('decoder_out', 'float32', ['N', 2]), 'float32', ['N', 2]);
+      writeFileSync(join(path, 'joiner.onnx'), graph.build());
+    };
+    write(0, 'D');
+    expect(await loadError(path)).toBe(
+      'encoder.onnx: output "encoder_out" has last dimension 0, expected at least 1',
+    );
+    write('D', 0);
+    expect(await loadError(path)).toBe(
+      'joiner.onnx: input "encoder_out" has last dimension 0, expected a number from 1',
+    );
+  });
+});

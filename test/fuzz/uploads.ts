@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
+import { MAX_MULTIPART_BYTES } from '../../common/audio/limits.ts';
 import { TOKEN } from '../support/api.ts';
 import { scriptedText } from '../support/scripted-recognizer.ts';
 import { type GeneratedForm, rightForm } from './form-bodies.ts';
@@ -86,6 +87,15 @@ export const uploads = servedFuzz(
       await nextTurn();
     }
     connection.write(request.subarray(sent));
+    if (framing.how !== 'aborted' && lengthBytes(form, framing) > MAX_MULTIPART_BYTES) {
+      const [answer] = await connection.answersUntil(1);
+      assert.ok(answer !== undefined, 'the answer is missing');
+      assert.equal(assertDocumented(answer), 'upload_too_large');
+      // It is the connection's last, behind the whole body or the client's own end.
+      if (framing.how === 'long') connection.end();
+      await connection.untilClosed();
+      return;
+    }
     switch (framing.how) {
       case 'aborted':
         await service.roundTrip();
@@ -101,8 +111,8 @@ export const uploads = servedFuzz(
         // What follows the declared length is broken HTTP, whose answer comes behind this one.
         const [answer] = await connection.answersUntil(1);
         assert.ok(answer !== undefined, 'the answer is missing');
-        const declaredBytes = Math.max(0, form.body.length - framing.missing);
-        if (declaredBytes < form.closedAtBytes) assert.equal(assertDocumented(answer), 'validation');
+        if (lengthBytes(form, framing) < form.closedAtBytes)
+          assert.equal(assertDocumented(answer), 'validation');
         else assertOutcome(answer, form.file, trouble);
         return;
       }
@@ -133,22 +143,34 @@ function assertOutcome(answer: Answer, file: Buffer | undefined, trouble: Upload
   }
 }
 
-function requestOf({ contentType, body }: GeneratedForm, framing: Framing): Buffer {
+/** What the request says of its length, or has where it says nothing. */
+function lengthBytes({ body }: GeneratedForm, framing: Framing): number {
+  switch (framing.how) {
+    case 'short':
+      return Math.max(0, body.length - framing.missing);
+    case 'long':
+      return body.length + framing.more;
+    case 'length':
+    case 'aborted':
+    case 'chunked':
+      return body.length;
+  }
+}
+
+function requestOf(form: GeneratedForm, framing: Framing): Buffer {
+  const { contentType, body } = form;
   const head = (line: string) =>
     Buffer.from(
       `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: ${contentType}\r\n${line}\r\n\r\n`,
     );
+  const whole = Buffer.concat([head(`Content-Length: ${lengthBytes(form, framing)}`), body]);
   switch (framing.how) {
     case 'length':
-      return Buffer.concat([head(`Content-Length: ${body.length}`), body]);
     case 'short':
-      return Buffer.concat([head(`Content-Length: ${Math.max(0, body.length - framing.missing)}`), body]);
     case 'long':
-      return Buffer.concat([head(`Content-Length: ${body.length + framing.more}`), body]);
-    case 'aborted': {
-      const whole = Buffer.concat([head(`Content-Length: ${body.length}`), body]);
+      return whole;
+    case 'aborted':
       return whole.subarray(0, framing.after % whole.length);
-    }
     case 'chunked':
       return Buffer.concat([head('Transfer-Encoding: chunked'), chunked(body, framing)]);
   }

@@ -96,6 +96,8 @@ export async function buildApp({
       requireHostHeader: false,
       ...UPGRADE_OPTIONS,
     },
+    // Fastify gives all preClose hooks this long, by itself 10 s, and would then reset what they wait for.
+    pluginTimeout: keptMs + DRAIN_MS + 2_000,
     // Nothing is under way by then (see the preClose hook); kept-alive and never used connections are left.
     forceCloseConnections: true,
     // While this replica drains it serves what still comes, see stopListeningOnClose.

@@ -27,7 +27,8 @@ async function listenOrExit(
   setting?: 'ASR_ADMIN_PORT',
 ): Promise<void> {
   try {
-    await server.listen({ host, port });
+    // Given that name, Fastify serves the second of its addresses by a bare server of its own, without what buildApp sets up on the first and past its shutdown.
+    await server.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port });
   } catch (error) {
     const failure = listenFailure(error, host, port, setting);
     if (!(failure instanceof ConfigError)) throw failure;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
-import { openStream, startApiProcess, untilReady } from '../support/real-service.ts';
+import { openStream, sendPaced, startApiProcess, untilReady } from '../support/real-service.ts';
 import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
@@ -49,6 +49,19 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   },
   20_000,
 );
+
+test('a recording that goes on for over ten seconds after the signal gets its final too, exit code 0', async () => {
+  const api = await startApiProcess({ REDIS_URL: redis.url });
+  await untilReady(api.origin);
+  const client = await openStream(api.wsUrl);
+  const pcm = scriptedPcm(11);
+  api.process.kill('SIGTERM');
+  await sendPaced(client, pcm, 3_200, 100);
+  client.end();
+  expect((await client.message('final'))['text']).toBe(scriptedText(pcm));
+  expect(await client.closed()).toBe(1000);
+  expect(await api.process.exited).toEqual({ code: 0, signal: null });
+}, 30_000);
 
 test('a signal while it still waits for Redis: it does not begin to listen any more, exit code 0', async () => {
   const relay = await startRelay(redis.port);

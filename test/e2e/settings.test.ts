@@ -44,6 +44,20 @@ describe('api', () => {
     expect((await fetch(`${origin}/healthz`)).status).toBe(200);
     await expect(fetch(`${origin.replace('127.0.0.3', '127.0.0.1')}/healthz`)).rejects.toThrow();
   });
+  test('ASR_HOST=localhost: one server, on 127.0.0.1 alone, though the name has two addresses', async () => {
+    const twoAddresses = `import dns from 'node:dns';
+      const { lookup } = dns;
+      dns.lookup = (host, options, done) => {
+        if (host !== 'localhost' || !options.all) return lookup(host, options, done);
+        done(null, [1, 2].map((last) => ({ address: '127.0.0.' + last, family: 4 })));
+      };`;
+    const { origin } = await api({
+      ASR_HOST: 'localhost',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(twoAddresses)}`,
+    });
+    expect(origin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    await expect(fetch(`${origin.replace('127.0.0.1', '127.0.0.2')}/healthz`)).rejects.toThrow();
+  });
   test('a port that is taken ends it with one line and exit code 78', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');

@@ -61,6 +61,6 @@ await whenReady(services.redis, WAIT_FOR_REDIS_MS);
 if (!stopping.aborted) {
   await listenOrExit(app, config.host, config.port);
   if (admin !== undefined) await listenOrExit(admin, '127.0.0.1', config.adminPort ?? 0, 'ASR_ADMIN_PORT');
-  log.info({ address: app.listeningOrigin, adminPort: config.adminPort }, 'serving');
+  log.info({ address: app.listeningOrigin, adminAddress: admin?.listeningOrigin }, 'serving');
   process.send?.({ kind: 'listening', origin: app.listeningOrigin });
 }

@@ -82,7 +82,9 @@ export class StreamOpener {
     const producer = new SessionProducer(redis, keys, scripts, sessionId, holder);
     const fence = await slot.acquire(holder).catch((error) => {
       // Redis may have carried out what it did not answer in time.
-      cleanups.now({ sessionId }, () => untilAnswered(Date.now() + SLOT_TTL_MS, () => slot.release(holder)));
+      cleanups.now({ sessionId }, () =>
+        untilAnswered(performance.now() + SLOT_TTL_MS, () => slot.release(holder)),
+      );
       throw error;
     });
     if (fence === undefined)
@@ -110,7 +112,9 @@ export class StreamOpener {
     const abort = (): void => {
       stop();
       // Until then nobody else is served; after that the slot has run out.
-      cleanups.now({ sessionId }, () => untilAnswered(Date.now() + SLOT_TTL_MS, () => producer.abort()));
+      cleanups.now({ sessionId }, () =>
+        untilAnswered(performance.now() + SLOT_TTL_MS, () => producer.abort()),
+      );
     };
     try {
       if (!(await producer.open(fence)))

@@ -56,16 +56,18 @@ export class Transcriber {
   }
 
   async #transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
-    const { slot, uploads, queue, replica, deadlineMs } = this.#parts;
+    const { slot, uploads, queue, replica } = this.#parts;
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
     const fence = await slot.acquire(holder).catch((error) => {
       // Redis may have carried out what it did not answer in time.
-      this.#behindAnswer(id, () => untilAnswered(Date.now() + SLOT_TTL_MS, () => slot.release(holder)));
+      this.#behindAnswer(id, () =>
+        untilAnswered(performance.now() + SLOT_TTL_MS, () => slot.release(holder)),
+      );
       throw error;
     });
     if (fence === undefined)
       throw new ApiFailure('busy', 'another recognition task is active; try again shortly');
-    const job: UploadJob = { id, holder, fence, deadlineMs: Date.now() + deadlineMs };
+    const job: UploadJob = { id, holder, fence };
     try {
       // On one connection, so the samples are there before the job is.
       await Promise.all([uploads.putSamples(id, pcm), queue.add(job)]);
@@ -79,8 +81,8 @@ export class Transcriber {
   }
 
   async #outcome(job: UploadJob): Promise<UploadOutcome> {
-    const { slot, uploads, feed, keys } = this.#parts;
-    const wait = new UploadWait(feed, uploads, keys, job);
+    const { slot, uploads, feed, keys, deadlineMs } = this.#parts;
+    const wait = new UploadWait(feed, uploads, keys, job.id, deadlineMs);
     const stopKeeping = keepSlot(slot, job.holder, (loss) => wait.slotLost(loss));
     try {
       return await wait.outcome;
@@ -115,7 +117,7 @@ export class Transcriber {
   async #giveUp(id: string, holder: SlotHolder): Promise<void> {
     const { slot, uploads, queue } = this.#parts;
     // By then the slot has run out.
-    const deadlineMs = Date.now() + SLOT_TTL_MS;
+    const deadlineMs = performance.now() + SLOT_TTL_MS;
     if (await untilAnswered(deadlineMs, () => queue.remove(id)))
       await untilAnswered(deadlineMs, () => slot.release(holder));
     await untilAnswered(deadlineMs, () => uploads.forget(id));

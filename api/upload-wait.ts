@@ -1,11 +1,6 @@
 import type { RedisKeys } from '../common/redis-keys.ts';
 import { SLOT_TTL_MS } from '../common/slot/slot.ts';
-import {
-  parseUploadEnd,
-  type UploadEnd,
-  type UploadJob,
-  type UploadStore,
-} from '../common/uploads/upload-jobs.ts';
+import { parseUploadEnd, type UploadEnd, type UploadStore } from '../common/uploads/upload-jobs.ts';
 import type { ResultFeed } from './result-feed.ts';
 import type { SlotLoss } from './slot-keeper.ts';
 
@@ -21,9 +16,9 @@ export class UploadWait {
   readonly #deadline: NodeJS.Timeout;
   #settle: (outcome: UploadOutcome) => void = () => undefined;
 
-  constructor(feed: ResultFeed, store: UploadStore, keys: RedisKeys, job: UploadJob) {
+  constructor(feed: ResultFeed, store: UploadStore, keys: RedisKeys, id: string, deadlineMs: number) {
     this.#store = store;
-    this.#id = job.id;
+    this.#id = id;
     this.outcome = new Promise((resolve) => {
       this.#settle = (outcome) => {
         clearTimeout(this.#deadline);
@@ -31,10 +26,8 @@ export class UploadWait {
         resolve(outcome);
       };
     });
-    this.#unsubscribe = feed.subscribe(keys.uploadEnd(job.id), (entry) =>
-      this.#settle(parseUploadEnd(entry)),
-    );
-    this.#deadline = setTimeout(() => this.#settle({ kind: 'late' }), job.deadlineMs - Date.now());
+    this.#unsubscribe = feed.subscribe(keys.uploadEnd(id), (entry) => this.#settle(parseUploadEnd(entry)));
+    this.#deadline = setTimeout(() => this.#settle({ kind: 'late' }), deadlineMs);
   }
 
   /** A renewal of the slot found it gone, or Redis away. */

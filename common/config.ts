@@ -123,6 +123,11 @@ function webUrl(name: string, value: string): URL {
   return url;
 }
 
+function origin(name: string, value: string): string {
+  if (value.includes('*')) fail(name, value, 'must be single origins, without *');
+  return webUrl(name, value).origin;
+}
+
 /** Everybody reads it in the documents. */
 function baseUrl(name: string, value: string): URL {
   const url = webUrl(name, value);
@@ -171,9 +176,7 @@ export function readApiConfig(env: Environment): ApiConfig {
       : [publicBase.href];
   // As browsers write them: no port 80, addresses in their short form.
   const ownOrigins = ownUrls.filter((url) => URL.canParse(url)).map((url) => new URL(url).origin);
-  const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map(
-    (value) => webUrl('ASR_ALLOWED_ORIGINS', value).origin,
-  );
+  const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map((value) => origin('ASR_ALLOWED_ORIGINS', value));
   const admin = integer(env, 'ASR_ADMIN_PORT', -1, 0, 65_535);
   if (admin > 0 && admin === port)
     fail('ASR_ADMIN_PORT', String(admin), 'is the port of the service itself (ASR_PORT): choose another one');

@@ -42,7 +42,13 @@ export function parseRedisUrl(url: string): RedisTarget {
       if (groups['db']) options.db = Number(groups['db']);
       const defaultPort = scheme === 'redis+sentinel' ? 26_379 : 6_379;
       const hosts = (groups['hosts'] ?? '').split(',').map((host) => parseAddress(host, defaultPort));
-      if (scheme === 'redis+cluster') return { kind: 'cluster', nodes: hosts, options };
+      if (scheme === 'redis+cluster') {
+        if (groups['name'])
+          throw new Error(
+            'a Cluster has no databases: nothing may stand behind its addresses (ASR_KEY_PREFIX keeps services apart)',
+          );
+        return { kind: 'cluster', nodes: hosts, options };
+      }
       if (!groups['name'])
         throw new Error('the name of the Sentinel master is missing: redis+sentinel://host:port/NAME');
       return { kind: 'sentinel', sentinels: hosts, name: groups['name'], options };

@@ -8,6 +8,7 @@ import type { SlotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
 import {
   INFERENCE_FAILED,
+  UPLOAD_DEADLINE_MS,
   UPLOAD_WORKER_OPTIONS,
   type UploadEnd,
   type UploadJob,
@@ -34,7 +35,7 @@ export interface JobWorkerParts {
   readonly log: Logger;
 }
 
-/** How a job ended without failing. Somebody waits for it as long as it has its slot; what time it is here decides nothing, the replica's clock may be another. */
+/** How a job ended without failing. Somebody waits for it as long as it has its slot. */
 type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
 
 /**
@@ -129,8 +130,8 @@ export class JobWorker {
 
   async #transcribe(job: UploadJob): Promise<UploadOutcome> {
     const { uploads, fences } = this.#parts;
-    const { id, holder, fence, deadlineMs } = job;
-    const [current, pcm] = await untilAnswered(deadlineMs, () => uploads.slotAndSamples(id));
+    const { id, holder, fence } = job;
+    const [current, pcm] = await untilAnswered(waitEnds(), () => uploads.slotAndSamples(id));
     if (current !== holder) return 'slot lost';
     if (!fences.admit(fence)) return await this.#refuse(job, 'superseded');
     if (pcm === undefined) return await this.#refuse(job, 'samples gone');
@@ -154,8 +155,8 @@ export class JobWorker {
   }
 
   /** @returns false when the slot was lost. @throws StoreUnavailable; then the replica that waits answers by itself */
-  async #finish({ id, holder, deadlineMs }: UploadJob, end: UploadEnd): Promise<boolean> {
-    return await untilAnswered(deadlineMs, () => this.#parts.uploads.finish(id, holder, end));
+  async #finish({ id, holder }: UploadJob, end: UploadEnd): Promise<boolean> {
+    return await untilAnswered(waitEnds(), () => this.#parts.uploads.finish(id, holder, end));
   }
 
   async #recognize(holder: SlotHolder, pcm: Buffer): Promise<string> {
@@ -169,6 +170,11 @@ export class JobWorker {
       await stream.close();
     }
   }
+}
+
+/** From now on nobody waits longer for an upload, whenever that began. */
+function waitEnds(): number {
+  return performance.now() + UPLOAD_DEADLINE_MS;
 }
 
 /** What the queue reports of a connection, at every attempt; the outage itself is logged once, where the connections are made. */

@@ -69,8 +69,10 @@ async function takeOver(path: string, holder: Holder, staleAfterMs: number): Pro
     return false;
   }
   try {
-    if (!isStale(await read(path), staleAfterMs)) return false;
-    await rm(path, { force: true });
+    const found = await read(path);
+    if (!isStale(found, staleAfterMs)) return false;
+    // One that is gone needs no room made for ours; the file that may have come since is another process's lock.
+    if (found !== undefined) await rm(path, { force: true });
     return await create(path, JSON.stringify(holder));
   } finally {
     await rm(guard, { force: true });

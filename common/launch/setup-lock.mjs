@@ -38,7 +38,8 @@ export async function withSetupLock(root, work) {
     return await work();
   } finally {
     clearInterval(renewal);
-    await rm(path, { force: true });
+    // Another's, if this one stood still for so long that it was taken over.
+    if ((await holderOf(path))?.content === own) await rm(path, { force: true });
   }
 }
 

@@ -13,8 +13,6 @@ export interface UploadJob {
   readonly id: string;
   readonly holder: SlotHolder;
   readonly fence: number;
-  /** Unix ms, by the replica’s clock, after which nobody waits for the end. */
-  readonly deadlineMs: number;
 }
 
 /** The one entry of an upload's stream. */

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { childrenOf, type Launched, stillRunning } from './launched.ts';
@@ -71,6 +71,18 @@ test('one that was killed blocks nobody', async () => {
     both.flatMap((launched) => launched.lines).filter((line) => line.startsWith('installing')),
   ).toHaveLength(1);
   expect(await readdir(join(project.folder, '.cache'))).toEqual([]);
+});
+
+test('one that stood still leaves the lock to the one that took over', async () => {
+  await project.installSlowly();
+  const launched = setup('setup');
+  const installing = await project.installing();
+  const lock = join(project.folder, '.cache/setup.lock');
+  const others = `${process.pid} another set-up\n`;
+  await writeFile(lock, others);
+  process.kill(installing, 'SIGKILL');
+  expect(await launched.ended).toBe(1);
+  expect(await readFile(lock, 'utf8')).toBe(others);
 });
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(

@@ -86,12 +86,13 @@ describe('api', () => {
     const port = typeof address === 'object' ? String(address?.port) : '';
     probe.close();
     await once(probe, 'close');
-    const { origin } = await api({ ASR_ADMIN_PORT: port, ASR_HOST: '0.0.0.0' });
+    const { origin, process } = await api({ ASR_ADMIN_PORT: port, ASR_HOST: '0.0.0.0' });
     await fetch(`${origin.replace('0.0.0.0', '127.0.0.1')}/healthz`);
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(metrics).toContain('asr_http_requests_total{route="/healthz",status="200",code=""} 1');
     expect(metrics).toContain('asr_redis_up 1');
     expect(metrics).toContain('asr_slot_busy 0');
+    expect(process.logged('serving')).toMatchObject([{ adminAddress: `http://127.0.0.1:${port}` }]);
     const board = await fetch(`http://127.0.0.1:${port}/queues`);
     expect(board.status).toBe(200);
     expect(board.headers.get('content-type')).toContain('text/html');

@@ -57,7 +57,7 @@ export class TestUploads {
     const holder = slotHolder({ id, via: 'http', replica: 'test:1', since: new Date().toISOString() });
     const fence = await this.slot.acquire(holder);
     if (fence === undefined) throw new Error('the slot is taken');
-    const job: UploadJob = { id, holder, fence, deadlineMs: Date.now() + 60_000, ...changes };
+    const job: UploadJob = { id, holder, fence, ...changes };
     const ended = new Promise<UploadEnd>((resolve) => {
       this.#ended.set(id, resolve);
     });

@@ -104,12 +104,6 @@ describe('an upload', () => {
     expect(await next.ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
   });
 
-  it('of a replica whose clock is behind is served: it has its slot', async () => {
-    const pcm = scriptedPcm(0.5);
-    const { ended } = await uploads.submit(pcm, { deadlineMs: Date.now() - 3_600_000 });
-    expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
-  });
-
   it('that loses its slot during the model call leaves no result, and the new holder its slot', async () => {
     const gate = inference.recognizer.hold();
     const { ended, job } = await uploads.submit(scriptedPcm(0.5));

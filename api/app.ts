@@ -18,6 +18,7 @@ import type { ApiMetrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
 import { PipelinedRequests } from './pipelined-requests.ts';
 import {
+  type Refusal,
   replyNotFound,
   replyToBrokenHandshake,
   replyToBrokenHttp,
@@ -103,7 +104,12 @@ export async function buildApp({
     // While this replica drains it serves what still comes, see stopListeningOnClose.
     return503OnClosing: false,
     clientErrorHandler: (error, socket) =>
-      void pipelined.broken(error, socket, (current) => replyToBrokenHttp(error, socket, current)),
+      void pipelined.broken(error, socket, (current) => {
+        const refusal = replyToBrokenHttp(error, socket, current);
+        if (refusal === undefined || (current && inFlight.refused(current, refusal))) return;
+        // A connection on which nothing was ever sent, such as a browser makes in advance, is no request.
+        if (socket.bytesRead > 0) reportBroken(refusal, socket.remoteAddress);
+      }),
     // What Fastify would answer before any hook, and so without a look at the peer, is a path that does not exist.
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : NO_PATH),
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
@@ -129,7 +135,9 @@ export async function buildApp({
   });
 
   pipelined.watch(app.server);
-  app.websocketServer.on('wsClientError', replyToBrokenHandshake);
+  app.websocketServer.on('wsClientError', (error, socket, request) =>
+    inFlight.refusedHandshake(request, replyToBrokenHandshake(error, socket)),
+  );
   // HTTP lets a server ignore an expectation that it does not know; Node's own refusal has no body. The one it knows is answered where the body is read.
   for (const expectation of ['checkExpectation', 'checkContinue'])
     app.server.on(expectation, (request, response) => app.server.emit('request', request, response));
@@ -144,6 +152,11 @@ export async function buildApp({
     const level = status < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
     request.log[level](line, 'request');
   });
+  const reportBroken = (refusal: Refusal, peer: string | undefined): void => {
+    const line = { route: 'unknown', ...refusal };
+    metrics.request(line);
+    log.info({ ...line, outcome: 'error', peer }, 'request');
+  };
   app.addHook('onRequest', sayThatRefusalsClose);
   app.addHook('onRequest', dropForwardedPorts);
   app.addHook('onRequest', pipelined.inTurn);

@@ -1,6 +1,8 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Refusal } from './replies.ts';
 
 /** For how long a replica that ends serves what comes on connections that are kept alive: whoever has one does not know of the end yet. */
 export const KEPT_CONNECTIONS_MS = 250;
@@ -9,11 +11,19 @@ export const KEPT_CONNECTIONS_MS = 250;
 export class InFlight {
   #count = 0;
   #emptied: (() => void) | undefined;
+  readonly #refusals = new WeakMap<IncomingMessage, Refusal>();
+  readonly #handshakes = new WeakMap<IncomingMessage, (refusal: Refusal) => void>();
 
   /** @param onEnd hears of every request once, and of every refused WebSocket handshake */
   constructor(app: FastifyInstance, onEnd: (request: FastifyRequest, reply: FastifyReply) => void) {
     app.addHook('onRequest', async (request, reply) => {
-      if (request.ws) return;
+      if (request.ws) {
+        this.#handshakes.set(request.raw, ({ status, code }) => {
+          request.failureCode = code;
+          onEnd(request, reply.code(status));
+        });
+        return;
+      }
       this.#count += 1;
       const { socket } = request.raw;
       let isEnded = false;
@@ -22,7 +32,11 @@ export class InFlight {
         if (isEnded) return;
         isEnded = true;
         socket.off('close', ended);
-        if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
+        const refusal = this.#refusals.get(request.raw);
+        if (refusal !== undefined) {
+          request.failureCode = refusal.code;
+          reply.code(refusal.status);
+        } else if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
         onEnd(request, reply);
         // The rest of a body that was answered early is read and dropped; an end before that would reset the connection, and the answer may be lost.
         if (request.raw.complete || socket.destroyed) {
@@ -44,6 +58,20 @@ export class InFlight {
     app.addHook('onResponse', async (request, reply) => {
       if (request.ws) onEnd(request, reply);
     });
+  }
+
+  /**
+   * What came behind the head of a request was no HTTP, or did not come in time: it was answered from below Fastify, which may not have looked at it yet.
+   * @returns false when no request is under way to which this can be said
+   */
+  refused({ req, closed }: ServerResponse, refusal: Refusal): boolean {
+    if (!closed) this.#refusals.set(req, refusal);
+    return !closed;
+  }
+
+  /** A handshake was refused by the WebSocket layer. */
+  refusedHandshake(request: IncomingMessage, refusal: Refusal): void {
+    this.#handshakes.get(request)?.(refusal);
   }
 
   #left(): void {

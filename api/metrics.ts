@@ -7,8 +7,9 @@ export interface AnsweredRequest {
   readonly route: string;
   readonly status: number;
   readonly code: string | undefined;
-  readonly durationMs: number;
-  readonly recognized: { readonly audioMs: number; readonly inferenceMs: number } | undefined;
+  /** What never became a request has none. */
+  readonly durationMs?: number;
+  readonly recognized?: { readonly audioMs: number; readonly inferenceMs: number } | undefined;
 }
 
 /** Prometheus metrics of one API replica; the gauges are read from the store when they are scraped, so every replica shows the same. */
@@ -53,7 +54,7 @@ export class ApiMetrics {
   });
   readonly #takeovers = new Counter({
     name: 'asr_stream_takeovers_total',
-    help: 'Sessions that a second inference process had to take over',
+    help: 'Takeovers of sessions by another inference process',
     registers: [this.registry],
   });
 
@@ -95,7 +96,7 @@ export class ApiMetrics {
 
   request({ route, status, code, durationMs, recognized }: AnsweredRequest): void {
     this.#requests.inc({ route, status: String(status), code: code ?? '' });
-    this.#requestSeconds.observe({ route }, durationMs / 1000);
+    if (durationMs !== undefined) this.#requestSeconds.observe({ route }, durationMs / 1000);
     if (!recognized) return;
     this.#audioSeconds.inc({ via: 'http' }, recognized.audioMs / 1000);
     this.#inferenceSeconds.observe(recognized.inferenceMs / 1000);

@@ -120,6 +120,11 @@ export class StreamSession {
     this.#close('disconnected');
   }
 
+  /** What came is no WebSocket message, and the connection has been ended for it. @param breach what was wrong, without what came */
+  broken(breach: string): void {
+    this.#close('error', { code: 'protocol_error', reason: breach });
+  }
+
   /** The process ends: an unfinished recording is not completed. */
   shutDown(): void {
     if (this.#state === 'closed') return;
@@ -132,9 +137,10 @@ export class StreamSession {
     if (this.#state === 'closed') return;
     const failure = toStreamFailure(error);
     if (!(error instanceof StreamFailure || error instanceof InvalidMessage)) this.#parts.onFault(error);
-    this.#close('error', failure);
-    this.#parts.peer.send({ type: 'error', code: failure.code, message: failure.message });
-    this.#parts.peer.close(CLOSE_CODE[failure.code], failure.code);
+    const { code, message } = failure;
+    this.#close('error', { code, reason: CLOSE_CODE[code] === 1011 ? message : undefined });
+    this.#parts.peer.send({ type: 'error', code, message });
+    this.#parts.peer.close(CLOSE_CODE[code], code);
   }
 
   #input(handle: () => void): void {
@@ -191,7 +197,7 @@ export class StreamSession {
     if (this.#state === 'closed') return;
     switch (entry.kind) {
       case 'claimed':
-        this.#tally.claimed();
+        this.#tally.claimed(entry.by);
         return;
       case 'progress':
         this.#audio.taken(entry.takenBytes);
@@ -228,15 +234,13 @@ export class StreamSession {
     command?.catch((error) => this.#fail(error));
   }
 
-  #close(outcome: StreamSummary['outcome'], failure?: StreamFailure): void {
+  #close(outcome: StreamSummary['outcome'], { code, reason }: Partial<StreamSummary> = {}): void {
     if (this.#state === 'closed') return;
     this.#to('closed');
     this.#clocks.stop();
     if (outcome === 'final') this.#active?.done();
     else this.#active?.abort();
     const { id: sessionId } = this;
-    const code = failure?.code;
-    const reason = code !== undefined && CLOSE_CODE[code] === 1011 ? failure?.message : undefined;
     this.#parts.onEnd(
       this.#tally.summary({ sessionId, outcome, code, reason, audioMs: audioMs(this.#audio.receivedBytes) }),
     );

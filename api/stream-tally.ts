@@ -4,8 +4,9 @@ import type { StreamErrorCode } from '../common/errors.ts';
 export interface StreamSummary {
   readonly sessionId: string;
   readonly outcome: 'final' | 'error' | 'disconnected' | 'shutdown';
-  readonly code: StreamErrorCode | undefined;
-  /** Why the service could not serve it; nothing that the client sent. */
+  /** `protocol_error`: what came breaks RFC 6455 or its bounds here; only logs and metrics know it, the client has the close code. */
+  readonly code: StreamErrorCode | 'protocol_error' | undefined;
+  /** Why the service could not serve it, or what about the protocol; nothing that the client sent. */
   readonly reason: string | undefined;
   readonly audioMs: number;
   readonly partials: number;
@@ -18,13 +19,15 @@ export interface StreamSummary {
 export class StreamTally {
   readonly #startedAtMs = performance.now();
   #partials = 0;
-  #claims = 0;
+  #claimant: string | undefined;
+  #takeovers = 0;
   #endReceivedAtMs = 0;
   #finalizeMs: number | undefined;
 
-  /** An inference process has begun with the recording; each but the first one took it over. */
-  claimed(): void {
-    this.#claims += 1;
+  /** An inference process has begun with the recording; one that stood still begins again with its own. */
+  claimed(by: string): void {
+    if (this.#claimant !== undefined && by !== this.#claimant) this.#takeovers += 1;
+    this.#claimant = by;
   }
 
   partialSent(): void {
@@ -45,7 +48,7 @@ export class StreamTally {
     return {
       ...end,
       partials: this.#partials,
-      takeovers: Math.max(0, this.#claims - 1),
+      takeovers: this.#takeovers,
       finalizeMs: this.#finalizeMs,
       sessionMs: Math.round(performance.now() - this.#startedAtMs),
     };

@@ -22,14 +22,14 @@ test('finalize_ms runs from the end message to the final, in tenths; the session
   });
 });
 
-test('every claim but the first is a takeover', () => {
+test('a claim by another process is a takeover, one more by the same is none', () => {
   const tally = new StreamTally();
   const takeovers = [];
-  for (let claims = 0; claims < 3; claims += 1) {
-    tally.claimed();
+  for (const by of ['one', 'one', 'two', 'two', 'one']) {
+    tally.claimed(by);
     tally.partialSent();
     takeovers.push(tally.summary(END).takeovers);
   }
-  expect(takeovers).toEqual([0, 1, 2]);
-  expect(tally.summary(END)).toMatchObject({ partials: 3, finalizeMs: undefined });
+  expect(takeovers).toEqual([0, 0, 1, 1, 2]);
+  expect(tally.summary(END)).toMatchObject({ partials: 5, finalizeMs: undefined });
 });

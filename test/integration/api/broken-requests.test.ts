@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startApi, type TestApi, TOKEN } from '../../support/api.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+/** What is refused below the routes, by Node's parser and by the WebSocket layer, is in the log and the metrics as any other refusal is. */
+let redis: TestRedis;
+let api: TestApi;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  api = await startApi(redis.url);
+});
+afterAll(async () => {
+  await api.stop();
+  await redis.stop();
+});
+
+async function answerTo(request: string | Buffer): Promise<Buffer> {
+  const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+  const answer: Buffer[] = [];
+  socket.on('data', (bytes) => answer.push(bytes));
+  socket.write(request);
+  await once(socket, 'end');
+  socket.end();
+  return Buffer.concat(answer);
+}
+
+async function count(series: string): Promise<number> {
+  const lines = (await api.metrics.registry.metrics()).split('\n');
+  return Number(lines.find((line) => line.startsWith(`${series} `))?.slice(series.length + 1) ?? 0);
+}
+
+const handshake = (key: string, version: string, more = '') =>
+  `GET /ws/asr HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: ${version}\r\n${more}\r\n`;
+const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
+const upload = `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+
+test.each([
+  ['a handshake of another version', handshake(KEY, '12'), '/ws/asr', 400],
+  ['a handshake with a key that is none', handshake('abc', '13'), '/ws/asr', 400],
+  [
+    'a handshake with protocols that are none',
+    handshake(KEY, '13', 'Sec-WebSocket-Protocol: asr,,\r\n'),
+    '/ws/asr',
+    400,
+  ],
+  ['what is no HTTP', 'no HTTP\r\n\r\n', 'unknown', 400],
+  [
+    'headers that are too large',
+    `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    'unknown',
+    431,
+  ],
+  ['an upload that breaks off into what is no chunk', `${upload}zz\r\n`, '/v1/audio/transcriptions', 400],
+] as const)('%s', async (_what, request, route, status) => {
+  const series = `asr_http_requests_total{route="${route}",status="${status}",code="bad_request"}`;
+  const before = [await count(series), api.log.length] as const;
+  expect(String(await answerTo(request))).toMatch(`HTTP/1.1 ${status} `);
+  await expect.poll(() => count(series)).toBe(before[0] + 1);
+  const lines = api.log.slice(before[1]).filter((line) => line['msg'] === 'request');
+  expect(lines).toMatchObject([
+    { level: 30, route, status, outcome: 'error', code: 'bad_request', peer: '127.0.0.1' },
+  ]);
+});
+
+test.each([
+  ['text that is no UTF-8', Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0xc3, 0x28]), 1007],
+  ['a frame without a mask', Buffer.from([0x81, 0x02, 0x7b, 0x7d]), 1002],
+  ['an opcode that nobody knows', Buffer.from([0x83, 0x80, 0, 0, 0, 0]), 1002],
+])('a stream with %s', async (_what, frame, closeCode) => {
+  const series = 'asr_stream_sessions_total{outcome="error",code="protocol_error"}';
+  const before = [await count(series), api.log.length] as const;
+  const answer = await answerTo(Buffer.concat([Buffer.from(handshake(KEY, '13')), frame]));
+  // A close frame is the answer's end: 0x88, its length, the code.
+  expect(answer.readUInt16BE(answer.lastIndexOf(0x88) + 2)).toBe(closeCode);
+  await expect.poll(() => count(series)).toBe(before[0] + 1);
+  const lines = api.log.slice(before[1]).filter((line) => line['msg'] === 'stream session');
+  expect(lines).toMatchObject([{ outcome: 'error', code: 'protocol_error', reason: expect.any(String) }]);
+});

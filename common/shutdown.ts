@@ -16,7 +16,8 @@ export type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 
 /**
  * Runs the steps in order on the first of the signals (also when the supervisor that holds our IPC channel is gone), waits at most `drainMs` for all of
- * them, logs every step that failed and exits: 0 when all went well, 1 otherwise. A second signal exits at once with 1.
+ * them, logs every step that failed and exits: 0 when all went well, 1 otherwise. A second signal exits at once.
+ * @param forced how it ends when it does not wait any longer, see endProcess
  * @returns aborted with the first signal: what is still to be started is not
  */
 export function shutdownOnSignal(
@@ -24,6 +25,7 @@ export function shutdownOnSignal(
   log: ProcessLogger,
   drainMs: number,
   steps: () => readonly ShutdownStep[],
+  forced: 1 | 'SIGKILL' = 1,
 ): AbortSignal {
   const stopping = new AbortController();
   let stoppingSince: number | undefined;
@@ -31,7 +33,7 @@ export function shutdownOnSignal(
     if (stoppingSince !== undefined) {
       if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
       log.warn({ reason }, 'second signal: exiting at once');
-      void exit(log, 1);
+      void endProcess(log, forced);
       return;
     }
     stoppingSince = performance.now();
@@ -39,12 +41,12 @@ export function shutdownOnSignal(
     log.info({ reason }, 'shutting down');
     const force = setTimeout(() => {
       log.error({ drainMs }, 'not drained in time: exiting');
-      void exit(log, 1);
+      void endProcess(log, forced);
     }, drainMs);
     runSteps(log, steps()).then((failures) => {
       clearTimeout(force);
       log.info({ failures }, 'stopped');
-      void exit(log, failures === 0 ? 0 : 1);
+      void endProcess(log, failures === 0 ? 0 : 1);
     });
   };
   for (const signal of signals) process.on(signal, stop);
@@ -52,11 +54,17 @@ export function shutdownOnSignal(
   return stopping.signal;
 }
 
-/** Node itself waits for ever for an output that takes nothing, such as a pipe whose reader stands still. */
-async function exit(log: ProcessLogger, code: number): Promise<void> {
-  setTimeout(() => process.kill(process.pid, 'SIGKILL'), LOG_WRITTEN_MS);
+/**
+ * Node itself waits for ever for an output that takes nothing, such as a pipe whose reader stands still; and at its exit for each thread that is in native code,
+ * such as a run of the model that hangs.
+ * @param how the exit code, or SIGKILL where there may be such a thread
+ */
+export async function endProcess(log: ProcessLogger, how: number | 'SIGKILL'): Promise<void> {
+  const kill = () => process.kill(process.pid, 'SIGKILL');
+  setTimeout(kill, LOG_WRITTEN_MS);
   await log.written();
-  process.exit(code);
+  if (how === 'SIGKILL') kill();
+  else process.exit(how);
 }
 
 /** Every step runs, also after one that failed. @returns how many failed. */

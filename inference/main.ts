@@ -1,13 +1,17 @@
 import { ConfigError, EXIT_CONFIG, readInferenceConfig } from '../common/config.ts';
 import { createLogger } from '../common/log.ts';
-import { shutdownOnSignal } from '../common/shutdown.ts';
+import { endProcess, shutdownOnSignal } from '../common/shutdown.ts';
 import { LocatedRecognizer } from './located-recognizer.ts';
+import { EngineLost } from './model-calls.ts';
 import { ExecutionProviderError } from './recognizer.ts';
 
 /** The longest stream session, and an upload of 15 s on a slow machine. */
 const DRAIN_MS = 40_000;
 
 async function main(): Promise<void> {
+  // Where it means nothing yet it would end the process.
+  let retryLoad = (): void => undefined;
+  process.on('SIGHUP', () => retryLoad());
   const config = readInferenceConfig(process.env);
   const log = createLogger(config.logLevel, 'inference');
   const recognizer = new LocatedRecognizer(config.model, {
@@ -27,16 +31,22 @@ async function main(): Promise<void> {
       // A setting to correct, not a fault of ours: its stack would lead nowhere.
       const isSetting = error instanceof ExecutionProviderError;
       log.fatal(isSetting ? { reason: error.message } : { err: error }, 'ending');
-      end(error.message, isSetting ? EXIT_CONFIG : 1);
+      if (!(error instanceof EngineLost)) end(error.message, isSetting ? EXIT_CONFIG : 1);
+      sayWhy(error.message);
+      void endProcess(log, 'SIGKILL');
     },
   });
-  shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, inference.stopSteps);
-  process.on('SIGHUP', () => inference.retryLoad());
+  shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, inference.stopSteps, 'SIGKILL');
+  retryLoad = () => inference.retryLoad();
   await inference.start();
 }
 
-function end(message: string, exitCode: number): never {
+function sayWhy(message: string): void {
   process.stderr.write(`asr inference: ${message}\n`);
+}
+
+function end(message: string, exitCode: number): never {
+  sayWhy(message);
   process.exit(exitCode);
 }
 

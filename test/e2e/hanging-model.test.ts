@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { RedisKeys } from '../../common/redis-keys.ts';
+import { SAME_SIGNAL_MS } from '../../common/shutdown.ts';
+import { writeHangingModel } from '../onnx/hanging.ts';
+import { startInferenceProcess } from '../support/real-service.ts';
+import { startRedis } from '../support/redis.ts';
+import { scriptedPcm } from '../support/scripted-recognizer.ts';
+import { TestUploads } from '../support/test-upload.ts';
+
+test('a second signal ends inference though its model hangs in native code', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-hanging-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeHangingModel(folder);
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const uploads = await TestUploads.connect(redis);
+  onTestFinished(() => uploads.close());
+  const inference = startInferenceProcess({ REDIS_URL: redis.url, ASR_MODEL: folder, ASR_THREADS: '1' });
+  onTestFinished(() => inference.stop());
+  await expect.poll(() => inference.logged('model loaded'), { timeout: 15_000 }).toHaveLength(1);
+
+  await uploads.submit(scriptedPcm(1));
+  const { queueName, prefix } = new RedisKeys('{asr}');
+  await expect.poll(() => redis.client.llen(`${prefix}:${queueName}:active`)).toBe(1);
+  inference.kill('SIGTERM');
+  await expect.poll(() => inference.logged('shutting down')).toHaveLength(1);
+  // Sooner, it would be the same signal once more.
+  await sleep(2 * SAME_SIGNAL_MS);
+  inference.kill('SIGTERM');
+  expect(await inference.exited).toEqual({ code: null, signal: 'SIGKILL' });
+  expect(inference.logged('second signal: exiting at once')).toHaveLength(1);
+}, 30_000);

@@ -10,8 +10,9 @@ import {
 } from '../common/messages/http.ts';
 import { addExamples } from './openapi-examples.ts';
 
-/** What the public address is without its setting, and of no use on another machine. */
-export const isLoopbackUrl = (url: string): boolean => new URL(url).hostname === '127.0.0.1';
+/** What the public address is without its setting, and of no use on another machine. With a path it was set: a proxy on this one. */
+export const isLoopbackUrl = (url: string): boolean =>
+  new URL(url).hostname === '127.0.0.1' && publicPath(url) === '';
 
 /** What a proxy that serves other things, too, puts in front of every path here: e.g. `/asr`, or nothing. */
 export const publicPath = (publicBaseUrl: string): string =>

@@ -37,6 +37,8 @@ export interface ApiServices {
   readonly queue: Queue<UploadJob>;
   /** The connection for commands, for the start-up checks. */
   readonly redis: RedisClient;
+  /** Hears of commands that Redis refuses. */
+  readonly outages: OutageLog;
   readonly closing: readonly ShutdownStep[];
 }
 
@@ -110,6 +112,7 @@ export function createServices(
     }),
     queue,
     redis,
+    outages,
     closing: [
       // After that a slot that could not be given back has run out.
       { name: 'cleanups', run: () => closedWithin(cleanups.finished(), SLOT_TTL_MS) },

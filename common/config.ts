@@ -120,6 +120,9 @@ function webUrl(name: string, value: string): URL {
   const url = new URL(value);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     fail(name, value, 'must begin with http:// or https://');
+  // A host may have almost any character for WHATWG: what was written is several addresses.
+  if (!/^([\w.-]+|\[[\da-f:.]+\])$/i.test(url.hostname))
+    fail(name, value, 'must have a host such as asr.example.com; several origins are separated by commas');
   return url;
 }
 
@@ -170,10 +173,8 @@ export function readApiConfig(env: Environment): ApiConfig {
   const configuredBase = text(env, 'ASR_PUBLIC_BASE_URL');
   const publicBase =
     configuredBase === undefined ? undefined : baseUrl('ASR_PUBLIC_BASE_URL', configuredBase);
-  const ownUrls =
-    publicBase === undefined
-      ? ['localhost', '127.0.0.1', host].map((name) => localOrigin(name, port))
-      : [publicBase.href];
+  const ownUrls = ['localhost', '127.0.0.1', host].map((name) => localOrigin(name, port));
+  if (publicBase !== undefined) ownUrls.push(publicBase.href);
   // As browsers write them: no port 80, addresses in their short form.
   const ownOrigins = ownUrls.filter((url) => URL.canParse(url)).map((url) => new URL(url).origin);
   const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map((value) => origin('ASR_ALLOWED_ORIGINS', value));

@@ -18,6 +18,8 @@ export function listenFailure(
       return new ConfigError(`${setting}="${port}": this user may not listen there; choose one from 1024 up`);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
+    // A link-local address without its zone, or a multicast one.
+    case 'EINVAL':
       return new ConfigError(
         `ASR_HOST="${host}": this machine has no such address; 127.0.0.1 is for this machine alone, 0.0.0.0 for all its addresses`,
       );

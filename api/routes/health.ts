@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../common/errors.ts';
 import type { ApiServices } from '../services.ts';
 
 /** GET /healthz (the process answers) and GET /readyz (the model can recognize). */
-export function healthRoutes({ access, readiness }: ApiServices): FastifyPluginAsyncTypebox {
+export function healthRoutes({ access, readiness, outages }: ApiServices): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get(
       '/healthz',
@@ -41,14 +41,20 @@ export function healthRoutes({ access, readiness }: ApiServices): FastifyPluginA
           },
         },
       },
-      async (_request, reply) => {
+      async (request, reply) => {
+        const notReady = (busy: boolean, error?: string) => {
+          request.failureCode = 'not_ready';
+          return reply.code(503).send({ status: 'loading', busy, ...(error === undefined ? {} : { error }) });
+        };
         try {
           const { ready, busy, error } = await readiness.read();
+          outages.worked();
           if (ready) return { status: 'ready' as const, busy };
-          return reply.code(503).send({ status: 'loading', busy, ...(error === undefined ? {} : { error }) });
+          return notReady(busy, error);
         } catch (error) {
           if (!(error instanceof StoreUnavailable)) throw error;
-          return reply.code(503).send({ status: 'loading', busy: false, error: error.name });
+          outages.failed(error);
+          return notReady(false, error.name);
         }
       },
     );

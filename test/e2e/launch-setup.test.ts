@@ -32,6 +32,11 @@ test('installs once, installs again when the lock file changed, and hands over i
   expect(third.lines[0]).toMatch(/^installing/);
 });
 
+test('installs for a user who has npm stop at what packages say of the version of Node', async () => {
+  project.env['npm_config_engine_strict'] = 'true';
+  expect(await setup('setup').ended).toBe(0);
+});
+
 test('packages that were installed by hand stay as they are', async () => {
   expect(await project.run('npm', 'ci', '--prefix', project.folder).ended).toBe(0);
   const launched = setup('setup');

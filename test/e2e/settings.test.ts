@@ -73,12 +73,16 @@ describe('api', () => {
     expect(process.stderr.trim().split('\n')).toHaveLength(1);
     other.close();
   });
-  test('ASR_HOST that is no address of this machine ends it with one line and exit code 78', async () => {
-    const env = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN, ASR_PORT: '0', ASR_HOST: '203.0.113.1' };
-    const process = new ProcessUnderTest('api/main.js', env);
-    expect((await process.exited).code).toBe(78);
-    expect(process.stderr).toMatch(/^api: ASR_HOST="203.0.113.1": this machine has no such address.*\n$/);
-  });
+  test.each(['203.0.113.1', 'ff02::1'])(
+    'ASR_HOST=%s, no address of this machine, ends it with one line and exit code 78',
+    async (host) => {
+      const env = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN, ASR_PORT: '0', ASR_HOST: host };
+      const process = new ProcessUnderTest('api/main.js', env);
+      expect((await process.exited).code).toBe(78);
+      expect(process.stderr).toMatch(/^api: ASR_HOST="[\w.:]+": this machine has no such address.*\n$/);
+      expect(process.stderr).toContain(host);
+    },
+  );
   test('ASR_ADMIN_PORT: metrics and the queue board, on loopback only', async () => {
     const probe = createServer().listen(0, '127.0.0.1');
     await once(probe, 'listening');

@@ -39,7 +39,10 @@ export class SmallProject {
     });
     await mkdir(join(project.folder, 'vendor/typescript/bin'), { recursive: true });
     await project.write('vendor/typescript/bin/tsc', COMPILER);
-    await project.write('vendor/typescript/package.json', '{"name":"typescript","version":"7.0.0"}');
+    await project.write(
+      'vendor/typescript/package.json',
+      '{"name":"typescript","version":"7.0.0","engines":{"node":">=99"}}',
+    );
     await project.writeManifests('7.0.0');
     return project;
   }
@@ -59,7 +62,7 @@ export class SmallProject {
     await this.write('package.json', JSON.stringify({ ...manifest, scripts }));
     const packages = {
       '': manifest,
-      'vendor/typescript': { name: 'typescript', version },
+      'vendor/typescript': { name: 'typescript', version, engines: { node: '>=99' } },
       'node_modules/typescript': { resolved: 'vendor/typescript', link: true },
     };
     const lock = { name: 'small', version: '1.0.0', lockfileVersion: 3, requires: true, packages };

@@ -162,6 +162,18 @@ test('without a public address the documents name the one that they are read at'
   }
 });
 
+test('of a proxy on this machine that serves it under a path they name that', async () => {
+  const own = await startApi(redis.url, { ASR_PUBLIC_BASE_URL: 'http://127.0.0.1:17780/asr' });
+  try {
+    const document: unknown = await (await fetch(`${own.origin}/openapi.json`)).json();
+    expect(document).toMatchObject({ servers: [{ url: 'http://127.0.0.1:17780/asr' }, { url: '/' }] });
+    const reference = await (await fetch(`${own.origin}/api-reference.md`)).text();
+    expect(reference).toContain('The address of this service is `http://127.0.0.1:17780/asr`');
+  } finally {
+    await own.stop();
+  }
+});
+
 test('behind a trusted proxy they name the address that it says, if it is one', async () => {
   const own = await startApi(redis.url, { ASR_TRUSTED_PROXIES: '127.0.0.1' });
   const named = async (protocol: string, host: string): Promise<string | undefined> => {

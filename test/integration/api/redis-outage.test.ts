@@ -211,6 +211,28 @@ test('a Redis that refuses the password is one line in the log, without the pass
   expect(JSON.stringify(api.log)).not.toContain('given-password');
 });
 
+test('a Redis that refuses the commands of a user is one line in the log while /readyz is asked, and one when it takes them', async () => {
+  const redis = await startRedis();
+  cleanups.push(() => redis.stop());
+  await redis.client.call('ACL', 'SETUSER', 'other', 'on', '>secret', '~{other}*', '+@all');
+  const api = await startApi(redis.url.replace('//', '//other:secret@'), {}, { waitForRedis: false });
+  cleanups.push(() => api.stop());
+  const asked = async () => (await get(api, '/readyz')).body;
+  const refused = { status: 'loading', busy: false, error: 'StoreUnavailable' };
+  for (const _ of [1, 2]) expect(await asked()).toEqual(refused);
+  await redis.client.call('ACL', 'SETUSER', 'other', '~{asr}*');
+  await expect.poll(asked).toEqual({ status: 'loading', busy: false });
+  const lines = api.log.map((line) => String(line['msg'])).filter((msg) => msg.startsWith('Redis'));
+  expect(lines).toEqual([
+    'Redis refuses to work: the user in REDIS_URL must be allowed every command on the keys under ASR_KEY_PREFIX',
+    'Redis works again',
+  ]);
+  expect(await api.logged((line) => line['route'] === '/readyz')).toMatchObject({
+    status: 503,
+    code: 'not_ready',
+  });
+});
+
 test('a Redis that persists is warned about, one that does not is not', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'asr-aof-'));
   cleanups.push(() => rm(folder, { recursive: true }));

@@ -51,6 +51,8 @@ describe('values', () => {
     [{ ASR_HOST: '::' }, 'http://[::1]:8088'],
     [{ ASR_HOST: 'FD00:0::1' }, 'http://[fd00::1]:8088'],
     [{ ASR_HOST: '10.0.0.5', ASR_PORT: '80' }, 'http://10.0.0.5'],
+    [{ ASR_PUBLIC_BASE_URL: 'https://asr.example.com', ASR_PORT: '9000' }, 'http://127.0.0.1:9000'],
+    [{ ASR_ALLOWED_ORIGINS: 'https://例子.example' }, 'https://xn--fsqu00a.example'],
     [{ ASR_HOST: 'fe80::1%eth0' }, 'http://127.0.0.1:8088'],
   ])('%j lets the page of %s stream', (settings, origin) => {
     expect(api(settings).allowedOrigins).toContain(origin);
@@ -108,6 +110,8 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['REDIS_URL', 'redis+cluster://h:7001/1', 'a Cluster has no databases'],
     ['REDIS_URL', 'redis+cluster://h:7001/x/2', 'a Cluster has no databases'],
     ['ASR_ALLOWED_ORIGINS', 'https://*.example.com', 'must be single origins'],
+    ['ASR_ALLOWED_ORIGINS', 'https://a.example;https://b.example', 'separated by commas'],
+    ['ASR_PUBLIC_BASE_URL', 'https://a.example,https://b.example', 'must have a host'],
     ['REDIS_URL', 'redis://h:1/cache', 'number of a database'],
     ['REDIS_URL', 'redis://:5%@h:1', '%25'],
     ['REDIS_URL', 'redis+sentinel://u:5%@h:1/m', '%25'],

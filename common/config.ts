@@ -52,6 +52,8 @@ export interface InferenceConfig extends CommonConfig {
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 8_088;
 const MIN_TOKEN_CHARACTERS = 16;
+/** Quoted, in a `start` message: what a browser sends has to fit into MAX_CONTROL_CHARACTERS, with room for blanks and fields to come. */
+const MAX_TOKEN_CHARACTERS = 900;
 const DEFAULT_ORIGINS = ['http://localhost:8088', 'http://127.0.0.1:8088'];
 
 function fail(name: string, value: string | undefined, problem: string): never {
@@ -167,6 +169,11 @@ export function readApiConfig(env: Environment): ApiConfig {
     throw new ConfigError(`ASR_API_TOKEN has blanks, control or non-ASCII characters: ${tokenAdvice}`);
   if (apiToken.length < MIN_TOKEN_CHARACTERS)
     throw new ConfigError(`ASR_API_TOKEN has ${apiToken.length} characters: ${tokenAdvice}`);
+  const startCharacters = JSON.stringify(apiToken).length;
+  if (startCharacters > MAX_TOKEN_CHARACTERS)
+    throw new ConfigError(
+      `ASR_API_TOKEN takes ${startCharacters} characters in JSON, over ${MAX_TOKEN_CHARACTERS}, and no browser could start a stream with it (1,024 for the whole message): give a shorter one, e.g. from: openssl rand -hex 24`,
+    );
 
   const host = text(env, 'ASR_HOST') ?? DEFAULT_HOST;
   const port = integer(env, 'ASR_PORT', DEFAULT_PORT, 0, 65_535);

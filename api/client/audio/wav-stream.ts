@@ -41,6 +41,8 @@ export async function* wavStreamToPcm(
     const data = new DataView(whole.buffer, whole.byteOffset, whole.byteLength);
     const samples = converter.push(toMono({ ...format, data }));
     if (samples.length > 0) yield samples;
+    // Whoever writes it may leave the pipe open.
+    if (complete) break;
   }
   if (converter === undefined)
     throw new AsrError('invalid_format', 'the input ended before a WAV header did');

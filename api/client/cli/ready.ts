@@ -21,7 +21,9 @@ export interface ReadyJob {
 /** Prints what the service says of itself. @returns the exit code. @throws AsrError when it says nothing. */
 export async function askReady({ client, waitMs, json, output, signal }: ReadyJob): Promise<ExitCode> {
   const result =
-    waitMs === 0 ? await client.ready({ signal }) : await askUntilReady(client, Date.now() + waitMs, signal);
+    waitMs === 0
+      ? await client.ready({ signal })
+      : await askUntilReady(client, performance.now() + waitMs, signal);
   output.stdout.write(`${json ? JSON.stringify(result) : inWords(result)}\n`);
   return result.status === 'ready' ? EXIT.ok : EXIT.notNow;
 }
@@ -32,7 +34,7 @@ async function askUntilReady(
   signal: AbortSignal,
 ): Promise<ReadyResult> {
   for (;;) {
-    const leftMs = deadlineMs - Date.now();
+    const leftMs = deadlineMs - performance.now();
     const late = leftMs < ASK_EVERY_MS;
     try {
       const timeoutMs = Math.min(LONGEST_ASK_MS, Math.max(ASK_EVERY_MS, leftMs));

@@ -3,7 +3,8 @@ import { type Retry, withRetry } from '../retry.ts';
 import type { AsrStream } from '../stream.ts';
 import { SAMPLE_RATE_HZ, type StreamFinal, type TranscriptionResult } from '../wire.ts';
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts';
-import { type Recording, readRecordingFile, readRecordingInput } from './recording.ts';
+import { readAhead } from './read-ahead.ts';
+import { readRecordingFile, readRecordingInput } from './recording.ts';
 import type { Report } from './report.ts';
 
 export interface TranscribeJob {
@@ -59,9 +60,10 @@ async function transcribeOne(
       signal,
     );
   }
+  const samples = readAhead(recording.samples);
   const session = await withRetry(() => openSession(job), retry, signal);
   report.progress(file, number, 'listening');
-  const [final] = await Promise.all([follow(job, file, number, session), feed(session, recording)]);
+  const [final] = await Promise.all([follow(job, file, number, session), feed(session, samples)]);
   return final;
 }
 
@@ -82,9 +84,9 @@ async function openSession({ client, signal }: TranscribeJob): Promise<AsrStream
   return session;
 }
 
-async function feed(session: AsrStream, recording: Recording & { kind: 'live' }): Promise<void> {
+async function feed(session: AsrStream, samples: AsyncIterable<Int16Array>): Promise<void> {
   try {
-    for await (const samples of recording.samples) await session.send(samples);
+    for await (const piece of samples) await session.send(piece);
     await session.end();
   } catch (error) {
     session.close();

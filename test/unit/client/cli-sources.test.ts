@@ -83,6 +83,28 @@ test('--stream from standard input sends what is there before the rest has come'
   expect(service.sessions[0]?.pcm.equals(Buffer.alloc(8_000, 1))).toBe(true);
 });
 
+test('--stream from standard input is read while the service is not ready yet: a recorder would drop what is not', async () => {
+  service.stream = [() => {}];
+  const child = start(['transcribe', '--stream', '-']);
+  const result = whenEnded(child);
+  // Several times what a pipe and the program's own buffer hold.
+  const wav = wavFile(Buffer.alloc(400_000, 1), { dataBytes: 0xffff_ffff });
+  await new Promise<void>((resolve, reject) => {
+    child.stdin.write(wav, (error) => (error ? reject(error) : resolve()));
+  });
+  child.kill('SIGINT');
+  expect(await result).toMatchObject({ code: 130, stdout: '' });
+});
+
+test('--stream from standard input ends where the WAV says, though its writer leaves the pipe open', async () => {
+  service.stream = [recognizeAs('你好')];
+  const child = start(['transcribe', '--stream', '-']);
+  const result = whenEnded(child);
+  child.stdin.write(wavFile(Buffer.alloc(3_200, 1)));
+  expect(await result).toEqual({ code: 0, stdout: '你好\n', stderr: '' });
+  expect(service.sessions[0]?.pcm.equals(Buffer.alloc(3_200, 1))).toBe(true);
+});
+
 test('--stream from standard input that announces over 15 s: the clear error at once', async () => {
   service.stream = [recognizeAs('你好')];
   const wav = wavFile(Buffer.alloc(480_002)).subarray(0, 4_000);

@@ -186,6 +186,13 @@ test('ready: in words, as JSON, with exit codes; --wait asks until it is so', as
   });
 });
 
+test('ready --wait waits as long as it says, though the clock is set meanwhile', async () => {
+  service.http = [json(503, { status: 'loading', busy: false }), json(200, { status: 'ready', busy: false })];
+  const hourEachTime = 'const { now } = Date; let ms = 0; Date.now = () => now() + (ms += 3_600_000);';
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hourEachTime)}` };
+  expect(await run(['ready', '--wait', '20'], env)).toEqual({ code: 0, stdout: 'ready\n', stderr: '' });
+});
+
 test('ready --wait asks a service again that takes the connection and says nothing, and ends in time', async () => {
   service.http = [() => {}];
   const { code, stderr } = await run(['ready', '--wait', '1']);

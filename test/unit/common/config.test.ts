@@ -170,6 +170,11 @@ describe('wrong values stop the start with one line that names the setting, the 
       expect(() => api({ REDIS_URL: url })).not.toThrow('secret');
     }
   });
+  test('a token with which no browser could start a stream is refused', () => {
+    expect(api({ ASR_API_TOKEN: 'x'.repeat(898) }).apiToken).toHaveLength(898);
+    expect(() => api({ ASR_API_TOKEN: 'x'.repeat(899) })).toThrow('901 characters in JSON, over 900');
+    expect(() => api({ ASR_API_TOKEN: '"'.repeat(450) })).toThrow('902 characters in JSON, over 900');
+  });
   test('a token of 15 characters is refused, one of 16 accepted', () => {
     expect(() => api({ ASR_API_TOKEN: 'x'.repeat(15) })).toThrow(ConfigError);
     expect(api({ ASR_API_TOKEN: 'x'.repeat(16) }).apiToken).toHaveLength(16);

@@ -1,0 +1,23 @@
+import { ReadableStream } from 'node:stream/web';
+import { MAX_RECORDING_SAMPLES } from '../wire.ts';
+
+/**
+ * Reads on while nobody takes the samples yet: a recorder that is not read from drops what it hears. More than one recording is not kept, as none is taken.
+ * @returns the same samples
+ */
+export function readAhead(samples: AsyncIterable<Int16Array>): AsyncIterable<Int16Array> {
+  const pieces = samples[Symbol.asyncIterator]();
+  return new ReadableStream<Int16Array>(
+    {
+      async pull(stream) {
+        const { done, value } = await pieces.next();
+        if (done) stream.close();
+        else stream.enqueue(value);
+      },
+      async cancel() {
+        await pieces.return?.();
+      },
+    },
+    { highWaterMark: MAX_RECORDING_SAMPLES + 1, size: ({ length }) => length },
+  );
+}

@@ -95,8 +95,11 @@ export class Dictation {
         if (asFailure(error).kind === 'unauthorized') throw error;
         return this.#transcribe(audio.wav);
       });
-      this.#view.recorded({ ...audio, fileName: undefined, outcome: await result.catch(asFailure) });
-      if (ended === 'microphone_lost') this.#view.failed(new Failure('microphone_lost'));
+      const outcome = await result.catch(asFailure);
+      this.#view.recorded({ ...audio, fileName: undefined, outcome });
+      // A failure's own words are not to be replaced.
+      if (ended === 'microphone_lost' && !(outcome instanceof Failure))
+        this.#view.failed(new Failure('microphone_lost'));
     } catch (error) {
       this.#view.failed(asFailure(error));
     } finally {
@@ -142,8 +145,11 @@ export class Dictation {
       (events) => new StreamSession(new WebSocket(address), this.#token(), events),
       (text) => this.#view.partial(text),
     );
+    const abort = this.#abort;
     live.result.catch(async (error: unknown) => {
       const failure = await this.#explained(asFailure(error));
+      // The answer was so late that another recording has begun.
+      if (abort !== this.#abort) return;
       // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end. Not `stop()`, which the person asks for: short as it is, it
       // is kept, to try again with the right token.
       if (failure.kind === 'unauthorized') this.#capture?.stop();

@@ -88,7 +88,7 @@ class Page {
   }
 
   #checkToken(token: string): void {
-    this.#notice.hide();
+    if (this.#dictation.state === 'idle') this.#notice.hide();
     if (token === '') {
       this.#status.stop();
       this.#token.ask();

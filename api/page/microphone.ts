@@ -14,7 +14,7 @@ export interface Capture {
 }
 
 const LOADED_WITHIN_MS = 10_000;
-const FIRST_FRAME_WITHIN_MS = 4_000;
+const FRAME_WITHIN_MS = 4_000;
 const TAIL_WITHIN_MS = 1_000;
 
 const BY_NAME: Readonly<Record<string, FailureKind>> = {
@@ -87,13 +87,15 @@ function capture(context: AudioContext, stream: MediaStream, events: CaptureEven
   const wake = (): void => void context.resume();
   wake();
   addEventListener('pointerup', wake);
-  const silent = setTimeout(() => end('microphone_silent'), FIRST_FRAME_WITHIN_MS);
+  let silent = setTimeout(end, FRAME_WITHIN_MS, 'microphone_silent');
   let lost = false;
   node.port.onmessage = (event: MessageEvent<CaptureMessage>) => {
     const message = event.data;
     switch (message.type) {
       case 'frame':
         clearTimeout(silent);
+        // A call, or an output that is gone, suspends the audio without a word.
+        silent = setTimeout(end, FRAME_WITHIN_MS, 'microphone_lost');
         events.frame(message.pcm);
         return;
       case 'end':

@@ -13,12 +13,14 @@ const SHORTENERS: Readonly<Record<string, (text: string) => string>> = {
       .replaceAll(';}', '}')
       .trim(),
   // tsc has left the comments out and ends every statement with a mark, so a line break is but a blank, and beside a mark nothing; none is within a string,
-  // nor an arrow, a block's beginning, an assignment, a condition, a comparison or what joins two; no sign follows a `+` or `-`.
+  // nor an arrow, a brace beside a blank, an assignment, a condition, a comparison or what joins two; no sign follows a `+` or `-`.
   js: (text) =>
     withoutIndentation(text)
       .replace(/(?<=\W)\n|\n(?=\W)/g, '')
       .replaceAll(' => ', '=>')
       .replaceAll(') {', '){')
+      .replaceAll('{ ', '{')
+      .replaceAll(' }', '}')
       .replace(/\b(if|for|switch|catch) \(/g, '$1(')
       .replace(/ ([!=]==|=|[-+*<>]=?|[/?:]|&&|\|\||\?\?) /g, '$1'),
 };

@@ -120,6 +120,41 @@ describe('the page', { timeout: 60_000 }, () => {
       expect(complaints).toEqual([]);
     }));
 
+  it('ends a recording whose audio stops in the middle, and has what there is recognized', () =>
+    withBrowser([], async (browser) => {
+      const { page, complaints } = await openPage(browser, service.origin, 'en-GB');
+      await signIn(page);
+      await page.evaluate(`{
+        const source = AudioContext.prototype.createMediaStreamSource;
+        AudioContext.prototype.createMediaStreamSource = function (stream) {
+          window.recordingContext = this;
+          return source.call(this, stream);
+        };
+      }`);
+      await page.locator('#record').click();
+      await page.locator('#transcript:has(.changing)').waitFor();
+      // As a phone call does it, and a device that is gone.
+      await page.evaluate('recordingContext.suspend()');
+      await notice(page, 'microphone_lost').waitFor();
+      expect(await resultText(page)).not.toBe('');
+      expect(complaints).toEqual([]);
+    }));
+
+  it('keeps what it says of a wait while another token is entered', () =>
+    withBrowser([], async (browser) => {
+      const { page } = await openPage(browser, service.origin, 'en-GB');
+      await signIn(page);
+      await page.route('**/v1/audio/transcriptions', (route) =>
+        route.fulfill({ status: 409, json: { error: 'busy', message: 'busy' } }),
+      );
+      await page.locator('#file').setInputFiles(WAV);
+      await notice(page, 'busy').waitFor();
+      await page.getByRole('button', { name: 'Change token' }).click();
+      await page.keyboard.press('Enter');
+      await page.locator('#token-form').waitFor({ state: 'hidden' });
+      expect(await notice(page, 'busy').isVisible()).toBe(true);
+    }));
+
   it('says when there is no token, no microphone, and nothing was said', () =>
     withBrowser([], async (browser) => {
       const { page, complaints } = await openPage(browser, service.origin, 'en-GB');

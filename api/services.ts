@@ -37,7 +37,7 @@ export interface ApiServices {
   readonly queue: Queue<UploadJob>;
   /** The connection for commands, for the start-up checks. */
   readonly redis: RedisClient;
-  /** Hears of commands that Redis refuses. */
+  /** Hears whether Redis lets the readiness be read. */
   readonly outages: OutageLog;
   readonly closing: readonly ShutdownStep[];
 }

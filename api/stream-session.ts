@@ -26,7 +26,7 @@ import { type StreamSummary, StreamTally } from './stream-tally.ts';
  *   finishing ── last result ─────────→ closed       `final`, 1000
  *
  *   any ──────── error ───────────────→ closed       `error` with its code, then the code's close code (1008 or 1011)
- *   any ──────── peer gone, shutdown ─→ closed
+ *   any ──────── peer gone, shutdown, breach of the WebSocket protocol ─→ closed
  *
  *   out of order, in any state: audio or `end` before `ready`, audio or a control message after `end`, a second start → invalid_sequence; text that is no
  *   control message → invalid_message; a frame that is empty, odd or over 3,200 bytes → invalid_frame; over 15 s → audio_too_long; over 2 s waiting for the

@@ -122,15 +122,14 @@ function webUrl(name: string, value: string): URL {
   const url = new URL(value);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     fail(name, value, 'must begin with http:// or https://');
-  // A host may have almost any character for WHATWG: what was written is several addresses.
+  // WHATWG takes almost any character for a host: what was written is several addresses, or a pattern.
   if (!/^([\w.-]+|\[[\da-f:.]+\])$/i.test(url.hostname))
-    fail(name, value, 'must have a host such as asr.example.com; several origins are separated by commas');
+    fail(
+      name,
+      value,
+      'must have a host such as asr.example.com; the entries of a list must be single origins, without *, separated by commas',
+    );
   return url;
-}
-
-function origin(name: string, value: string): string {
-  if (value.includes('*')) fail(name, value, 'must be single origins, without *');
-  return webUrl(name, value).origin;
 }
 
 /** Everybody reads it in the documents. */
@@ -184,7 +183,9 @@ export function readApiConfig(env: Environment): ApiConfig {
   if (publicBase !== undefined) ownUrls.push(publicBase.href);
   // As browsers write them: no port 80, addresses in their short form.
   const ownOrigins = ownUrls.filter((url) => URL.canParse(url)).map((url) => new URL(url).origin);
-  const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map((value) => origin('ASR_ALLOWED_ORIGINS', value));
+  const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map(
+    (value) => webUrl('ASR_ALLOWED_ORIGINS', value).origin,
+  );
   const admin = integer(env, 'ASR_ADMIN_PORT', -1, 0, 65_535);
   if (admin > 0 && admin === port)
     fail('ASR_ADMIN_PORT', String(admin), 'is the port of the service itself (ASR_PORT): choose another one');

@@ -92,7 +92,7 @@ export class OutageLog {
     this.#log.error({ error: answer }, `Redis refuses to work: ${advice}`);
   }
 
-  /** A command that writes has been carried out. */
+  /** A command of the kind that is watched has been carried out: one that writes for inference, a look at the readiness for the API. */
   worked(): void {
     if (this.#isRefusing) this.#log.info('Redis works again');
     this.#isRefusing = false;

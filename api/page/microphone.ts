@@ -4,7 +4,7 @@ import type { Pcm } from './pcm.ts';
 
 export interface CaptureEvents {
   frame(pcm: Pcm): void;
-  /** The last event: stopped by `stop`, 15 s are over, the microphone is gone, or it gives no audio at all. */
+  /** The last event: stopped by `stop`, 15 s are over, the microphone is gone or gives no audio any more, or none at all. */
   end(reason: 'stopped' | 'limit' | 'microphone_lost' | 'microphone_silent'): void;
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { startApi, type TestApi, TOKEN } from '../../support/api.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -78,4 +79,19 @@ test.each([
   await expect.poll(() => count(series)).toBe(before[0] + 1);
   const lines = api.log.slice(before[1]).filter((line) => line['msg'] === 'stream session');
   expect(lines).toMatchObject([{ outcome: 'error', code: 'protocol_error', reason: expect.any(String) }]);
+});
+
+test.each([
+  [4_096, 'is read', [expect.stringContaining('"invalid_message"')]],
+  [4_097, 'is cut off', []],
+])('a message of %i fragments %s', async (fragments, _what, answers) => {
+  const socket = new WebSocket(api.wsUrl);
+  await once(socket, 'open');
+  const received: string[] = [];
+  socket.on('message', (data) => received.push(String(data)));
+  // What is still being sent when the other side has ended.
+  socket.on('error', () => undefined);
+  for (let left = fragments - 1; left >= 0; left -= 1) socket.send('x', { fin: left === 0 });
+  const [code] = await once(socket, 'close');
+  expect([code, received]).toEqual([1008, answers]);
 });

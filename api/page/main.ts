@@ -136,7 +136,7 @@ class Page {
     this.#transcript.final(outcome.text);
     this.#measures.replaceChildren(...measures(outcome));
     this.#copy.hidden = outcome.text === '';
-    announce(outcome.text === '' ? texts.nothingHeard : texts.result(outcome.text));
+    announce(outcome.text === '' ? texts.nothingHeard : texts.result, false, outcome.text);
   }
 
   #stateChanged(state: DictationState): void {
@@ -161,7 +161,6 @@ class Page {
     const level = levels.at(-1) ?? 0;
     this.#wave.show(levels);
     this.#button.loudness(level);
-    find('meter#level').value = Math.round(level * 100);
     const secondsLeft = Math.ceil((MAX_RECORDING_MS - recordedMs) / 1000);
     if (this.#left.textContent === String(secondsLeft)) return;
     this.#left.textContent = String(secondsLeft);

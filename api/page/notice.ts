@@ -4,8 +4,8 @@ import type { Failure, FailureKind } from './failures.ts';
 import { texts } from './words.ts';
 
 /** Speaks to a screen reader; `urgent` interrupts. */
-export function announce(words: string, urgent = false): void {
-  find(urgent ? 'p#alert' : 'p#announcement').textContent = words;
+export function announce(words: string, urgent = false, chinese = ''): void {
+  find(urgent ? 'p#alert' : 'p#announcement').replaceChildren(words, make('span', { lang: 'zh' }, chinese));
 }
 
 /** They are shown at the token's field, where they are put right. */

@@ -29,26 +29,25 @@ export class RecordButton {
   /** @param level 0 to 1 */
   loudness(level: number): void {
     this.#button.style.setProperty('--level', level.toFixed(2));
+    find('meter#level').value = Math.round(level * 100);
   }
 
   #onPointer(gesture: PressGesture): void {
-    let pointer = false;
+    let releasedAtMs = -Infinity;
     this.#button.addEventListener('pointerdown', (event) => {
       if (event.button !== 0) return;
-      pointer = true;
       this.#button.setPointerCapture(event.pointerId);
       gesture.down(event.timeStamp);
     });
     for (const type of ['pointerup', 'pointercancel'] as const) {
-      this.#button.addEventListener(type, (event) => gesture.up(event.timeStamp));
+      this.#button.addEventListener(type, (event) => {
+        gesture.up(event.timeStamp);
+        releasedAtMs = event.timeStamp;
+      });
     }
-    // No click follows.
-    this.#button.addEventListener('pointercancel', () => {
-      pointer = false;
-    });
-    this.#button.addEventListener('click', () => {
-      if (!pointer) gesture.tap();
-      pointer = false;
+    // A pointer's own click follows at once, or not at all: not after a touch that was cancelled or has moved.
+    this.#button.addEventListener('click', (event) => {
+      if (event.timeStamp - releasedAtMs > 400) gesture.tap();
     });
     // A long press on a touch screen would open a menu instead of recording.
     this.#button.addEventListener('contextmenu', (event) => event.preventDefault());

@@ -124,5 +124,5 @@ export const english: Texts = {
   retryIn: (seconds, attempt, attempts) =>
     `Trying again in ${seconds} s (${attempt} of ${attempts}). You need not do anything.`,
   milliseconds,
-  result: (text) => `Result: ${text}`,
+  result: 'Result: ',
 };

@@ -95,5 +95,5 @@ export const chinese: Texts = {
   retryIn: (seconds, attempt, attempts) =>
     `${seconds} 秒后自动重试（第 ${attempt} 次，共 ${attempts} 次），无需操作。`,
   milliseconds: (ms) => `${Math.round(ms).toLocaleString('zh-CN')} 毫秒`,
-  result: (text) => `识别结果：${text}`,
+  result: '识别结果：',
 };

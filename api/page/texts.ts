@@ -55,7 +55,7 @@ export interface Texts {
   left(seconds: number): string;
   retryIn(seconds: number, attempt: number, attempts: number): string;
   milliseconds(ms: number): string;
-  result(text: string): string;
+  readonly result: string;
 }
 
 /** Chinese when the browser's first language is Chinese, else English. Only the chosen language is fetched. */

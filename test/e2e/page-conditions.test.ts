@@ -64,6 +64,8 @@ describe('the page', { timeout: 60_000 }, () => {
       await shoot(page, 'not-ready');
       inference = service.startInference();
       expect(await resultText(page)).toBe(TEXT);
+      // A screen reader says it in its own language's voice.
+      expect(await page.locator('#announcement [lang="zh"]').textContent()).toBe(TEXT);
 
       await page.getByRole('button', { name: 'Start recording' }).press('Enter');
       await page.locator('body[data-state="recording"]').waitFor();

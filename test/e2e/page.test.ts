@@ -226,12 +226,20 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.route('**/readyz', (route) =>
       route.fulfill({ status: 503, json: { status: 'loading', busy: false, error: 'ModelLoadError' } }),
     );
+    await page.evaluate(`
+      globalThis.spoken = [];
+      const status = document.querySelector('#status');
+      new MutationObserver(() => spoken.push(status.textContent)).observe(status, { childList: true });
+    `);
     await page.locator('#token').fill(TOKEN);
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: /^Model not available$/ }).waitFor();
     await shoot(page, 'unavailable');
+    await page.waitForResponse('**/readyz');
     await page.unroute('**/readyz');
     await page.locator('#status[data-status="ready"]').waitFor();
+    // Once each, however often it looked.
+    expect(await page.evaluate('spoken')).toEqual(['Checking', 'Model not available', 'Ready']);
   });
 
   it('asks no longer with a token that was taken away', async () => {

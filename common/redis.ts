@@ -25,6 +25,8 @@ const SILENT_SOCKET_MS = 5_000;
 /** Longer than BullMQ's own blocking reads, which take up to 10 s. */
 const SILENT_BULLMQ_SOCKET_MS = 15_000;
 const READ_ONLY = 'read-only';
+/** What ioredis's error begins with when a `socketTimeout` has run out. */
+const SILENCE = 'Socket timeout.';
 /** What the error that `onError` is told of a refused database begins with. */
 export const DATABASE_REFUSED = 'the database that REDIS_URL names cannot be had';
 
@@ -135,10 +137,17 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
   }
 }
 
-/** Only what writes is told `READONLY`. Connections that read or wait would stay for ever on a server that is a replica now, so they go with one that writes. */
-export function follow(writer: RedisClient, others: readonly RedisClient[]): void {
-  writer.on(READ_ONLY, () => {
+/**
+ * Connections that read or wait go with the one that writes. It alone is told `READONLY`, and they would stay for ever on a server that is a replica now; and it is
+ * the first to know that its server has vanished without a word, while those of BullMQ would wait three times as long for an answer.
+ */
+export function follow(writer: RedisClient, others: readonly Pick<RedisClient, 'disconnect'>[]): void {
+  const leave = (): void => {
     for (const other of others) other.disconnect(true);
+  };
+  writer.on(READ_ONLY, leave);
+  writer.on('error', (error: Error) => {
+    if (error.message.startsWith(SILENCE)) leave();
   });
 }
 

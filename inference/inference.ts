@@ -60,7 +60,6 @@ export function createInference(parts: InferenceParts): Inference {
   const redis = connect('commands');
   const blocking = connect('blocking');
   const connection = connect('bullmq');
-  follow(redis, [blocking, connection]);
 
   const slot = new Slot(redis, keys);
   const heartbeat = new HeartbeatSender(
@@ -80,6 +79,7 @@ export function createInference(parts: InferenceParts): Inference {
   const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });
   const uploads = new UploadStore(redis, keys);
   const jobs = new JobWorker({ connection, keys, uploads, fences, model, log });
+  follow(redis, [blocking, connection, { disconnect: () => jobs.reopenReader() }]);
   const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: parts.modelFolder, log });
   const stopping = new AbortController();
 

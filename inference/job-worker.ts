@@ -77,7 +77,7 @@ export class JobWorker {
       { ...UPLOAD_WORKER_OPTIONS, connection, prefix: keys.prefix, autorun: false, runRetryDelay: RETRY_MS },
     );
     this.#worker.on('error', (error) => {
-      if (isAnswerToSelect(error)) void this.#worker?.reopenReader().catch(() => undefined);
+      if (isAnswerToSelect(error)) this.reopenReader();
       else if (connection.status !== 'ready' || isOutage(error))
         log.debug({ err: error }, 'upload queue: Redis is away');
       else this.#warn(error);
@@ -96,6 +96,11 @@ export class JobWorker {
     if (performance.now() - (this.#warnedAt.get(report) ?? -SAY_AGAIN_MS) < SAY_AGAIN_MS) return;
     this.#warnedAt.set(report, performance.now());
     this.#parts.log.warn({ err: error }, 'upload queue');
+  }
+
+  /** What BullMQ's reader waits for comes on a new connection. */
+  reopenReader(): void {
+    this.#worker?.reopenReader().catch(() => undefined);
   }
 
   /** Takes jobs from now on. */

@@ -15,9 +15,10 @@ export class UploadWorker extends Worker<UploadJob, void> {
     }
   }
 
-  /** The reader, which BullMQ has made itself, has none of the listeners of the connection that it was made from. */
+  /** The reader, which BullMQ has made itself, has none of the listeners of the connection that it was made from; one that connects already must not be disturbed. */
   async reopenReader(): Promise<void> {
-    (await this.backend.blockingClient)?.disconnect(true);
+    const reader = await this.backend.blockingClient;
+    if (reader?.status === 'ready') reader.disconnect(true);
   }
 
   /** Ends what a `close` that waits for a Redis that is away has not: the renewal of locks, and the reader, which would try to connect for ever. */

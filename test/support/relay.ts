@@ -8,6 +8,8 @@ export interface Relay {
   to(port: number): void;
   /** Ends open connections, and new ones at once, until `to`. */
   cut(): void;
+  /** New connections go to this port; the open ones' server is gone, and no word of that reaches whoever waits for it. */
+  vanish(port: number): void;
   /** Takes new connections and leaves them without an answer until `to`. @returns when the first one is there */
   hold(): Promise<void>;
   stop(): Promise<void>;
@@ -17,6 +19,7 @@ export interface Relay {
 export async function startRelay(target: number, answersTakeMs = 0): Promise<Relay> {
   let current: number | 'cut' | 'held' = target;
   const sockets = new Set<Socket>();
+  const upstreams = new Set<Socket>();
   const held: Socket[] = [];
   const arrivals = new EventEmitter();
   const server = createServer((client) => {
@@ -27,6 +30,7 @@ export async function startRelay(target: number, answersTakeMs = 0): Promise<Rel
   });
   const join = (client: Socket, port: number): void => {
     const upstream = connect(port, '127.0.0.1');
+    upstreams.add(upstream);
     for (const [from, into] of [
       [client, upstream],
       [upstream, client],
@@ -35,7 +39,7 @@ export async function startRelay(target: number, answersTakeMs = 0): Promise<Rel
       from.on('error', () => into.destroy());
       from.on('close', () => {
         sockets.delete(from);
-        into.destroy();
+        if (upstreams.delete(from) || from === client) into.destroy();
       });
       if (from === upstream && answersTakeMs > 0)
         from.on('data', (bytes) => setTimeout(() => into.writable && into.write(bytes), answersTakeMs));
@@ -51,6 +55,14 @@ export async function startRelay(target: number, answersTakeMs = 0): Promise<Rel
     to: (port) => {
       current = port;
       for (const client of held.splice(0)) join(client, port);
+    },
+    vanish: (port) => {
+      current = port;
+      for (const upstream of upstreams) {
+        upstreams.delete(upstream);
+        upstream.unpipe();
+        upstream.destroy();
+      }
     },
     cut: () => {
       current = 'cut';

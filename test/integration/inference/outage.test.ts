@@ -210,6 +210,19 @@ it('a master that became a replica is left for the one behind the same address, 
   expect(warnings().length).toBeLessThan(5);
 });
 
+it('a Redis that vanishes without a word is left by all connections as soon as one knows it', async () => {
+  const relay = await startRelay(redis.port);
+  onTestFinished(() => relay.stop());
+  inference = await startInference(`redis://127.0.0.1:${relay.port}`);
+  await whenReady();
+  await expectServed();
+  relay.vanish(redis.port);
+  await eventually(() => expect(outageLines()).toHaveLength(2));
+  await expectServed();
+  // BullMQ's own, which wait for 15 s.
+  expect(inference.log.filter((line) => JSON.stringify(line).includes('15000ms'))).toEqual([]);
+});
+
 it('a process that starts before Redis is ready when Redis is there', async () => {
   await redis.kill();
   inference = await startInference(redis.url);

@@ -69,7 +69,10 @@ export class ReadinessStore {
 
   /** @throws StoreUnavailable */
   async read(): Promise<Readiness> {
-    return this.#look(await fromStore(this.#redis.zrange(this.#keys.inferences, 0, '-1')));
+    const readiness = await this.#look(await fromStore(this.#redis.zrange(this.#keys.inferences, 0, '-1')));
+    // A master that became a replica answers whatever is read; only what writes is told, and then leaves it. The key is nobody's.
+    if (readiness.processes.length === 0) await fromStore(this.#redis.del(this.#keys.inference('')));
+    return readiness;
   }
 
   async #look(ids: readonly string[]): Promise<Readiness> {

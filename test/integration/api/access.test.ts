@@ -116,8 +116,10 @@ describe('peer address', () => {
     expect(body).toMatchObject({ error: 'forbidden', message: expect.stringContaining('192.0.2.8') });
     const refused = await StreamClient.refused(api.wsUrl, from('192.0.2.8'));
     expect(refused).toMatchObject({ status: 403, body: { error: 'forbidden' } });
-    const nowhere = await StreamClient.refused(api.wsUrl.replace('/ws/asr', '/%zz'), from('192.0.2.8'));
-    expect(nowhere).toMatchObject({ status: 403, body: { error: 'forbidden' } });
+    for (const path of ['/%zz', '/readyz', '/openapi.json']) {
+      const stray = await StreamClient.refused(api.wsUrl.replace('/ws/asr', path), from('192.0.2.8'));
+      expect(stray).toMatchObject({ status: 403, body: { error: 'forbidden' } });
+    }
   });
 
   test.each([
@@ -199,7 +201,11 @@ describe('stream handshake', () => {
         body: { error: 'forbidden', message: expect.stringContaining(origin) },
       });
       const line = await api.logged(({ msg }) => msg === 'request');
-      expect(line).toMatchObject({ code: 'forbidden', reason: expect.stringContaining(`origin ${origin}`) });
+      expect(line).toMatchObject({
+        level: 30,
+        code: 'forbidden',
+        reason: expect.stringContaining(`origin ${origin}`),
+      });
     },
   );
   test('a plain GET says that this path speaks WebSocket', async () => {

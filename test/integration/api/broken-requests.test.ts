@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { buildApp } from '../../../api/app.ts';
+import { createLogger } from '../../../common/log.ts';
 import { startApi, type TestApi, TOKEN } from '../../support/api.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -94,4 +96,28 @@ test.each([
   for (let left = fragments - 1; left >= 0; left -= 1) socket.send('x', { fin: left === 0 });
   const [code] = await once(socket, 'close');
   expect([code, received]).toEqual([1008, answers]);
+});
+
+test.each([
+  [1_048_576, 'is read', 1008],
+  [1_048_577, 'is cut off', 1009],
+])('a message of %i bytes %s', async (bytes, _what, closeCode) => {
+  const socket = new WebSocket(api.wsUrl);
+  await once(socket, 'open');
+  socket.on('error', () => undefined);
+  socket.send(Buffer.alloc(bytes));
+  expect((await once(socket, 'close'))[0]).toBe(closeCode);
+});
+
+test('headers that do not come in time are 408 timeout', async () => {
+  const { config, services, metrics } = api;
+  const app = await buildApp({ config, services, metrics, log: createLogger('silent', 'api'), keptMs: 0 });
+  onTestFinished(() => app.close());
+  // Ten seconds, for users.
+  app.server.headersTimeout = 200;
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1');
+  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 408 [^{]*{"error":"timeout"/);
+  socket.destroy();
 });

@@ -43,6 +43,10 @@ test('audio counts when it was recognized to its end, and how long the model too
   expect(await metric('asr_upload_inference_seconds_sum')).toBe(Number(body['inference_ms']) / 1000);
   expect(await metric('asr_upload_inference_seconds_count')).toBe(1);
   expect(await metric(`asr_http_requests_total{${route},status="200",code=""}`)).toBe(1);
+  expect(await metric(`asr_http_request_duration_seconds_count{${route}}`)).toBe(2);
+  const { durationMs } = await api.logged((line) => line['outcome'] === 'done' && line['status'] === 200);
+  const answered = Number(await metric(`asr_http_request_duration_seconds_sum{${route}}`));
+  expect(answered).toBeGreaterThan(Number(durationMs) / 1000);
   expect(await metric(`asr_http_requests_total{${route},status="409",code="busy"}`)).toBe(1);
 });
 
@@ -60,8 +64,28 @@ test('of two streams the one that has its final counts', async () => {
   }
   await api.logged((line) => line['code'] === 'invalid_message');
   expect(await metric('asr_audio_seconds_total{via="ws"}')).toBe(0.3);
+  const { finalizeMs } = await api.logged((line) => line['outcome'] === 'final');
+  expect(await metric('asr_stream_finalize_seconds_sum')).toBe(Number(finalizeMs) / 1000);
+  expect(await metric('asr_stream_finalize_seconds_count')).toBe(1);
   expect(await metric('asr_stream_sessions_total{outcome="final",code=""}')).toBe(1);
   expect(await metric('asr_stream_sessions_total{outcome="error",code="invalid_message"}')).toBe(1);
+});
+
+test('a stream that another inference process goes on with is a takeover', async () => {
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  const { session_id: id } = await client.message('ready');
+  await redis.client.xadd(`{asr}:session:${id}:results`, '*', 'kind', 'claimed', 'by', 'another');
+  client.end();
+  await client.message('final');
+  await api.logged((line) => line['sessionId'] === id && line['outcome'] === 'final');
+  expect(await metric('asr_stream_takeovers_total')).toBeGreaterThan(0);
+});
+
+test('of several inference processes those with a model count', async () => {
+  for (const state of ['loading', 'draining'] as const)
+    await api.services.readiness.beat({ id: state, host: 'host', pid: 1, state });
+  expect(await metric('asr_inference_ready')).toBe(1);
 });
 
 test('the slot: free, taken for a while, by a clock that is ahead, and by a stranger', async () => {

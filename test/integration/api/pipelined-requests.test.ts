@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { buildApp } from '../../../api/app.ts';
+import { createLogger } from '../../../common/log.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../support/api.ts';
 import { filePart, form } from '../../support/form.ts';
@@ -170,4 +172,12 @@ test('an answer that its client does not go on to read ends its connection; a st
   stream.end();
   await stream.message('final');
   await impatient.stop();
+});
+
+test('a connection is silent for as long as the service itself may be: the body, then 60 s of recognition', async () => {
+  const { config, services, metrics } = api;
+  const app = await buildApp({ config, services, metrics, log: createLogger('silent', 'api'), keptMs: 0 });
+  // Node looks once in that time, so it may take twice as long.
+  expect(app.server.timeout).toBe(100_000);
+  await app.close();
 });

@@ -43,6 +43,8 @@ test('without Redis: alive, not ready, uploads 503, streams not_ready 1011; then
     body: { status: 'loading', busy: false, error: 'StoreUnavailable' },
   });
   expect(await upload(api.origin, wav)).toMatchObject({ status: 503, body: { error: 'not_ready' } });
+  await api.metrics.refresh();
+  expect(await api.metrics.registry.metrics()).toContain('\nasr_redis_up 0\n');
   const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
   client.start();
   expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
@@ -244,6 +246,83 @@ test('a Redis that persists is warned about, one that does not is not', async ()
   expect(warning['msg']).toContain('appendonly yes');
   const { api: quiet } = await service();
   expect(quiet.log.filter((line) => line['level'] === 40)).toEqual([]);
+});
+
+test('a Redis that would drop keys is warned about', async () => {
+  const evicting = await startRedis(['--maxmemory-policy', 'allkeys-lru']);
+  cleanups.push(() => evicting.stop());
+  const api = await startApi(evicting.url);
+  cleanups.push(() => api.stop());
+  expect((await api.logged((line) => line['level'] === 40))['msg']).toContain('noeviction');
+});
+
+test('a master that became a replica is left by every connection for the one behind the same address', async () => {
+  const [old, next] = [await startRedis(), await startRedis()];
+  cleanups.push(
+    () => old.stop(),
+    () => next.stop(),
+  );
+  const relay = await startRelay(old.port);
+  cleanups.push(() => relay.stop());
+  const inference = await startInference(next.url);
+  cleanups.push(() => inference.stop());
+  const api = await startApi(`redis://127.0.0.1:${relay.port}`);
+  cleanups.push(() => api.stop());
+  await old.client.replicaof('127.0.0.1', next.port);
+  relay.to(next.port);
+  await expect.poll(async () => (await upload(api.origin, wav)).status, { timeout: 10_000 }).toBe(200);
+  await expect
+    .poll(async () => String(await old.client.client('LIST')).match(/ name=asr-api:\w+/g))
+    .toBeNull();
+});
+
+test('also one that gets nothing from it any more, while nothing but the health is asked for', async () => {
+  const [old, next] = [await startRedis(), await startRedis()];
+  cleanups.push(
+    () => old.stop(),
+    () => next.stop(),
+  );
+  const relay = await startRelay(old.port);
+  cleanups.push(() => relay.stop());
+  const inference = await startInference(`redis://127.0.0.1:${relay.port}`);
+  cleanups.push(() => inference.stop());
+  const api = await startApi(`redis://127.0.0.1:${relay.port}`);
+  cleanups.push(() => api.stop());
+  expect((await get(api, '/readyz')).status).toBe(200);
+  await old.client.replicaof('127.0.0.1', 1);
+  relay.to(next.port);
+  const asked = async () => (await get(api, '/readyz')).status;
+  // What was heard of inference there ends after 3 s.
+  await expect.poll(asked, { timeout: 5_000 }).toBe(503);
+  await expect.poll(asked, { timeout: 10_000 }).toBe(200);
+  expect((await upload(api.origin, wav)).status).toBe(200);
+});
+
+test('a user with the permissions that README names is enough', async () => {
+  const redis = await startRedis();
+  cleanups.push(() => redis.stop());
+  await redis.client.call(
+    'ACL',
+    'SETUSER',
+    'asr',
+    'on',
+    '>secret',
+    '~{asr}*',
+    '+@all',
+    '-@admin',
+    '-@dangerous',
+  );
+  const inference = await startInference(redis.url);
+  cleanups.push(() => inference.stop());
+  const api = await startApi(redis.url.replace('//', '//asr:secret@'));
+  cleanups.push(() => api.stop());
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 200 });
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  client.end();
+  await client.message('final');
+  expect(api.log.filter((line) => Number(line['level']) > 40)).toEqual([]);
 });
 
 test('a Redis whose replicas would write what they get to disk is warned about, one whose replicas do not is not', async () => {

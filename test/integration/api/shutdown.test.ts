@@ -62,6 +62,26 @@ test('a shutdown serves what a load balancer has just written into a connection 
   await Promise.all([stopped, connection.untilClosed()]);
 });
 
+test('a stream that comes on a kept connection then is ended with 1001, and not waited for', async () => {
+  const api = await startApi(redis.url, {}, { keptMs: KEPT_CONNECTIONS_MS });
+  const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+  let answers = Buffer.alloc(0);
+  socket.on('data', (data) => {
+    answers = Buffer.concat([answers, data]);
+  });
+  const closed = once(socket, 'close');
+  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
+  const stopped = api.stop();
+  socket.write(
+    'GET /ws/asr HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n',
+  );
+  // The frame that closes: 0x88, its length, the code.
+  await expect.poll(() => answers.includes(Buffer.from([0x03, 0xe9]))).toBe(true);
+  socket.destroy();
+  await Promise.all([closed, stopped]);
+});
+
 test('a shutdown says of an upload under way that its connection ends behind the answer', async () => {
   const api = await startApi(redis.url);
   const gate = recognizer.hold();

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { AUTHORIZED, TOKEN, upload } from '../../support/api.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { AUTHORIZED, startApi, TOKEN, upload } from '../../support/api.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 import { StreamService } from './stream-service.ts';
 
@@ -140,6 +141,57 @@ describe('start', () => {
   });
 });
 
+test('who is not let in does not hear whether a model is ready or the slot is taken', async () => {
+  const api = await startApi(service.redis.url, { ASR_KEY_PREFIX: '{no-model}' });
+  onTestFinished(() => api.stop());
+  const client = await StreamClient.connect(api.wsUrl);
+  client.start({ api_token: 'wrong' });
+  expect(await client.message('error')).toMatchObject({ code: 'unauthorized' });
+  client.terminate();
+  await service.ready();
+  const other = await service.connect({});
+  other.start();
+  expect(await service.refusal(other)).toEqual({ code: 'unauthorized', closeCode: 1008 });
+});
+
+test('without a model a start is not_ready, 1011, and takes no slot', async () => {
+  const prefix = '{no-model}';
+  const api = await startApi(service.redis.url, { ASR_KEY_PREFIX: prefix });
+  onTestFinished(() => api.stop());
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
+  expect(await client.closed()).toBe(1011);
+  expect(await service.redis.client.exists(`${prefix}:fence`)).toBe(0);
+});
+
+test('a final that comes a moment after its slot was seen to be free is a final', async () => {
+  const api = await startApi(service.redis.url, { ASR_KEY_PREFIX: '{alone}' });
+  onTestFinished(() => api.stop());
+  await api.services.readiness.beat({ id: 'a', host: 'host', pid: 1, state: 'ready' });
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  const { session_id: id } = await client.message('ready');
+  const redis = service.redis.client;
+  client.end();
+  await expect.poll(() => redis.xlen(`{alone}:session:${id}:audio`)).toBe(1);
+  const commands = await redis.monitor();
+  await redis.del('{alone}:slot');
+  // The next renewal, of which there is one a second, does not find it.
+  await new Promise<void>((resolve) => {
+    commands.on('monitor', (_time, [name, ...args]: string[]) => {
+      if (name === 'evalsha' && args.includes('{alone}:slot')) resolve();
+    });
+  });
+  commands.disconnect();
+  // Its answer is there before this one's.
+  await fetch(`${api.origin}/readyz`, { headers: AUTHORIZED });
+  const final = ['kind', 'final', 'takenBytes', 0, 'revision', 1, 'text', '好'];
+  await redis.xadd(`{alone}:session:${id}:results`, '*', ...final);
+  expect(await client.message('final')).toMatchObject({ text: '好' });
+  await client.closed();
+});
+
 describe('busy', () => {
   test('a second stream → busy, 1008; an upload → 409; readyz says busy', async () => {
     await service.ready();
@@ -203,6 +255,14 @@ test('a result of a form that nobody knows → inference_failed, 1011, and the l
   expect(await service.refusal(client)).toEqual({ code: 'inference_failed', closeCode: 1011 });
   const fault = await service.api.logged((line) => line['level'] === 50 && line['sessionId'] === sessionId);
   expect(fault).toMatchObject({ err: { type: 'MalformedEntry' } });
+});
+
+test('nor is a token that stands where another field should', async () => {
+  const client = await service.connect({});
+  client.start({ encoding: TOKEN, api_token: undefined });
+  expect(await client.message('error')).toMatchObject({ message: expect.stringContaining(TOKEN) });
+  await service.api.logged((line) => line['code'] === 'invalid_message');
+  expect(service.api.rawLog.join('')).not.toContain(TOKEN);
 });
 
 test('neither token nor text nor audio is in the log', async () => {

@@ -16,13 +16,22 @@ test('the interface says about 10 s for messages and about 40 s for the session'
 });
 
 test('no first message → timeout, 1008', async () => {
+  const connectingAt = performance.now();
   const client = await service.connect();
-  const connectedAt = performance.now();
   expect(await client.message('error')).toMatchObject({
     code: 'timeout',
     message: expect.stringContaining('start'),
   });
-  expect(performance.now() - connectedAt).toBeGreaterThan(timeouts.messageMs * 0.9);
+  expect(performance.now() - connectingAt).toBeGreaterThan(timeouts.messageMs * 0.9);
+  expect(await client.closed()).toBe(1008);
+});
+
+test('nothing after ready is a gap too: whoever says nothing has the slot for no longer', async () => {
+  const client = await service.ready();
+  expect(await client.message('error')).toMatchObject({
+    code: 'timeout',
+    message: expect.stringContaining('no message'),
+  });
   expect(await client.closed()).toBe(1008);
 });
 
@@ -51,7 +60,10 @@ test('the wait for the final is no gap, but the session clock runs on', async ()
   client.end();
   const endedAt = performance.now();
   await gate.entered;
-  expect(await client.message('error')).toMatchObject({ code: 'timeout' });
+  expect(await client.message('error')).toMatchObject({
+    code: 'timeout',
+    message: expect.stringContaining('the session is over'),
+  });
   expect(performance.now() - endedAt).toBeGreaterThan(timeouts.messageMs);
   gate.release();
 });

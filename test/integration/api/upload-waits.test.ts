@@ -1,9 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startApi, type TestApi, upload } from '../../support/api.ts';
+import { ResultFeed } from '../../../api/result-feed.ts';
+import { UploadWait } from '../../../api/upload-wait.ts';
+import { createLogger } from '../../../common/log.ts';
+import { RedisKeys } from '../../../common/redis-keys.ts';
+import { Slot, slotHolder } from '../../../common/slot/slot.ts';
+import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
+import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 
 /** How long an upload waits for its end, and what its client hears when there is none. */
@@ -42,6 +50,49 @@ test('an upload that no inference process takes is not_ready at its deadline, an
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200, body: { text: scriptedText(pcm) } });
   expect(inference.log.filter(({ msg }) => msg === 'upload')).toHaveLength(1);
   await inference.stop();
+});
+
+test('a replica whose uploads and streams are over wants nothing of Redis any more', async () => {
+  await redis.client.flushall();
+  await api.services.readiness.beat({ id: 'killed', host: 'host', pid: 1, state: 'ready' });
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 503 });
+  await nothingLeft(redis, 1_000);
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  client.close();
+  await nothingLeft(redis, 1_000);
+  // Nobody else has a command for it here. A renewal would come once a second, a read ten times.
+  const commands = async (): Promise<number> =>
+    Number(/total_commands_processed:(\d+)/.exec(await redis.client.info('stats'))?.[1]);
+  const between = async (): Promise<number> => {
+    const before = await commands();
+    await sleep(1_200);
+    return (await commands()) - before;
+  };
+  // The question itself.
+  await expect.poll(between).toBe(1);
+});
+
+test('an upload whose slot is found free has its end, also where that was not heard of yet', async () => {
+  const [keys, log] = [new RedisKeys('{asr}'), createLogger('silent', 'api')];
+  const [slot, store] = [new Slot(redis.client, keys), new UploadStore(redis.client, keys)];
+  const elsewhere = redis.client.duplicate({ db: 1 });
+  const feed = new ResultFeed(elsewhere, log);
+  const end = { kind: 'done', text: '好', inferenceMs: 1 } as const;
+  const holder = slotHolder({ id: 'ended', via: 'http', replica: 'a:1', since: '' });
+  await slot.acquire(holder);
+  await store.finish('ended', holder, end);
+  for (const [id, outcome] of [
+    ['ended', end],
+    ['lost', { kind: 'vanished' }],
+  ] as const) {
+    const wait = new UploadWait(feed, store, keys, id, 10_000);
+    wait.slotLost({ kind: 'lost' });
+    expect(await wait.outcome).toEqual(outcome);
+  }
+  await store.forget('ended');
+  elsewhere.disconnect();
 });
 
 test('an upload that the model is still on is inference_failed at its deadline; the slot is free when the call has ended', async () => {

@@ -27,6 +27,13 @@ async function expectNothingLeft(): Promise<void> {
   expect(await redis.keys('{asr}:upload:*')).toEqual([]);
 }
 
+/** Longer than an upload may take, and no longer than README says: whoever has to take it away may be dead. */
+async function expectTtl(key: string): Promise<void> {
+  const leftMs = await redis.client.pttl(key);
+  expect(leftMs, key).toBeGreaterThan(60_000);
+  expect(leftMs, key).toBeLessThanOrEqual(70_000);
+}
+
 describe('an upload', () => {
   let inference: TestInference;
   beforeAll(async () => {
@@ -136,9 +143,11 @@ describe('an upload', () => {
     const holder = slotHolder({ id, via: 'http', replica: 'test:1', since: new Date().toISOString() });
     await uploads.slot.acquire(holder);
     await uploads.store.putSamples(id, scriptedPcm(0.1));
+    await expectTtl(`{asr}:upload:${id}`);
     const end = { kind: 'done', text: '好', inferenceMs: 1 } as const;
     expect(await uploads.store.finish(id, holder, end)).toBe(true);
     expect(await redis.keys(`{asr}:upload:${id}`), 'its samples').toEqual([]);
+    await expectTtl(`{asr}:upload:${id}:end`);
     await uploads.slot.acquire('another' as typeof holder);
     expect(await uploads.store.finish(id, holder, end)).toBe(true);
     expect(await redis.client.get('{asr}:slot')).toBe('another');

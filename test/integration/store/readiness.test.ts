@@ -47,6 +47,20 @@ test('a process that ends leaves neither its state nor its name, and the others 
   expect(await store.isReady()).toBe(false);
 });
 
+test('one that could recognize and drains now cannot any more', async () => {
+  await store.beat(beat('a'));
+  expect(await store.isReady()).toBe(true);
+  await store.beat(beat('a', 'draining'));
+  expect(await store.isReady()).toBe(false);
+});
+
+test('why none is ready is said also when only one of several has an error', async () => {
+  await store.beat(beat('a', 'loading'));
+  await store.beat({ ...beat('b', 'loading'), error: 'ModelError' });
+  await store.beat(beat('c', 'loading'));
+  expect(await store.read()).toMatchObject({ ready: false, error: 'ModelError' });
+});
+
 test('the name of one that died goes with the next beat of another', async () => {
   await redis.client.zadd(keys.inferences, Date.now() - 1_000, 'dead', Date.now() + 3_000, 'alive');
   await store.beat(beat('a'));

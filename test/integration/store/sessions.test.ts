@@ -84,6 +84,16 @@ test('opened twice, as after a lost reply, it is one session, announced once', a
   expect(await redis.client.xlen(keys.sessions)).toBe(1);
 });
 
+test('under a load that never pauses the announcements do not pile up', async () => {
+  const scripts = new SessionProducerScripts();
+  for (let n = 0; n < 500; n += 1) {
+    const session = new SessionProducer(redis.client, keys, scripts, `${n}`, a);
+    await session.open((await slot.acquire(a)) ?? 0);
+    await session.abort();
+  }
+  expect(await redis.client.xlen(keys.sessions)).toBeLessThan(250);
+});
+
 test('a frame sent twice is one entry; one that comes after the end of the session makes no key', async () => {
   const session = await opened();
   const pcm = Buffer.alloc(640, 1);

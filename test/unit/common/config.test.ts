@@ -160,7 +160,14 @@ describe('wrong values stop the start with one line that names the setting, the 
   test('secrets are not repeated', () => {
     expect(() => api({ ASR_API_TOKEN: 'short-secret' })).toThrow('12 characters');
     expect(() => api({ ASR_API_TOKEN: 'short-secret' })).not.toThrow('short-secret');
-    expect(() => api({ ASR_API_TOKEN: 'with blank 0123456789' })).not.toThrow('with blank');
+    for (const token of [
+      'with blank 0123456789',
+      'with tab\t0123456789',
+      '密码密码密码密码密码密码密码密码',
+    ]) {
+      expect(() => api({ ASR_API_TOKEN: token })).toThrow('blanks, control or non-ASCII characters');
+      expect(() => api({ ASR_API_TOKEN: token })).not.toThrow(token);
+    }
     expect(() => api({ REDIS_URL: 'rredis://user:secret@h' })).not.toThrow('secret');
     // Written as it is instead of percent-encoded, which is why the address cannot be used.
     expect(() => api({ REDIS_URL: 'redis+sentinel://user:a/secret@b@h:1/m' })).not.toThrow(/secret|@b/);

@@ -122,9 +122,10 @@ export class ScriptedRecognizer implements Recognizer {
     });
   }
 
+  /** As the engine does: what runs may end, and nothing begins any more. */
   async close(): Promise<void> {
-    await this.#previousStream;
     this.closed = true;
+    await this.#previousStream;
   }
 
   #stream(onClosed: () => void): RecognizerStream {
@@ -133,6 +134,7 @@ export class ScriptedRecognizer implements Recognizer {
     let closing: Promise<void> | undefined;
     const run = (kind: ModelCall['kind'], pcm: Uint8Array): Promise<string> => {
       if (closing) return Promise.reject(new InferenceError('the recording is closed'));
+      if (this.closed) return Promise.reject(new InferenceError('the engine is closed'));
       pieces.push(new Uint8Array(pcm));
       const result = this.#call({ kind, bytes: pcm.byteLength }).then(() =>
         scriptedText(Buffer.concat(pieces), kind === 'finish'),

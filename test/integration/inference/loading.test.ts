@@ -193,3 +193,17 @@ it('a model call that never returns ends the process', async () => {
   gate.release();
   await call;
 });
+
+it('a model call that returns is forgotten: it ends no process later, and keeps its slot no longer', async () => {
+  const recognizer = new ScriptedRecognizer();
+  const stream = await recognizer.open();
+  const slot = new Slot(redis.client, new RedisKeys('{asr}'));
+  await slot.acquire('a holder');
+  const lost: EngineLost[] = [];
+  const model = new ModelCalls(recognizer, slot, (error) => lost.push(error), 700);
+  await model.run('a holder', () => stream.accept(scriptedPcm(0.5)));
+  // Renewed twice a second, it would never end.
+  await redis.client.pexpire('{asr}:slot', 900);
+  await eventually(async () => expect(await slot.holder()).toBeUndefined());
+  expect(lost).toEqual([]);
+});

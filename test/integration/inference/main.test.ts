@@ -1,6 +1,7 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { platform } from 'node:process';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { EXIT_CONFIG } from '../../../common/config.ts';
 import { packageRoot } from '../../../common/package-root.ts';
@@ -58,6 +59,17 @@ describe('the inference process', () => {
     });
     expect(process.stderr).toBe('');
     expect(await redis.keys()).not.toContain('{asr}:inferences');
+  });
+
+  it.skipIf(platform !== 'linux')('runs its model with the threads it was told to', async () => {
+    const threadsOf = async (threads: number): Promise<number> => {
+      const process = start({ REDIS_URL: redis.url, ASR_THREADS: String(threads) });
+      const loaded = () => process.logged('model loaded')[0];
+      await eventually(() => expect(loaded()).toMatchObject({ model: { threads } }));
+      return (await readdir(`/proc/${process.child.pid}/task`)).length;
+    };
+    // The thread that calls works, too.
+    expect((await threadsOf(9)) - (await threadsOf(1))).toBe(8);
   });
 
   it('does not start with a setting that cannot be used: one line says which', async () => {

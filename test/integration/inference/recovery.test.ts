@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -219,6 +220,8 @@ describe('SIGTERM', () => {
       const [key = ''] = await redis.keys('{asr}:inference:*');
       expect(await redis.client.get(key)).toContain('"draining"');
     });
+    // Longer than the queue, whose end is awaited too, may take to close.
+    await delay(1_500);
     await session.send(pcm.subarray(CHUNK_BYTES));
     await session.producer.end();
     await session.until('final');

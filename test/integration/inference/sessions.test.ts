@@ -179,6 +179,14 @@ describe('a session that does not end well', () => {
     await session.close();
   });
 
+  it('fails when the last frame is missing', async () => {
+    const session = await TestSession.open(redis);
+    await session.send(scriptedPcm(0.1));
+    await redis.client.xadd(`{asr}:session:${session.sessionId}:audio`, '3-1', 'kind', 'end');
+    expect((await session.until('failed')).message).toContain('frame 2 is missing');
+    await session.close();
+  });
+
   it('fails when its fence is smaller than one seen before', async () => {
     const first = await TestSession.open(redis, 1_000);
     await first.producer.end();

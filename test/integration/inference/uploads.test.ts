@@ -100,6 +100,15 @@ describe('an upload', () => {
     await redis.client.del('{asr}:slot', `{asr}:upload:${job.id}`);
   });
 
+  it('whose samples are gone is told so at once, and frees its slot', async () => {
+    // The job of another than the samples.
+    const { ended } = await uploads.submit(scriptedPcm(0.5), { id: 'another' });
+    await ended;
+    expect(await uploads.store.end('another')).toEqual({ kind: 'failed', reason: 'samples gone' });
+    await uploads.store.forget('another');
+    await expectNothingLeft();
+  });
+
   it('is served again after one was refused, when a Redis with a clock far behind gave the fences', async () => {
     const pcm = scriptedPcm(0.5);
     const days = 3 * 86_400_000_000;
@@ -163,6 +172,8 @@ describe('an upload', () => {
     await gate.entered;
     await redis.client.pexpire('{asr}:slot', 1_500);
     await eventually(async () => expect(await redis.client.pttl('{asr}:slot')).toBeGreaterThan(1_600));
+    // And no longer than a dead replica may: this process may die, too.
+    expect(await redis.client.pttl('{asr}:slot')).toBeLessThanOrEqual(5_000);
     gate.release();
     expect(await ended).toMatchObject({ kind: 'completed', end: { text: expect.any(String) } });
   });

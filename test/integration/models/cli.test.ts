@@ -144,6 +144,29 @@ describe('npm run models, a small model', () => {
     expect((await run('list').finished).stdout).toMatch(/^small +100 % downloaded /m);
   });
 
+  it('says so of a model that came from an older archive', async () => {
+    const { paths, run } = await setUp();
+    await mkdir(paths.model, { recursive: true });
+    const receipt = { id: 'small', url: '', archiveSha256: 'old', pulledAt: '', files: [] };
+    await writeFile(paths.receipt, JSON.stringify(receipt));
+    expect((await run('list').finished).stdout).toMatch(/^small +an older one /m);
+    expect(await run('verify', 'small').finished).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^small: it came from an archive with sha256 old, the catalogue now has /,
+      ),
+    });
+  });
+
+  it('removes a download that was broken off', async () => {
+    const { folders, paths, run } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, archive.subarray(0, 50_000));
+    await writeFile(paths.partInfo, '{}');
+    expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
+    expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
   it('stops on Ctrl-C with 130 and goes on from there', async () => {
     const { server, paths, run, stored } = await setUp();
     server.script.push(server.stallAt(50_000));

@@ -73,9 +73,10 @@ describe("a model's lock", () => {
   });
 
   it('of another machine is respected while it is renewed, and taken when it is not', async () => {
-    await plant({ pid: 1, host: 'elsewhere' });
+    // Higher than any process id of this machine.
+    await plant({ pid: 2 ** 22 + 1, host: 'elsewhere' });
     await age(25);
-    await expect(acquireLock(path)).rejects.toThrow(/^process 1 on elsewhere, since 2026/);
+    await expect(acquireLock(path)).rejects.toThrow(/^process 4194305 on elsewhere, since 2026/);
     await age(31);
     await (await acquireLock(path)).release();
   });

@@ -142,6 +142,14 @@ describe('a pull that was broken off', () => {
     expect(server.requests).toHaveLength(2);
   });
 
+  it('does not count the failures before a try that brought something new', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    for (const until of [20_000, 40_000, 60_000, 80_000]) server.script.push(server.breakAt(until, stored));
+    await pull({ retryDelaysMs: [0] });
+    await expectWhole(folders, entry);
+    expect(server.requests).toHaveLength(5);
+  });
+
   it('gives up when what it threw away is all that comes again', async () => {
     const { server, stored, refusal } = await setUp();
     for (let round = 0; round < 5; round++)
@@ -160,6 +168,27 @@ describe('a pull that was broken off', () => {
     await pull();
     await expectWhole(folders, entry);
     expect(server.requests).toEqual([{ path: `/${TOP}.tar.bz2`, range: 'bytes=50000-', ifRange: '"zero"' }]);
+  });
+
+  it('asks for the rest without a weak ETag, with which a server sends the whole file', async () => {
+    const { server, folders, entry, stored, pull } = await setUp({ etag: 'W/"one"' });
+    server.script.push(server.breakAt(50_000, stored));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests[1]).toMatchObject({ range: 'bytes=50000-', ifRange: undefined });
+  });
+
+  it('goes on at another address, without the ETag of the one before', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, archive.subarray(0, 50_000));
+    await writeFile(
+      paths.partInfo,
+      JSON.stringify({ url: `http://127.0.0.1/${TOP}.tar.bz2`, etag: '"zero"' }),
+    );
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests).toEqual([{ path: `/${TOP}.tar.bz2`, range: 'bytes=50000-', ifRange: undefined }]);
   });
 
   it('downloads once more when the pieces do not fit and the server has no ETag', async () => {

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, statfs, symlink, truncate, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ArchiveServer } from './archive-server.ts';
 import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
 import { sha256, TOP } from './small-model.ts';
@@ -107,8 +108,8 @@ describe('pulling a model over a real connection', () => {
 
   it('tries a busy server again, and gives up after the last delay', async () => {
     const { server, folders, entry, pull } = await setUp();
-    server.script.push(server.status(503), server.status(429));
-    await pull();
+    server.script.push(...[503, 429, 500, 408].map((code) => server.status(code)));
+    await pull({ retryDelaysMs: [0, 0, 0, 0] });
     await expectWhole(folders, entry);
 
     const second = await setUp();
@@ -166,6 +167,31 @@ describe('pulling a model over a real connection', () => {
     expect(await readdir(folders.downloaded)).toEqual([]);
   });
 
+  it('asks for no space for what is there already', async () => {
+    const { bavail, bsize } = await statfs(tmpdir());
+    const archiveBytes = Math.floor((bavail * bsize) / 2.25);
+    const { server, folders, paths, refusal } = await setUp({ entry: { archiveBytes } });
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, '');
+    // A file of holes takes no space itself.
+    await truncate(paths.part, Math.floor(archiveBytes / 2));
+    server.script.push(server.status(404));
+    expect(await refusal()).toContain('HTTP 404');
+  });
+
+  it('stops when another process has taken its lock over', async () => {
+    const { server, paths, stored, refusal } = await setUp();
+    // The lock's alone: it is looked at every five seconds.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    server.script.push(server.stallAt(50_000));
+    const refused = refusal({ stallTimeoutMs: 60_000 });
+    await stored(50_000);
+    await writeFile(paths.lock, '{}');
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await refused).toContain(`another process took over the lock ${paths.lock}`);
+  });
+
   it.skipIf(!existsSync('/dev/full'))(
     'says that the disk is full and goes on when it is not any more',
     async () => {
@@ -182,6 +208,12 @@ describe('pulling a model over a real connection', () => {
       await expectWhole(folders, entry);
     },
   );
+
+  it('leaves nothing half unpacked of an archive that is another model', async () => {
+    const { folders, refusal } = await setUp({ entry: { family: 'zipformer2-ctc' } });
+    expect(await refusal()).toContain('the archive does not hold this model: expected one model');
+    expect(await readdir(folders.downloaded)).toEqual(['small.tar.bz2']);
+  });
 
   it('follows a redirect, also in the middle', async () => {
     const { server, folders, entry, stored, pull } = await setUp();

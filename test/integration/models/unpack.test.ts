@@ -109,11 +109,12 @@ describe('unpacking an archive', () => {
 
   it('refuses what unpacks to too much, needed or not, before it is written', async () => {
     const big = await archiveOf([
-      { name: `${TOP}/test_wavs/0.wav`, content: Buffer.alloc(3_000, 1) },
+      { name: `${TOP}/test_wavs/0.wav`, content: Buffer.alloc(1_500, 1) },
+      { name: `${TOP}/test_wavs/1.wav`, content: Buffer.alloc(1_500, 1) },
       ...model,
     ]);
     expect(await refusal(big, { maxBytes: 2_999 })).toMatch(
-      /unpacks to more than 2999 bytes \(at "sherpa-onnx-small\/test_wavs\/0\.wav"\)/,
+      /unpacks to more than 2999 bytes \(at "sherpa-onnx-small\/test_wavs\/1\.wav"\)/,
     );
     expect(await readdir(folder)).toEqual([]);
   });

@@ -64,7 +64,7 @@ test('a session is opened with its fence and announced; every key has a TTL from
   expect(await redis.client.xrange(keys.sessions, '-', '+')).toEqual([
     [expect.any(String), ['id', 'a', 'holder', a]],
   ]);
-  await expectTtl(audio, SESSION_KEYS_TTL_MS);
+  await expectTtl(audio, 60_000);
   await expectTtl(keys.sessions, SESSION_KEYS_TTL_MS);
   await consumer.claim('a', a, 'one');
   await expectTtl(lease, LEASE_TTL_MS);

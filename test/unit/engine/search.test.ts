@@ -1,0 +1,8 @@
+import { expect, test } from 'vitest';
+import { CtcGreedySearch } from '../../../inference/engine/families/ctc-search.ts';
+
+test('of tokens with the same score the first one is taken, as in the reference engine', () => {
+  const search = new CtcGreedySearch(0);
+  search.accept(Float32Array.of(0, 1, 1, 2, 1, 2), 3);
+  expect(search.tokenIds).toEqual([1]);
+});

@@ -1,0 +1,16 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { folderChange, folderFingerprint } from '../../../inference/folder-change.ts';
+
+test('a folder that changes is waited for until it has stayed the same for an interval', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-folder-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const before = await folderFingerprint(folder);
+  writeFileSync(join(folder, 'tokens.txt'), 'a copy that has begun');
+  const startedAt = performance.now();
+  await folderChange(folder, before, new AbortController().signal, 100);
+  // The first look finds the change, the second one no further one.
+  expect(performance.now() - startedAt).toBeGreaterThan(190);
+});

@@ -1,3 +1,4 @@
+import { afterSilence } from '../common/silence.ts';
 import { StreamFailure } from './stream-failure.ts';
 
 export interface StreamTimeouts {
@@ -12,7 +13,7 @@ export const STREAM_TIMEOUTS: StreamTimeouts = { messageMs: 10_000, sessionMs: 4
 export class StreamClocks {
   readonly #timeouts: StreamTimeouts;
   readonly #onTimeout: (failure: StreamFailure) => void;
-  #message: NodeJS.Timeout | undefined;
+  #messageCame: () => void = () => undefined;
   #session: NodeJS.Timeout | undefined;
 
   constructor(timeouts: StreamTimeouts, onTimeout: (failure: StreamFailure) => void) {
@@ -24,25 +25,30 @@ export class StreamClocks {
   awaitMessage(awaited: string): void {
     const { messageMs } = this.#timeouts;
     this.awaitNothing();
-    this.#message = this.#after(messageMs, `no ${awaited} for ${messageMs / 1000} s`);
+    this.#messageCame = afterSilence(messageMs, () =>
+      this.#runOut(`no ${awaited} for ${messageMs / 1000} s`),
+    );
   }
 
   /** No message is due: the server works, or the client has said its last. */
   awaitNothing(): void {
-    clearTimeout(this.#message);
+    this.#messageCame();
   }
 
   sessionBegins(): void {
     const { sessionMs } = this.#timeouts;
-    this.#session = this.#after(sessionMs, `the session is over ${sessionMs / 1000} s old`);
+    this.#session = setTimeout(
+      () => this.#runOut(`the session is over ${sessionMs / 1000} s old`),
+      sessionMs,
+    );
   }
 
   stop(): void {
-    clearTimeout(this.#message);
+    this.awaitNothing();
     clearTimeout(this.#session);
   }
 
-  #after(delayMs: number, message: string): NodeJS.Timeout {
-    return setTimeout(() => this.#onTimeout(new StreamFailure('timeout', message)), delayMs);
+  #runOut(message: string): void {
+    this.#onTimeout(new StreamFailure('timeout', message));
   }
 }

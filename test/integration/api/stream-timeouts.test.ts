@@ -42,6 +42,16 @@ test('a gap between messages → timeout, 1008, and the slot is free', async () 
   expect(await client.closed()).toBe(1008);
 });
 
+test('a replica that stood still itself reads first what has come meanwhile', async () => {
+  const client = await service.ready();
+  client.audio(Buffer.alloc(3_200));
+  const stillUntilMs = performance.now() + 1.5 * timeouts.messageMs;
+  while (performance.now() < stillUntilMs);
+  client.end();
+  expect(await client.message('final')).toMatchObject({ audio_ms: 100 });
+  expect(await client.closed()).toBe(1000);
+});
+
 test('messages keep the gap away, the whole session ends all the same', async () => {
   const client = await service.ready();
   const readyAt = performance.now();

@@ -1,5 +1,6 @@
 /** `npm run bench`: what the service costs beyond its model. See USAGE. */
 import { parseArgs } from 'node:util';
+import { exitOnSignals, runTool } from '../support/tool.ts';
 import { Speech } from './clips.ts';
 import { measureHttp, warmUp } from './http.ts';
 import { beginCircumstances, table, writeResults } from './report.ts';
@@ -34,7 +35,7 @@ async function main(): Promise<void> {
     },
   });
   const repetitions = Number(values.repetitions);
-  const unknown = positionals.find((name) => !(name in PARTS));
+  const unknown = positionals.find((name) => !Object.hasOwn(PARTS, name));
   if (values.help || unknown !== undefined || !Number.isInteger(repetitions) || repetitions < 1) {
     if (unknown !== undefined) console.error(`bench: there is no part "${unknown}"`);
     console.log(USAGE);
@@ -61,9 +62,10 @@ async function main(): Promise<void> {
   console.log(`\n${await writeResults('service', rows, circumstances)}`);
 }
 
+exitOnSignals();
 if (process.argv[2] === 'engine') {
   const { runEngineBench } = await import('./engine.ts');
   await runEngineBench(process.argv.slice(3));
 } else {
-  await main();
+  await runTool('bench', USAGE, main);
 }

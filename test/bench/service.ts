@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readInferenceConfig } from '../../common/config.ts';
 import { whenServing } from '../../common/launch/when-serving.ts';
 import { packageRoot } from '../../common/package-root.ts';
 import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { temporaryFolder } from '../support/tool.ts';
 import { HttpClient } from './http-client.ts';
 
 const START_MS = 60_000;
@@ -31,7 +31,7 @@ export interface BenchService {
 /** @throws Error when it does not serve within a minute, with its logs */
 export async function startService(): Promise<BenchService> {
   const redis = await startRedis();
-  const folder = await mkdtemp(join(tmpdir(), 'asr-bench-'));
+  const folder = temporaryFolder();
   const token = randomBytes(24).toString('hex');
   const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, ASR_API_TOKEN: token };
   const children: ChildProcess[] = [];
@@ -42,7 +42,7 @@ export async function startService(): Promise<BenchService> {
   const logs: string[] = [];
   /** Logs go to files: reading them from a pipe would take this process's time, whose clients are measured. */
   const launch = async (script: string, port?: number): Promise<string> => {
-    const logPath = join(folder, `${script.replaceAll('/', '-')}.log`);
+    const logPath = join(folder.path, `${script.replaceAll('/', '-')}.log`);
     logs.push(logPath);
     const log = await open(logPath, 'a');
     const child = spawn(process.execPath, [join(packageRoot(), 'dist', script)], {
@@ -74,7 +74,7 @@ export async function startService(): Promise<BenchService> {
     await Promise.all(ended);
     process.off('exit', killAll);
     await redis.stop();
-    await rm(folder, { recursive: true });
+    folder.remove();
   };
   try {
     await whenServing(

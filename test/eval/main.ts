@@ -5,6 +5,7 @@ import { defaultThreads } from '../../common/cpu-threads.ts';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import type { Recognizer } from '../../inference/recognizer.ts';
 import { locateModel } from '../../models/locate.ts';
+import { runTool } from '../support/tool.ts';
 import { countErrors, type Errors, errorRatePercent } from './error-rate.ts';
 import { type Recording, readSet, recipeSets, setsIn } from './sets.ts';
 
@@ -77,7 +78,7 @@ async function recognize(recognizer: Recognizer, pcm: Buffer): Promise<string> {
 }
 
 try {
-  await main();
+  await runTool('eval', USAGE, main);
 } catch (error) {
   console.error(`eval: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;

@@ -17,7 +17,8 @@ const TRAINING = join(packageRoot(), 'models', 'training');
 
 /** The sets that the training recipe makes; made now, with its Python, when they are not there. */
 export async function recipeSets(): Promise<string[]> {
-  const folder = join(TRAINING, 'work', 'eval');
+  // As its folders.py has it.
+  const folder = join(process.env['WORK'] ?? join(TRAINING, 'work'), 'eval');
   const sets = ['synthetic', 'recorded', 'hard'].map((name) => join(folder, name));
   if (!(await isThere(join(folder, 'hard', 'text.tsv')))) {
     console.error('making the evaluation sets with models/training/synthesize.py (about a minute) ...');
@@ -41,7 +42,9 @@ export async function recipeSets(): Promise<string[]> {
  * @throws when a line or a file is not as it must be.
  */
 export async function readSet(folder: string): Promise<Recording[]> {
-  const lines = (await readFile(join(folder, 'text.tsv'), 'utf8')).split('\n').filter((line) => line !== '');
+  // As editors on Windows write it, too.
+  const text = (await readFile(join(folder, 'text.tsv'), 'utf8')).replace(/^\uFEFF/, '');
+  const lines = text.split(/\r?\n/).filter((line) => line !== '');
   return Promise.all(
     lines.map(async (line) => {
       const [name, truth] = line.split('\t');

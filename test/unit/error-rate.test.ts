@@ -1,5 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { packageRoot } from '../../common/package-root.ts';
 import { countErrors, errorRatePercent, spokenCharacters } from '../eval/error-rate.ts';
+import { readSet } from '../eval/sets.ts';
 
 describe('character error rate', () => {
   it.each([
@@ -29,4 +34,15 @@ describe('character error rate', () => {
     expect(errorRatePercent({ wrong: 0, total: 0 })).toBe(0);
     expect(errorRatePercent({ wrong: 2, total: 0 })).toBe(Number.POSITIVE_INFINITY);
   });
+});
+
+it.each([
+  ['as this project writes it', 'e00.wav\t你好\n'],
+  ['as editors on Windows write it', '\uFEFFe00.wav\t你好\r\n'],
+])('a set is read whose text.tsv is %s', async (_how, text) => {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-set-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await copyFile(join(packageRoot(), 'test', 'fixtures', 'e00.wav'), join(folder, 'e00.wav'));
+  await writeFile(join(folder, 'text.tsv'), text);
+  expect(await readSet(folder)).toMatchObject([{ name: 'e00.wav', truth: '你好' }]);
 });

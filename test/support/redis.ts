@@ -25,8 +25,11 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-/** Nor what another program has left in the folder for temporary files. */
-const NO_PERSISTENCE = ['--save', '', '--appendonly', 'no', '--dbfilename', 'of-no-test.rdb'];
+/** Nor what another program has left in the folder for temporary files, nor what a replica would leave there, which the next server began with. */
+const NO_PERSISTENCE = [
+  ...['--save', '', '--appendonly', 'no', '--dbfilename', 'of-no-test.rdb'],
+  ...['--repl-diskless-load', 'swapdb'],
+];
 
 /**
  * @param serverArgs e.g. `['--requirepass', 'secret']`; the last of equal options wins.

@@ -347,7 +347,8 @@ test('a Redis whose replicas would write what they get to disk is warned about, 
   await get(quiet.api, '/readyz');
   expect(quiet.api.log.filter(({ level }) => level === 40)).toEqual([]);
   expect(await readdir(folder)).toEqual([]);
-  const { api } = await start([]);
+  // As Redis has it of itself.
+  const { api } = await start(['--repl-diskless-load', 'disabled']);
   const warning = await api.logged(({ level }) => level === 40);
   expect(warning['msg']).toContain('--repl-diskless-load swapdb');
   expect(await readdir(folder)).not.toEqual([]);

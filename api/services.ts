@@ -5,11 +5,9 @@ import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis.ts';
-import { evictionWarning } from '../common/redis-eviction.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
-import { persistenceWarning } from '../common/redis-persistence.ts';
-import { versionWarning } from '../common/redis-version.ts';
+import { warnOfRedis } from '../common/redis-warnings.ts';
 import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
 import { closedWithin, type ShutdownStep } from '../common/shutdown.ts';
 import { SLOT_TTL_MS, Slot } from '../common/slot/slot.ts';
@@ -62,10 +60,7 @@ export function createServices(
     return client;
   };
   const redis = connect('commands', 'commands');
-  redis.once('ready', () => {
-    for (const look of [persistenceWarning, versionWarning, evictionWarning])
-      look(redis).then((warning) => warning !== undefined && log.warn(warning));
-  });
+  warnOfRedis(redis, log);
   const blocking = connect('blocking', 'results');
   follow(redis, [blocking]);
 

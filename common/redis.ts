@@ -97,8 +97,6 @@ function optionsOf(use: ConnectionUse): RedisOptions {
         enableOfflineQueue: false,
         autoResendUnfulfilledCommands: false,
         maxRetriesPerRequest: 0,
-        blockingTimeout: 2_000,
-        blockingTimeoutGrace: 1_000,
         socketTimeout: SILENT_SOCKET_MS,
         // A connection is given up when nobody answers on it (see blockingRead), who will not say goodbye either.
         disconnectTimeout: 100,

@@ -5,11 +5,9 @@ import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis.ts';
-import { evictionWarning } from '../common/redis-eviction.ts';
 import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
-import { persistenceWarning } from '../common/redis-persistence.ts';
-import { versionWarning } from '../common/redis-version.ts';
+import { warnOfRedis } from '../common/redis-warnings.ts';
 import { SessionConsumer } from '../common/sessions/session-consumer.ts';
 import { runSteps, type ShutdownStep } from '../common/shutdown.ts';
 import { Slot } from '../common/slot/slot.ts';
@@ -68,10 +66,7 @@ export function createInference(parts: InferenceParts): Inference {
     outages,
   );
   redis.on('ready', () => void heartbeat.beat());
-  redis.once('ready', () => {
-    for (const look of [persistenceWarning, versionWarning, evictionWarning])
-      look(redis).then((warning) => warning !== undefined && log.warn(warning));
-  });
+  warnOfRedis(redis, log);
 
   const fences = new FenceGuard(slot);
   const model = new ModelCalls(recognizer, slot, onFatal);

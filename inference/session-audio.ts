@@ -4,7 +4,7 @@ import type { RedisClient } from '../common/lua.ts';
 import type { SessionConsumer } from '../common/sessions/session-consumer.ts';
 
 /** A session's audio stream has a gap or a frame of a wrong size: its result would be of another recording. */
-export class BrokenAudio extends Error {
+class BrokenAudio extends Error {
   override readonly name = 'BrokenAudio';
 }
 

@@ -1,5 +1,5 @@
 /**
- * The page's files without what only their authors read: a tenth less to load. They are text of ours, formatted by biome and tsc, so patterns will do;
+ * The page's files without what only their authors read: a quarter less to load. They are text of ours, formatted by biome and tsc, so patterns will do;
  * /page/main.js and its neighbours stay readable in the browser's own formatter.
  */
 const SHORTENERS: Readonly<Record<string, (text: string) => string>> = {

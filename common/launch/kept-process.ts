@@ -37,7 +37,7 @@ const MAX_DELAY_MS = 4_000;
 /**
  * Keeps one process running until it is stopped.
  *
- *     running ── ends ──────────────▶ waiting: not at all after a stable run, else 250 ms, 500 ms ... 4 s
+ *     running ── ends ──────────────▶ waiting: not at all the first time and after a stable run, else 250 ms, 500 ms ... 4 s
  *     waiting ── delay over ────────▶ running
  *     running ── ends as final ─────▶ failed
  *     running, waiting ── stop() ───▶ stopped

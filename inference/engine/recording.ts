@@ -10,7 +10,7 @@ const BLOCK_SAMPLES = 3200;
 const FULL_SCALE = 32_768;
 
 /** Thrown by a recording whose signal was aborted, between two steps. */
-export class RecordingAborted extends Error {
+class RecordingAborted extends Error {
   override readonly name = 'RecordingAborted';
 }
 

@@ -19,8 +19,8 @@ const TRAINING = join(packageRoot(), 'models', 'training');
 export async function recipeSets(): Promise<string[]> {
   // As its folders.py has it.
   const folder = join(process.env['WORK'] ?? join(TRAINING, 'work'), 'eval');
-  const sets = ['synthetic', 'recorded', 'hard'].map((name) => join(folder, name));
-  if (!(await isThere(join(folder, 'hard', 'text.tsv')))) {
+  const sets = ['synthetic', 'recorded', 'hard', 'waiting'].map((name) => join(folder, name));
+  if (!(await isThere(join(folder, 'waiting', 'text.tsv')))) {
     console.error('making the evaluation sets with models/training/synthesize.py (about a minute) ...');
     const python = spawn(
       process.env['PYTHON'] ?? '/usr/bin/python3',

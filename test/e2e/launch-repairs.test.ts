@@ -48,16 +48,56 @@ test('no npm: one line that says so', async () => {
 });
 
 test('an npm that says yes and installs nothing, as on a full disk; no kind of package may be left out', async () => {
-  await project.write('npm', '#!/bin/sh\necho "$@" > arguments\n');
+  await project.write(
+    'npm',
+    '#!/bin/sh\necho "$@" > arguments\necho "$ONNXRUNTIME_NODE_INSTALL" > runtime\n',
+  );
   await chmod(join(project.folder, 'npm'), 0o755);
   project.env['PATH'] = `${project.folder}:${process.env['PATH']}`;
+  // Under `yarn run` this is yarn's own script.
+  project.env['npm_execpath'] = '/no/such/yarn.js';
   const launched = project.setup('setup');
   expect(await launched.ended).toBe(1);
   expect(launched.lines.at(-1)).toContain(
     'npm ci reported success, but node_modules/.package-lock.json is not there',
   );
   const given = await readFile(join(project.folder, 'arguments'), 'utf8');
-  expect(given).toContain('ci --include=dev --include=optional --include=peer');
+  expect(given).toContain('ci --include=dev --include=optional --include=peer --install-strategy=hoisted');
+  // Hundreds of megabytes for GPUs, which nothing needs to start.
+  expect(await readFile(join(project.folder, 'runtime'), 'utf8')).toBe('skip\n');
+});
+
+test.each([
+  [process.platform, INSTALLED],
+  ['another-system', []],
+])('an optional package for %s that an installation by hand has left out', async (os, lines) => {
+  const entry = { version: '1.0.0', optional: true, os: [os], cpu: [process.arch] };
+  const lock = (packages: object): string => JSON.stringify({ name: 'small', lockfileVersion: 3, packages });
+  await project.write('package-lock.json', lock({ 'node_modules/native': entry }));
+  await mkdir(join(project.folder, 'node_modules'));
+  await project.write('node_modules/.package-lock.json', lock({}));
+  await project.write('record', lock({ 'node_modules/native': entry }));
+  const installs =
+    'mkdir -p node_modules/native && echo {} > node_modules/native/package.json && cp record node_modules/.package-lock.json';
+  await project.write('npm', `#!/bin/sh\n${installs}\n`);
+  await chmod(join(project.folder, 'npm'), 0o755);
+  project.env['PATH'] = `${project.folder}:${process.env['PATH']}`;
+  expect(await setUp()).toEqual(lines);
+});
+
+test('on a disk that is nearly full, that is said in front of what npm says', async () => {
+  await mkdir(join(project.folder, 'empty'));
+  project.env['PATH'] = join(project.folder, 'empty');
+  const nearlyFull = `
+    import fs from 'node:fs';
+    fs.promises.statfs = async () => ({ bavail: 10, bsize: 2 ** 20 });
+    (await import('node:module')).syncBuiltinESMExports();`;
+  project.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(nearlyFull)}`;
+  const launched = project.setup('setup');
+  expect(await launched.ended).toBe(1);
+  expect(launched.lines.at(-1)).toMatch(
+    /^The disk of \/.* has only 10 MB left: make room\. npm ci failed \(spawn npm ENOENT\)/,
+  );
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { childrenOf, type Launched, stillRunning } from './launched.ts';
@@ -78,6 +78,30 @@ test('one that was killed blocks nobody', async () => {
   expect(await readdir(join(project.folder, '.cache'))).toEqual([]);
 });
 
+test('nor does one whose process number was given out again', async () => {
+  await mkdir(join(project.folder, '.cache'));
+  const lock = join(project.folder, '.cache/setup.lock');
+  await writeFile(lock, `${process.pid} left behind\n`);
+  const longAgo = new Date(Date.now() - 31_000);
+  await utimes(lock, longAgo, longAgo);
+  const launched = setup('setup');
+  expect(await launched.ended).toBe(0);
+  expect(launched.lines[0]).toMatch(/^installing/);
+  expect(await readdir(join(project.folder, '.cache'))).toEqual([]);
+});
+
+test('one that takes long renews its lock', async () => {
+  await project.installSlowly();
+  const faster = 'const set = setInterval; globalThis.setInterval = (f, ms) => set(f, ms / 50);';
+  project.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(faster)}`;
+  setup('setup');
+  await project.installing();
+  const lock = join(project.folder, '.cache/setup.lock');
+  const longAgo = new Date(Date.now() - 20_000);
+  await utimes(lock, longAgo, longAgo);
+  await expect.poll(async () => (await stat(lock)).mtimeMs).toBeGreaterThan(longAgo.getTime() + 10_000);
+});
+
 test('one that stood still leaves the lock to the one that took over', async () => {
   await project.installSlowly();
   const launched = setup('setup');
@@ -139,6 +163,56 @@ test('a program that does not compile is not started', async () => {
   ]);
 });
 
+test('a test that does not compile is shown, and stops no program', async () => {
+  await project.write(
+    'vendor/typescript/bin/tsc',
+    `require('node:fs').mkdirSync('dist/test/eval', { recursive: true });
+    require('node:fs').writeFileSync('dist/test/eval/main.js', "console.log('evaluated')");
+    console.log('test/one.ts(1,1): error');
+    process.exitCode = 2;`,
+  );
+  const launched = setup('eval');
+  expect(await launched.ended).toBe(0);
+  expect(launched.lines.slice(-2)).toEqual(['test/one.ts(1,1): error', 'evaluated']);
+});
+
+test('no redis-server, and none to be had: one line that says what to do; with REDIS_URL none is wanted', async () => {
+  await project.write(
+    'vendor/typescript/bin/tsc',
+    `require('node:fs').mkdirSync('dist/common/launch', { recursive: true });
+    require('node:fs').writeFileSync('dist/common/launch/start.js', "console.log('started')");`,
+  );
+  const none = `
+    import fs from 'node:fs';
+    const { accessSync } = fs;
+    fs.accessSync = (path, mode) => {
+      if (path.endsWith('/redis-server')) throw new Error('not here');
+      return accessSync(path, mode);
+    };
+    process.getuid = () => 1_000;
+    (await import('node:module')).syncBuiltinESMExports();`;
+  project.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(none)}`;
+  const without = setup('start');
+  expect(await without.ended).toBe(1);
+  expect(without.lines.at(-1)).toMatch(
+    /^redis-server was not found: .*install.*\. Without it: `npm start` also works .* REDIS_URL/,
+  );
+  expect(without.lines).not.toContain('started');
+  project.env['REDIS_URL'] = 'redis://127.0.0.1:6379';
+  const launched = setup('start');
+  expect(await launched.ended).toBe(0);
+  expect(launched.lines).toEqual(['started']);
+});
+
+test("a command's own arguments stand in front of those that it is given", async () => {
+  await setup('setup').ended;
+  await mkdir(join(project.folder, 'node_modules/vitest'));
+  await project.write('node_modules/vitest/vitest.mjs', 'console.log(process.argv.slice(2).join(" "));');
+  const launched = setup('test:docker', 'one.test.ts');
+  expect(await launched.ended).toBe(0);
+  expect(launched.lines).toEqual(['run --config test/docker/vitest.config.ts one.test.ts']);
+});
+
 test('a command that does not exist', async () => {
   const launched = setup('strat');
   expect(await launched.ended).toBe(64);
@@ -147,16 +221,25 @@ test('a command that does not exist', async () => {
   ]);
 });
 
+const withNode = (version: string, command: string): Launched =>
+  project.run(
+    process.execPath,
+    '--import',
+    `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${version}' } })`,
+    join(project.folder, 'common/launch/setup.mjs'),
+    command,
+  );
+
+test.each(['20.19.0', '22.12.0', '23.0.0', '24.0.0', '26.1.0'])('Node.js %s will do', async (version) => {
+  const launched = withNode(version, 'strat');
+  expect(await launched.ended).toBe(64);
+  expect(launched.lines).toEqual([expect.stringContaining('unknown command "strat"')]);
+});
+
 test.each(['18.20.8', '20.18.3', '21.7.3', '22.11.0'])(
   'Node.js %s is told that it is too old',
   async (version) => {
-    const launched = project.run(
-      process.execPath,
-      '--import',
-      `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${version}' } })`,
-      join(project.folder, 'common/launch/setup.mjs'),
-      'start',
-    );
+    const launched = withNode(version, 'start');
     expect(await launched.ended).toBe(1);
     expect(launched.lines).toEqual([
       expect.stringContaining('Node.js 20.19, 22.12 or anything newer than 22 is needed'),

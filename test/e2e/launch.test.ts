@@ -9,6 +9,7 @@ import { Redis } from 'ioredis';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { SAME_SIGNAL_MS } from '../../common/shutdown.ts';
 import { AUTHORIZED, TOKEN } from '../support/api.ts';
+import { fixture, openStream, sendPaced } from '../support/real-service.ts';
 import { freePort, startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
 
@@ -151,6 +152,24 @@ test('killed itself, it leaves no process and no file', { timeout: 30_000 }, asy
   await expectGone(servers, temp);
 });
 
+test('Ctrl-C on a terminal: a recording that is active is finished', { timeout: 30_000 }, async () => {
+  const { launched, temp } = await startLaunched({ ASR_PORT: '0', ASR_API_TOKEN: TOKEN }, 'pipe', true);
+  pids.add(launched.pid);
+  folders.push(temp);
+  const page = (await launched.line('  page ')).trim().split(/\s+/)[1] ?? '';
+  const servers = await serversOf(launched);
+  const { pcm, text } = fixture('e12');
+  const client = await openStream(`${page.replace('http', 'ws')}ws/asr`);
+  await sendPaced(client, pcm.subarray(0, 32_000), 3_200, 25);
+  process.kill(-launched.pid, 'SIGINT');
+  await launched.line('stopping');
+  await sendPaced(client, pcm.subarray(32_000), 3_200, 25);
+  client.end();
+  expect(await client.message('final')).toMatchObject({ text });
+  expect(await launched.ended).toBe(0);
+  await expectGone(Object.values(servers), temp);
+});
+
 test('a second Ctrl-C does not wait for a process that hangs', { timeout: 30_000 }, async () => {
   const { launched, temp } = await start();
   await launched.line('Ctrl-C stops everything');
@@ -180,10 +199,12 @@ test.each([
   expect(await readdir(temp)).toEqual([]);
 });
 
-test('a Redis that refuses, or is not there: one line that says so while it waits, without password and token', async () => {
+test('a model that does not load, a Redis that refuses or is not there: one line that says so while it waits, without password and token', async () => {
   const redis = await startRedis(['--requirepass', 'right']);
   onTestFinished(() => redis.stop());
   const token = 'the-token-of-the-operator';
+  const withoutModel = await start({ ASR_API_TOKEN: token, ASR_MODEL: '/no/such/model' });
+  await withoutModel.launched.line('not ready yet: ModelFailure');
   const refusing = await start({
     ASR_API_TOKEN: token,
     REDIS_URL: redis.url.replace('//', '//:given-password@'),
@@ -193,7 +214,7 @@ test('a Redis that refuses, or is not there: one line that says so while it wait
   await away.launched.line(
     'not ready yet: Redis is away; trying again until it is back (connect ECONNREFUSED',
   );
-  for (const { launched, temp } of [refusing, away]) {
+  for (const { launched, temp } of [withoutModel, refusing, away]) {
     process.kill(launched.pid, 'SIGTERM');
     expect(await launched.ended).toBe(0);
     expect(launched.lines.filter((line) => line.startsWith('not ready yet'))).toHaveLength(1);

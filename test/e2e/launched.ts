@@ -47,16 +47,19 @@ export class Launched {
 /**
  * Its own home and temporary folder, so that what is left behind can be seen.
  * @param output an open file in place of both standard streams: then there are no lines
+ * @param ownGroup as on a terminal, whose Ctrl-C reaches all of a process group
  */
 export async function startLaunched(
   env: Readonly<Record<string, string>>,
   output: number | 'pipe' = 'pipe',
+  ownGroup = false,
 ): Promise<{ launched: Launched; temp: string }> {
   const temp = await mkdtemp(join(tmpdir(), 'asr-launch-test-'));
   const program = join(packageRoot(), 'dist/common/launch/start.js');
   const child = spawn(process.execPath, [program], {
     env: { ...baseEnv(), TMPDIR: temp, HOME: temp, ...env },
     stdio: ['ignore', output, output],
+    detached: ownGroup,
   });
   return { launched: new Launched(child), temp };
 }

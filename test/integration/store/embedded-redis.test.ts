@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -18,5 +18,42 @@ test.each(['quotes " and \\', 'spaces 语音', 'a line break\nappendonly yes', '
     onTestFinished(() => client.disconnect());
     expect(await client.config('GET', 'dir')).toEqual(['dir', folder]);
     expect(await client.config('GET', 'appendonly')).toEqual(['appendonly', 'no']);
+    expect(await client.config('GET', 'maxmemory')).toEqual(['maxmemory', String(256 * 2 ** 20)]);
   },
 );
+
+/** A program in place of the redis-server on PATH, which is `$real`. */
+async function replaceServer(script: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-redis-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const program = join(folder, 'redis-server');
+  const { PATH } = process.env;
+  await writeFile(
+    program,
+    `#!/bin/sh\nreal() { PATH='${PATH}'; exec redis-server "$@"; }\ncd '${folder}'\n${script}\n`,
+  );
+  await chmod(program, 0o755);
+  process.env['PATH'] = `${folder}:${PATH}`;
+  onTestFinished(() => {
+    process.env['PATH'] = PATH;
+  });
+  return folder;
+}
+
+test('a port that another program took in between is no failure: it takes another one', async () => {
+  const taken = '[ -e tried ] || { touch tried; echo "bind: Address already in use"; exit 1; }';
+  const folder = await replaceServer(`${taken}\nreal "$@"`);
+  const server = await startRedis({ folder });
+  onTestFinished(() => server.stop());
+  const client = new Redis(server.url);
+  onTestFinished(() => client.disconnect());
+  expect(await client.ping()).toBe('PONG');
+});
+
+test('one that does not start is said with its own last words, and is not tried for ever', async () => {
+  const folder = await replaceServer('echo >> tries; echo "bind: Address already in use"; exit 1');
+  await expect(startRedis({ folder })).rejects.toThrow(
+    'redis-server does not start (exit code 1)\nbind: Address already in use',
+  );
+  expect(await readFile(join(folder, 'tries'), 'utf8')).toBe('\n'.repeat(5));
+});

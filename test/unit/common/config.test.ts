@@ -1,6 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigError, readApiConfig, readInferenceConfig } from '../../../common/config.ts';
-import { physicalCores } from '../../../common/cpu-threads.ts';
+import { defaultThreads, physicalCores } from '../../../common/cpu-threads.ts';
 
 const required = { ASR_API_TOKEN: '0123456789abcdef', REDIS_URL: 'redis://127.0.0.1:6379' };
 const api = (env: Record<string, string>) => readApiConfig({ ...required, ...env });
@@ -76,29 +79,46 @@ describe('values', () => {
       name: 'mymaster',
       options: { username: 'user', password: 'p@ss', db: 3 },
     });
-    expect(api({ REDIS_URL: 'redis+cluster://[::1]:7001,h:7002' }).redis).toEqual({
+    expect(api({ REDIS_URL: 'redis+cluster://[::1]:7001,h:7002,k' }).redis).toEqual({
       kind: 'cluster',
       nodes: [
         { host: '::1', port: 7001 },
         { host: 'h', port: 7002 },
+        { host: 'k', port: 6379 },
       ],
       options: {},
     });
   });
+  const cpuinfo = (...cores: [socket: number, core: number][]): string =>
+    cores
+      .map(([socket, core], n) => `processor\t: ${n}\nphysical id\t: ${socket}\ncore id\t\t: ${core}\n`)
+      .join('\n');
   test('physical cores are pairs of socket and core, where Linux says so', () => {
-    const cpuinfo = (...cores: [socket: number, core: number][]): string =>
-      cores
-        .map(([socket, core], n) => `processor\t: ${n}\nphysical id\t: ${socket}\ncore id\t\t: ${core}\n`)
-        .join('\n');
     expect(physicalCores(cpuinfo([0, 0], [0, 1], [0, 0], [0, 1]))).toBe(2);
     expect(physicalCores(cpuinfo([0, 0], [0, 1], [0, 2], [0, 3]))).toBe(4);
     expect(physicalCores(cpuinfo([0, 0], [1, 0]))).toBe(2);
     expect(physicalCores('processor\t: 0\nBogoMIPS\t: 243.75\n')).toBeUndefined();
     expect(physicalCores('')).toBeUndefined();
   });
+  test.skipIf(process.platform !== 'linux').each([
+    ['eight cores', cpuinfo(...[0, 1, 2, 3, 4, 5, 6, 7].map((core): [number, number] => [0, core])), 8, 4],
+    ['three cores with two threads each', cpuinfo([0, 0], [0, 1], [0, 2], [0, 0], [0, 1], [0, 2]), 6, 3],
+    ['four cores, of which a container may use two', cpuinfo([0, 0], [0, 1], [0, 2], [0, 3]), 2, 2],
+    ['three processors of which Linux does not say', 'processor\t: 0\nBogoMIPS\t: 243.75\n', 3, 3],
+  ])('threads without a setting, on %s', (_machine, text, usable, threads) => {
+    vi.spyOn(fs, 'readFileSync').mockReturnValue(text);
+    vi.spyOn(os, 'availableParallelism').mockReturnValue(usable);
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+    expect(defaultThreads()).toBe(threads);
+  });
   test('execution providers', () => {
     expect(inference({ ASR_EXECUTION_PROVIDERS: 'auto' }).executionProviders).toBe('auto');
     expect(inference({ ASR_EXECUTION_PROVIDERS: 'cuda, cpu' }).executionProviders).toEqual(['cuda', 'cpu']);
+    expect(inference({ ASR_EXECUTION_PROVIDERS: 'webgpu' }).executionProviders).toEqual(['webgpu']);
   });
 });
 
@@ -107,6 +127,7 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['REDIS_URL', 'http://x', 'redis://'],
     ['REDIS_URL', 'redis+sentinel://s1:1', 'NAME'],
     ['REDIS_URL', 'redis+cluster://h:x', 'host:port'],
+    ['REDIS_URL', 'redis+cluster://h:70000', '"h:70000" is not host:port'],
     ['REDIS_URL', 'redis+cluster://h:7001/1', 'a Cluster has no databases'],
     ['REDIS_URL', 'redis+cluster://h:7001/x/2', 'a Cluster has no databases'],
     ['ASR_ALLOWED_ORIGINS', 'https://*.example.com', 'must be single origins'],
@@ -114,6 +135,8 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_PUBLIC_BASE_URL', 'https://a.example,https://b.example', 'must have a host'],
     ['REDIS_URL', 'redis://h:1/cache', 'number of a database'],
     ['REDIS_URL', 'redis://:5%@h:1', '%25'],
+    ['REDIS_URL', 'redis://5%:secret@h:1', '%25'],
+    ['REDIS_URL', 'redis://:a/b@h:1', '/ is written %2F'],
     ['REDIS_URL', 'redis+sentinel://u:5%@h:1/m', '%25'],
     ['ASR_PORT', '70000', '65535'],
     ['ASR_PORT', '-1', 'whole number'],

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { ConfigError } from '../../../common/config.ts';
 import { listenFailure } from '../../../common/listen-failure.ts';
 
-const taken = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' });
+const failed = (code: string): Error => Object.assign(new Error(`listen ${code}`), { code });
+const taken = failed('EADDRINUSE');
 
 test.each([
   [8_088, 'ASR_PORT=8089'],
@@ -12,4 +13,18 @@ test.each([
   expect(failure).toBeInstanceOf(ConfigError);
   expect(String(failure)).toContain(`e.g. ${advice}`);
   expect(String(failure)).not.toContain('65536');
+});
+
+test.each([
+  ['EACCES', 80, 'ASR_PORT="80": this user may not listen there; choose one from 1024 up'],
+  ['EADDRNOTAVAIL', 8_088, 'ASR_HOST="asr.example": this machine has no such address'],
+  ['ENOTFOUND', 8_088, 'ASR_HOST="asr.example": this machine has no such address'],
+])('%s is a wrong setting, which is named', (code, port, line) => {
+  const failure = listenFailure(failed(code), 'asr.example', port);
+  expect(failure).toBeInstanceOf(ConfigError);
+  expect(String(failure)).toContain(line);
+});
+
+test('what is no fault of a setting stays as it is', () => {
+  expect(listenFailure(failed('EMFILE'), '127.0.0.1', 8_088)).toMatchObject({ code: 'EMFILE' });
 });

@@ -1,6 +1,8 @@
+import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { StoreUnavailable } from '../../../common/errors.ts';
 import { createLogger } from '../../../common/log.ts';
+import type { RedisClient } from '../../../common/lua.ts';
 import { refusedWith } from '../../../common/redis.ts';
 import { Outage, OutageLog } from '../../../common/redis-outage.ts';
 
@@ -25,6 +27,42 @@ test.each([FULL, byScript(FULL)])('a Redis that is full is one line that says wh
   outages.failed(refusal);
   outages.failed(refusal);
   expect(lines).toEqual([expect.stringContaining('maxmemory is reached: raise it')]);
+});
+
+test.each([
+  [REPLICA, 'it is a replica: REDIS_URL must lead to the master'],
+  ["NOPERM this user has no permissions to run the 'evalsha' command", 'must be allowed every command'],
+  ['MISCONF Redis is configured to save RDB snapshots, but', 'start it with --save "" --appendonly no'],
+])('so is what any other Redis refuses with: %s', (answer, advice) => {
+  const lines: string[] = [];
+  const outages = new OutageLog(createLogger('info', 'api', { write: (line) => void lines.push(line) }));
+  outages.failed(new StoreUnavailable('Redis', { cause: new Error(answer) }));
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({ level: 50, msg: expect.stringContaining(advice) }),
+  ]);
+});
+
+test('Redis is back when the last of several connections is', () => {
+  const lines: string[] = [];
+  const outages = new OutageLog(createLogger('info', 'api', { write: (line) => void lines.push(line) }));
+  const [one, other] = ['one', 'other'].map((name) => {
+    const client = new EventEmitter();
+    client.on('error', outages.onError(name));
+    outages.watch(name, client as RedisClient);
+    return client;
+  });
+  for (const _ of [1, 2]) for (const client of [one, other]) client?.emit('error', new Error('ECONNREFUSED'));
+  one?.emit('ready');
+  one?.emit('error', new Error('NOAUTH Authentication required.'));
+  one?.emit('ready');
+  const said = () => lines.map((line) => [JSON.parse(line).level, JSON.parse(line).msg]);
+  const away = [
+    [40, 'Redis is away; trying again until it is back'],
+    [50, expect.stringContaining('Redis wants a password')],
+  ];
+  expect(said()).toEqual(away);
+  other?.emit('ready');
+  expect(said()).toEqual([...away, [30, 'Redis is back']]);
 });
 
 test('an address with several sides that all refuse has a reason, too', () => {

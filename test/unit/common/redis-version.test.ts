@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { tooOld } from '../../../common/redis-version.ts';
+import type { RedisClient } from '../../../common/lua.ts';
+import { tooOld, versionWarning } from '../../../common/redis-version.ts';
 
 const info = (version: string): string => `# Server\r\nredis_version:${version}\r\nredis_mode:standalone\r\n`;
 
@@ -14,4 +15,8 @@ test.each(['6.2.0', '7.0.15', '8.10.1', '255.255.255', '10.0.0'])('Redis %s is n
 });
 test('one that does not say is not warned about', () => {
   expect(tooOld('')).toBeUndefined();
+});
+test('Redis is asked for it where it says it', async () => {
+  const redis = { info: async (section: string) => (section === 'server' ? info('6.0.16') : '# Memory\r\n') };
+  expect(await versionWarning(redis as unknown as RedisClient)).toContain('this Redis is 6.0.16');
 });

@@ -98,6 +98,8 @@ describe('refused files', () => {
     ['an MP3 file', Buffer.from('ID3\x04\0\0\0\0\0\0\0\0', 'latin1'), 'MP3'],
     ['a bare MP3 frame', Buffer.from('fffb90640000000000000000', 'hex'), 'MP3'],
     ['an M4A file', Buffer.from('\0\0\0\x20ftypM4A ', 'latin1'), 'MP4'],
+    ['a FLAC file', Buffer.from('fLaC\0\0\0\x22\x10\0\x10\0', 'latin1'), 'FLAC'],
+    ['an RF64 file', Buffer.from('RF64\xff\xff\xff\xffWAVE', 'latin1'), 'RF64, which is not supported'],
     ['five bytes', Buffer.from('RIFF\0'), 'not a WAV file'],
   ])('%s is named', (_name, file, said) => {
     const { code, message } = refusal(file);

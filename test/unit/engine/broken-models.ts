@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import type { ExecutionProviders } from '../../../common/config.ts';
 import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
 import { CHINESE_SYMBOLS, type SmallModel, writeSmallModel } from '../../onnx/model-folder.ts';
@@ -37,9 +38,9 @@ export class ModelFolders {
 }
 
 /** @returns what the refusal to load this folder says, in one line */
-export async function loadError(path: string): Promise<string> {
+export async function loadError(path: string, providers: ExecutionProviders = ['cpu']): Promise<string> {
   const error: unknown = await loadAcousticModel(path, {
-    providers: ['cpu'],
+    providers,
     threads: 1,
     log: () => {},
   }).catch((cause: unknown) => cause);

@@ -10,6 +10,11 @@ import { buildNemoCtc } from '../../onnx/nemo-ctc.ts';
 import { loadError, ModelFolders, patch } from './broken-models.ts';
 import { BUNDLED_MODEL_DIR } from './recordings.ts';
 
+interface NemoOddity {
+  readonly length: 'int64' | 'float32';
+  readonly chunk_shift: number;
+}
+
 const folders = new ModelFolders();
 afterAll(() => folders.remove());
 
@@ -44,6 +49,15 @@ describe('a model that cannot be used is refused with file, found and expected',
       truncateSync(join(at, 'tokens.txt'), 64 * 1024 * 1024 + 1),
     );
     expect(await loadError(path)).toContain('tokens.txt: cannot be read (67108865 bytes, over 67108864)');
+  });
+
+  test('a tokens.txt in another encoding than UTF-8', async () => {
+    const path = folders.small('nemo-ctc', (at) =>
+      writeFileSync(join(at, 'tokens.txt'), Buffer.from('3c626c6b3e20300ac4e320310a', 'hex')),
+    );
+    expect(await loadError(path)).toBe(
+      'tokens.txt: found bytes that are not UTF-8, expected a line "symbol id" per token',
+    );
   });
 
   test('a graph of nothing but inputs', async () => {
@@ -148,6 +162,28 @@ describe('a model that cannot be used is refused with file, found and expected',
     );
   });
 
+  test.each([
+    ['that gives no new states', {}, 'found 1 outputs, expected 5: one for each of 3 states'],
+    [
+      'whose steps leave frames out between them',
+      { chunk_shift: 25 },
+      'metadata chunk_shift is "25", expected an integer from 2 to 24',
+    ],
+    ['of other numbers', { length: 'float32' }, 'input "length" is float32 ["N"], expected int64 [1]'],
+  ] as const)('a graph %s', async (_what, { length = 'int64', ...sizes }: Partial<NemoOddity>, message) => {
+    const graph = new OnnxGraph();
+    const signal = graph.input('audio_signal', 'float32', ['N', 80, 24]);
+    graph.input('length', length, ['N']);
+    for (const name of ['channel', 'time']) graph.input(`cache_last_${name}`, 'float32', ['N', 1, 1, 1]);
+    graph.input('cache_last_channel_len', 'int64', ['N']);
+    graph.output('logprobs', signal, 'float32', ['N', 80, 24]);
+    const dims = [1, 2, 3].flatMap((n) => [`cache_last_channel_dim${n}`, `cache_last_time_dim${n}`]);
+    const ones = Object.fromEntries(dims.map((key) => [key, 1]));
+    graph.metadata({ window_size: 24, chunk_shift: 16, ...ones, ...sizes });
+    const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+    expect(await loadError(path)).toBe(`model.onnx: ${message}`);
+  });
+
   test('another family', async () => {
     const path = folders.small('zipformer2-ctc', (at) =>
       patch(join(at, 'model.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformerX'),
@@ -192,6 +228,13 @@ describe('a model that cannot be used is refused with file, found and expected',
 });
 
 describe('execution providers', () => {
+  test('asked for by name are not blamed for a model that does not load anywhere', async () => {
+    const path = folders.small('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), 'Softmax', 'Hardmox'));
+    expect(await loadError(path, ['cuda', 'cpu'])).toMatch(
+      /^model\.onnx: onnxruntime with .* says ".*Softmax.*", expected a model that loads$/,
+    );
+  });
+
   test('asked for by name and not to be had are no fault of the model', async () => {
     // Loads on a machine with CUDA and its libraries installed, and nowhere else.
     const load = loadAcousticModel(BUNDLED_MODEL_DIR, {

@@ -19,6 +19,7 @@ describe('the files of a model folder', () => {
     [['model.onnx'], ['model.onnx']],
     [['model.onnx', 'model.int8.onnx', 'README.md'], ['model.int8.onnx']],
     [['model.onnx', 'model.fp16.onnx'], ['model.onnx']],
+    [['model.onnx', '._model.onnx'], ['model.onnx']],
     [['model.fp16.onnx'], ['model.fp16.onnx']],
     [
       ['encoder', 'decoder', 'joiner'].flatMap((part) =>

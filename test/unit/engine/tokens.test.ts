@@ -64,6 +64,7 @@ describe('text of tokens', () => {
     [['▁HE', 'LLO', '▁WORLD'], 'HELLO WORLD'],
     [['我', '▁USE', '▁NODE', '▁好'], '我 USE NODE 好'],
     [['你', '，', '▁好', '。'], '你，好。'],
+    [['▁你', '▁，', '▁好', '▁。'], '你，好。'],
     [['你', '<unk>', '好', '<sos/eos>'], '你好'],
     [['a', '<', 'b'], 'a<b'],
     [['<0xE4>', '<0xBD>', '<0xA0>', '好'], '你好'],
@@ -103,6 +104,7 @@ describe('text of tokens', () => {
     expect(write(`▁${you}`, good)).toBe('你好');
     expect(write(`▁${you}`, '▁OK', '▁NO', `▁${good}`)).toBe('你OK NO 好');
     expect(write(`▁${you}`, good.slice(0, 2))).toBe('你');
+    expect(write('▁OK', '▁', '▁NO', you)).toBe('OK NO你');
   });
 });
 

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigError } from '../../../common/config.ts';
 import { type Ending, KeptProcess, type Run } from '../../../common/launch/kept-process.ts';
 
@@ -73,6 +75,46 @@ test('starts again at once after the first failure, then later and later, also w
   expect(await one.stop()).toBe(true);
   await ended;
   expect(pids).toEqual([1, undefined, 2, undefined, 3, undefined, 4, undefined]);
+});
+
+test('a run of ten seconds ends a series of failures', async () => {
+  let skippedMs = 0;
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + skippedMs);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const runs = [2, 3].map((pid) => new ScriptedRun(pid));
+  const { kept: one, said } = kept(async () => runs.shift() ?? Promise.reject(new Error('too often')));
+  const [first, second, third] = [new ScriptedRun(1), ...runs];
+  const ended = one.keep(first ?? new ScriptedRun(0));
+  first?.end(crash);
+  await expect.poll(() => runs.length, { interval: 5 }).toBe(1);
+  await new Promise(setImmediate);
+  skippedMs = 10_000;
+  second?.end(crash);
+  await expect.poll(() => runs.length, { interval: 5 }).toBe(0);
+  expect(said).toEqual(Array(2).fill('inference ended (exit code 1): starting it again'));
+  third?.end({ how: 'exit code 78', final: true });
+  await expect(ended).rejects.toThrow(ConfigError);
+});
+
+test('waits four seconds at most', async () => {
+  const delays: unknown[] = [];
+  vi.spyOn(timers, 'setTimeout').mockImplementation(async (ms) => void delays.push(ms));
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  const { kept: one } = kept(async () => {
+    if (delays.length < 8) throw new Error('no such program');
+    const run = new ScriptedRun(2);
+    run.end({ how: 'exit code 78', final: true });
+    return run;
+  });
+  const first = new ScriptedRun(1);
+  first.end(crash);
+  await expect(one.keep(first)).rejects.toThrow(ConfigError);
+  expect(delays).toEqual([250, 500, 1_000, 2_000, 4_000, 4_000, 4_000, 4_000]);
 });
 
 test('does not start again what says that it cannot run', async () => {

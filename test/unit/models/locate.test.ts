@@ -69,6 +69,19 @@ describe('ASR_MODEL', () => {
     expect(await locateModel(short, { folders })).toEqual({ id: short, folder });
   });
 
+  it('takes the model for an id, also beside a folder of that name, which ./ names', async () => {
+    const before = process.cwd();
+    process.chdir(root);
+    try {
+      await mkdir('x-asr-480ms');
+      expect(await failure('x-asr-480ms')).toContain('is not downloaded');
+      const folder = join(process.cwd(), 'x-asr-480ms');
+      expect(await locateModel('./x-asr-480ms', { folders })).toEqual({ id: './x-asr-480ms', folder });
+    } finally {
+      process.chdir(before);
+    }
+  });
+
   it('lists the ids when a name is neither known nor a folder', async () => {
     const message = await failure('x-asr');
     expect(message).toContain(`ASR_MODEL is "x-asr": there is no folder ${join(process.cwd(), 'x-asr')}`);

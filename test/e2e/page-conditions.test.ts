@@ -66,12 +66,22 @@ describe('the page', { timeout: 60_000 }, () => {
       expect(await resultText(page)).toBe(TEXT);
       // A screen reader says it in its own language's voice.
       expect(await page.locator('#announcement [lang="zh"]').textContent()).toBe(TEXT);
+      expect(await page.locator('#transcript[lang="zh-CN"]').textContent()).toBe(TEXT);
+      expect(await page.locator('#recordings .said[lang="zh-CN"]').textContent()).toBe(TEXT);
+      await page.evaluate(`
+        globalThis.spoken = [];
+        const announced = document.querySelector('#announcement');
+        new MutationObserver(() => spoken.push(announced.textContent)).observe(announced, { childList: true });
+      `);
 
       await page.getByRole('button', { name: 'Start recording' }).press('Enter');
       await page.locator('body[data-state="recording"]').waitFor();
       await page.locator('body[data-state="idle"]').waitFor();
       await resultText(page);
       expect(await figure(page, 'audio_ms')).toBe(15_000);
+      expect(await page.evaluate('spoken')).toEqual(
+        expect.arrayContaining(['5 seconds left', '15 seconds are full; the recording has ended.']),
+      );
       expect(await figure(page, 'finalize_ms')).toBeGreaterThan(0);
       await shoot(page, 'limit');
       expect(complaints).toEqual([]);
@@ -105,6 +115,8 @@ describe('the page', { timeout: 60_000 }, () => {
       await shoot(page, 'overloaded');
       await page.locator('#record').click();
       await page.locator('body[data-state="recognizing"]').waitFor();
+      expect(await page.locator('#record').getAttribute('aria-disabled')).toBe('true');
+      expect(await page.locator('#record').getAttribute('aria-busy')).toBe('true');
       await overloaded.waitFor({ state: 'hidden' });
       await shoot(page, 'overloaded-recognizing');
       const turnSeconds = () =>
@@ -130,6 +142,7 @@ describe('the page', { timeout: 60_000 }, () => {
         const source = AudioContext.prototype.createMediaStreamSource;
         AudioContext.prototype.createMediaStreamSource = function (stream) {
           window.recordingContext = this;
+          window.recordingStream = stream;
           return source.call(this, stream);
         };
       }`);
@@ -139,6 +152,15 @@ describe('the page', { timeout: 60_000 }, () => {
       await page.evaluate('recordingContext.suspend()');
       await notice(page, 'microphone_lost').waitFor();
       expect(await resultText(page)).not.toBe('');
+      // The browser shows no microphone in use any more.
+      const tracks = 'recordingStream.getTracks().map(({ readyState }) => readyState)';
+      expect(await page.evaluate(tracks)).toEqual(['ended']);
+      // As the browser says that it was pulled out: silence would come from it, not nothing.
+      await page.locator('#record').click();
+      await page.locator('#transcript:has(.changing)').waitFor();
+      await page.evaluate("recordingStream.getAudioTracks()[0].dispatchEvent(new Event('ended'))");
+      await notice(page, 'microphone_lost').waitFor();
+      await page.locator('body[data-state="idle"]').waitFor();
       expect(complaints).toEqual([]);
     }));
 

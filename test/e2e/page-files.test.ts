@@ -10,6 +10,7 @@ import {
   notice,
   openPage,
   resultText,
+  savedRecording,
   secondsLeft,
   shoot,
   signIn,
@@ -116,17 +117,30 @@ describe('files on the page', { timeout: 60_000 }, () => {
       await page.getByRole('button', { name: `Copy ${name}`, exact: true }).click();
       await page.getByRole('button', { name: `Copied ${name}`, exact: true }).waitFor();
     }
+    await page.getByRole('button', { name: 'Copy 1. h08.wav', exact: true }).waitFor();
     // One plays at a time, and only that one says so.
     const players = page.locator('#recordings .play');
     for (const n of [0, 1]) {
       await players.nth(n).click();
       await page.locator(`#recordings li:nth-child(${n + 1}) [data-playing]`).waitFor();
       expect(await page.locator('#recordings [data-playing]').count()).toBe(1);
+      await page.getByRole('button', { name: /^Pause/ }).waitFor();
     }
     // What is saved is a WAV, whatever the file was.
     const saves = page.locator('#recordings [download]');
     expect(await saves.nth(0).getAttribute('download')).toBe(long.replace(/m4a$/, 'wav'));
     expect(await saves.nth(1).getAttribute('download')).toBe('h08.wav');
+    // Of both channels the mean, as loud as each; the samples of one that was right already are the same to the bit.
+    const peak = (wav: Buffer): number =>
+      new Int16Array(Uint8Array.from(wav.subarray(HEADER_BYTES)).buffer).reduce(
+        (most, sample) => Math.max(most, Math.abs(sample)),
+        0,
+      );
+    expect(peak(await savedRecording(page)) / peak(ONE_WAV)).toBeCloseTo(1, 1);
+    await page.locator('#file').setInputFiles(OTHER_WAV);
+    await page.locator('#recordings li').nth(2).waitFor();
+    const right = readFileSync(OTHER_WAV).subarray(HEADER_BYTES);
+    expect((await savedRecording(page)).subarray(HEADER_BYTES).equals(right)).toBe(true);
     expect(complaints).toEqual([]);
   });
 
@@ -160,6 +174,9 @@ describe('files on the page', { timeout: 60_000 }, () => {
     await resultText(page);
     expect(await figure(page, 'audio_ms')).toBe(15_000);
     expect(await page.locator('#alert').textContent()).toBe('');
+    // The last result's sound does not go on beside the next one, nor is it read there.
+    await page.locator('#recordings .play').first().click();
+    await page.locator('#recordings [data-playing]').waitFor();
     // WebKit on Linux never says so of some files.
     await page.clock.install();
     await page.evaluate(`OfflineAudioContext.prototype.decodeAudioData = () => {
@@ -168,6 +185,8 @@ describe('files on the page', { timeout: 60_000 }, () => {
     }`);
     await input.setInputFiles(OTHER_WAV);
     await page.locator('body[data-decoding]').waitFor();
+    await page.locator('#recordings [data-playing]').waitFor({ state: 'detached', timeout: 5_000 });
+    expect(await page.locator('#announcement').textContent()).toBe('');
     await page.clock.fastForward(20_000);
     await notice(page, 'file_unreadable').waitFor();
     await page.locator('body[data-state="idle"]').waitFor();
@@ -176,19 +195,72 @@ describe('files on the page', { timeout: 60_000 }, () => {
     // An hour of MP3 would take seconds and gigabytes, so nothing of it is decoded.
     await input.setInputFiles({ name: 'meeting.mp3', mimeType: 'audio/mpeg', buffer: silentMp3(3_600) });
     await notice(page, 'file_too_long').waitFor();
+    await input.setInputFiles(file(Buffer.alloc(0)));
+    await notice(page, 'file_empty').waitFor();
+    // Nor of any file over 32 MB, whatever it is.
+    await page.evaluate(`{
+      const files = new DataTransfer();
+      files.items.add(new File([new Uint8Array(32_000_001)], 'film.mp4'));
+      const input = document.querySelector('#file');
+      input.files = files.files;
+      input.dispatchEvent(new Event('change'));
+    }`);
+    await notice(page, 'file_too_long').waitFor();
+  });
+
+  it('keeps the last 20, says of a proxy that it is away, and shows what nobody expects as it is', async () => {
+    const { page } = await readyPage('en-GB');
+    const answers = [
+      { status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' },
+      { status: 500, json: { error: 'moon', message: 'full' } },
+    ];
+    await page.route('**/v1/audio/transcriptions', (route) =>
+      route.fulfill(answers.shift() ?? { json: { text: '', audio_ms: 100, inference_ms: 1 } }),
+    );
+    const short = { name: 'some.wav', mimeType: 'audio/wav', buffer: wavFile(silence(0.1)) };
+    const add = () => page.locator('#file').setInputFiles(short);
+    await add();
+    await notice(page, 'connection_lost').waitFor();
+    await notice(page, 'unexpected').getByText('moon: HTTP 500 full').waitFor();
+    const oldest = await page.locator('#recordings [download]').getAttribute('href');
+    for (let n = 2; n <= 21; n += 1) {
+      await add();
+      await page.locator(`#recording-${n}`).waitFor();
+      await page.locator('body[data-state="idle"]').waitFor();
+    }
+    const names = await page.locator('#recordings .name').allTextContents();
+    expect(names).toEqual(Array.from({ length: 20 }, (_, n) => `${21 - n}. some.wav`));
+    // Its memory is free, too.
+    const load = `new Promise((loaded) => {
+      const audio = new Audio('${oldest}');
+      audio.onloadedmetadata = () => loaded('there');
+      audio.onerror = () => loaded('gone');
+    })`;
+    expect(await page.evaluate(load)).toBe('gone');
+    // No words: nothing to copy, and it is said so.
+    await page.locator('#transcript', { hasText: 'No words were recognized' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
   });
 
   it('takes a file that is dropped on it', async () => {
     const { page } = await readyPage();
     const base64 = readFileSync(OTHER_WAV).toString('base64');
-    const drag = (type: string): Promise<unknown> =>
+    const drag = (type: string, what = 'file'): Promise<unknown> =>
       page.evaluate(`{
         const files = new DataTransfer();
         const bytes = Uint8Array.from(atob('${base64}'), (character) => character.charCodeAt(0));
-        files.items.add(new File([bytes], '昨天.wav', { type: 'audio/wav' }));
+        if ('${what}' === 'file') files.items.add(new File([bytes], '昨天.wav', { type: 'audio/wav' }));
+        else files.setData('text/plain', '昨天');
         const options = { bubbles: true, cancelable: true, dataTransfer: files };
         document.querySelector('#stage').dispatchEvent(new DragEvent('${type}', options));
       }`);
+    // What is no file is for the token's field.
+    await drag('dragover', 'text');
+    expect(await page.getByText('把录音拖放到这里').isVisible()).toBe(false);
+    await drag('dragover');
+    await page.getByText('把录音拖放到这里').waitFor();
+    await drag('dragleave');
+    await page.getByText('把录音拖放到这里').waitFor({ state: 'hidden' });
     await drag('dragover');
     await page.getByText('把录音拖放到这里').waitFor();
     await shoot(page, 'dragging');

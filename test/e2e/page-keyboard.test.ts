@@ -50,6 +50,31 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
     expect(await page.evaluate('document.querySelector("#level").value')).toBe(0);
   });
 
+  it('takes a space bar that is held for talking, and no other use of it', async () => {
+    const page = await readyPage();
+    const state = () => page.locator('body').getAttribute('data-state');
+    await page.locator('#record').click({ button: 'right' });
+    // Away from the button, which any space bar presses.
+    await page.locator('#transcript').click();
+    await page.keyboard.press('Control+Space');
+    expect(await state()).toBe('idle');
+    await page.locator('#token-change').focus();
+    await page.keyboard.press('Space');
+    await page.locator('#token:focus').waitFor();
+    // Behind the token, which is selected.
+    await page.keyboard.press('End');
+    await page.keyboard.press('Space');
+    expect(await state()).toBe('idle');
+    await page.keyboard.press('Enter');
+    await page.locator('#record:focus').waitFor();
+    // The second and third are what a keyboard repeats.
+    for (let n = 0; n < 3; n += 1) await page.keyboard.down('Space');
+    await secondsLeft(page, 13);
+    await page.keyboard.up('Space');
+    await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
+    await resultText(page);
+  });
+
   it('takes an Enter after a touch that was cancelled', async () => {
     const page = await readyPage();
     const box = await page.locator('#record').boundingBox();
@@ -105,6 +130,8 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
       await stop.focus();
       await page.locator('#notice', { hasText: '(3 of 8)' }).waitFor();
       expect(await page.locator('#notice button:focus').count()).toBe(1);
+      // Said once, and not again with every attempt.
+      expect(await page.locator('#announcement').textContent()).toContain('(1 of 8)');
       await page.keyboard.press('Enter');
       await notice(page, 'cancelled').waitFor();
       await page.locator('#record:focus').waitFor();
@@ -137,11 +164,32 @@ it('works in a browser that keeps nothing for pages, until the page is loaded ag
 it('does not wait for a service that no longer answers when the record button is pressed', async () => {
   const page = await readyPage();
   await page.clock.install();
-  await page.evaluate('AudioWorklet.prototype.addModule = () => new Promise(() => {})');
+  await page.evaluate(`{
+    AudioWorklet.prototype.addModule = () => new Promise(() => {});
+    const devices = navigator.mediaDevices;
+    const open = devices.getUserMedia.bind(devices);
+    devices.getUserMedia = async (constraints) => (window.opened = await open(constraints));
+  }`);
   await page.locator('#record').click();
   await page.locator('body[data-state="opening"]').waitFor();
   await page.clock.fastForward(10_000);
   await notice(page, 'connection_lost').waitFor();
+  await page.locator('body[data-state="idle"]').waitFor();
+  // The microphone, open already, is let go.
+  const tracks = 'opened.getTracks().map(({ readyState }) => readyState)';
+  await expect.poll(() => page.evaluate(tracks)).toEqual(['ended']);
+});
+
+it('says that a microphone gives no sound at all', async () => {
+  const page = await readyPage();
+  await page.clock.install();
+  await page.evaluate(`AudioContext.prototype.createMediaStreamSource = () => ({
+    connect() { document.body.dataset.open = ''; },
+  })`);
+  await page.locator('#record').click();
+  await page.locator('body[data-open]').waitFor();
+  await page.clock.fastForward(4_000);
+  await notice(page, 'microphone_silent').waitFor();
   await page.locator('body[data-state="idle"]').waitFor();
 });
 

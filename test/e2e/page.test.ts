@@ -75,6 +75,9 @@ describe('the page', { timeout: 60_000 }, () => {
     const { page, complaints, addresses } = await openPage(browser, service.origin);
     await shoot(page, 'token');
     await page.locator('#token:focus').waitFor();
+    // A screen reader reads it in the voice of its language, also what has no letters on the screen.
+    expect(await page.locator('html').getAttribute('lang')).toBe('zh-CN');
+    await page.locator('meter[aria-label="麦克风音量"]').waitFor({ state: 'attached' });
     await page.keyboard.type(TOKEN);
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: '就绪' }).waitFor();
@@ -128,6 +131,13 @@ describe('the page', { timeout: 60_000 }, () => {
       expect(described).toBe('notice');
     }
     await shoot(page, 'wrong-token');
+    // To compare it with what one was given.
+    const field = page.locator('#token');
+    for (const pressed of [true, false]) {
+      await page.getByRole('button', { name: 'Show', exact: true }).click();
+      await page.getByRole('button', { name: 'Show', exact: true, pressed }).waitFor();
+      expect(await field.evaluate((input) => input.classList.contains('secret'))).toBe(!pressed);
+    }
     for (const [width, height] of [
       [640, 400],
       [320, 256],
@@ -143,9 +153,13 @@ describe('the page', { timeout: 60_000 }, () => {
     }
     // Also where the check at the start has not seen it: the service itself refuses the recording.
     await page.locator('#record').click();
-    await page.locator('#recordings li').waitFor();
+    // Long before 15 s: nobody has to speak on to nobody.
+    await page.locator('#recordings li').waitFor({ timeout: 10_000 });
     await notice(page, 'unauthorized').waitFor();
-    await signIn(page);
+    // Copied with what stood around it.
+    await field.fill(` ${TOKEN}  `);
+    await page.keyboard.press('Enter');
+    await page.locator('#status[data-status="ready"]').waitFor();
     expect(await page.locator('#token').getAttribute('aria-invalid')).toBe('false');
     expect(await page.locator('#token-form #notice').count()).toBe(0);
     await page.getByRole('button', { name: 'Try again' }).click();
@@ -240,6 +254,22 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.locator('#status[data-status="ready"]').waitFor();
     // Once each, however often it looked.
     expect(await page.evaluate('spoken')).toEqual(['Checking', 'Model not available', 'Ready']);
+  });
+
+  it('says that the service refuses this address, and asks no more', async () => {
+    const { page } = await openPage(browser, service.origin, 'en-GB');
+    await page.clock.install();
+    let asked = 0;
+    await page.route('**/readyz', (route) => {
+      asked += 1;
+      return route.fulfill({ status: 403, json: { error: 'forbidden', message: 'not this address' } });
+    });
+    await page.locator('#token').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    await notice(page, 'forbidden').waitFor();
+    await page.clock.runFor(30_000);
+    await page.evaluate('fetch("/healthz")');
+    expect(asked).toBe(1);
   });
 
   it('asks no longer with a token that was taken away', async () => {

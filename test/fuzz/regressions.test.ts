@@ -106,6 +106,22 @@ describe('broken HTTP', () => {
     expect(refused && assertDocumented(refused)).toBe('empty_audio');
   });
 
+  test('one that offers HTTP/2 and wants its connection ended has that, too', async () => {
+    const offer = 'Connection: close, Upgrade\r\nUpgrade: h2c\r\n';
+    const connection = await sent(`GET /healthz HTTP/1.1\r\nHost: x\r\n${offer}\r\n`);
+    await connection.untilClosed();
+    expect(connection.answers()).toMatchObject([{ status: 200 }]);
+  });
+
+  test('a handshake may write the name of its protocol as it likes', async () => {
+    const key = `Sec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n`;
+    const named = handshake.replace('websocket', 'WebSocket');
+    const connection = await sent(`GET /ws/asr HTTP/1.1\r\n${named}${key}\r\n`);
+    await expect.poll(() => connection.received.toString('latin1')).toMatch(/^HTTP\/1\.1 101 /);
+    connection.end();
+    await connection.untilClosed();
+  });
+
   const manyHeaders = `Connection: Upgrade\r\nUpgrade: h2c\r\n${'a:b\r\n'.repeat(2_500)}`;
   const bodyLikeRequest = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
   const next = 'GET /next HTTP/1.1\r\nHost: x\r\n\r\n';

@@ -62,6 +62,7 @@ test('the board, which works without internet, asks no other host for anything',
   expect(elsewhere, 'what the policy is there for').not.toHaveLength(0);
   const policy = board.headers.get('content-security-policy')?.split('; ') ?? [];
   expect(policy).toContain("default-src 'self'");
+  expect(policy).toContain("frame-ancestors 'none'");
   expect(policy.filter((directive) => /https?:|\*/.test(directive))).toEqual([]);
 });
 
@@ -73,4 +74,9 @@ test('the board changes nothing', async () => {
     ['add', 'POST'],
   ] as const)
     expect(await status(`/queues/api/queues/uploads/${path}`, '127.0.0.1', method)).toBe(405);
+});
+
+test('its root leads to the board', async () => {
+  const answer = await fetch(`${admin.listeningOrigin}/`, { redirect: 'manual' });
+  expect([answer.status, answer.headers.get('location')]).toEqual([302, '/queues']);
 });

@@ -57,6 +57,8 @@ describe('/openapi.json', () => {
     expect(paths['/healthz'].get.security).toEqual([]);
     expect(paths['/readyz'].get.security).toEqual([{ bearer: [] }]);
     expect(paths['/v1/audio/transcriptions'].post.security).toEqual([{ bearer: [] }]);
+    for (const { responses } of [paths['/readyz'].get, paths['/v1/audio/transcriptions'].post])
+      expect(responses[401].headers['WWW-Authenticate']).toMatchObject({ schema: { enum: ['Bearer'] } });
   });
 
   test('names the resources as the interface does, and the upload form', async () => {
@@ -115,6 +117,32 @@ describe('pages', () => {
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("script-src 'self'");
     expect(policy).not.toMatch(/https?:|upgrade-insecure-requests/);
+  });
+
+  test('what the pages may do is what they need, and nobody shows them in a frame of his own', async () => {
+    const common = [
+      "default-src 'none'",
+      "script-src 'self'",
+      'media-src blob:',
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ];
+    const trusted = ["require-trusted-types-for 'script'", "trusted-types 'none'"];
+    const page = [...common, "style-src 'self'", "img-src 'self'", ...trusted];
+    for (const [path, directives] of [
+      ['/', page],
+      ['/page/main.js', page],
+      ['/api-docs', [...common, "style-src 'self' 'unsafe-inline'", "img-src 'self' data:"]],
+    ] as const) {
+      const { headers } = await text(path);
+      const policy = (headers.get('content-security-policy') ?? '')
+        .split(/; ?/)
+        .filter((part) => part !== '');
+      expect(policy.sort(), path).toEqual([...directives].sort());
+      if (path !== '/api-docs') expect(headers.get('referrer-policy'), path).toBe('no-referrer');
+    }
   });
 
   test('every file that a page names is served, with its type', async () => {
@@ -232,7 +260,7 @@ describe('what is read', () => {
           method,
           headers: { 'if-none-match': ifNoneMatch, 'cache-control': 'max-age=0' },
         });
-      for (const same of [tag, `"other", ${tag}`, `W/${tag.replace('W/', '')}`]) {
+      for (const same of [tag, `"other", ${tag}`, `W/${tag.replace('W/', '')}`, '*']) {
         const answer = await ask(same);
         expect([method, same, answer.status]).toEqual([method, same, 304]);
         expect(await answer.text()).toBe('');

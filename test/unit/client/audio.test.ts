@@ -122,10 +122,10 @@ test('up to as many channels as the help says are read', async () => {
 });
 
 test('channels are averaged, loud floats are limited, broken ones are silence', async () => {
-  const values = [0.5, -0.25, 3, 3, -3, -3, Number.NaN, 0];
+  const values = [0.5, -0.25, 3, 3, -3, -3, Number.NaN, 0, Infinity, 0];
   const data = pack(values, 4, (to, value, at) => to.writeFloatLE(value, at));
   const pcm = await toPcm(wavFile(data, { formatCode: 3, bits: 32, channels: 2 }));
-  expect([...pcm]).toEqual([4_096, 32_767, -32_768, 0]);
+  expect([...pcm]).toEqual([4_096, 32_767, -32_768, 0, 0]);
 });
 
 test.for([8_000, 11_025, 22_050, 32_000, 44_100, 48_000, 96_000])(

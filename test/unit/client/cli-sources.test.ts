@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -105,6 +105,34 @@ test('--stream from standard input ends where the WAV says, though its writer le
   expect(service.sessions[0]?.pcm.equals(Buffer.alloc(3_200, 1))).toBe(true);
 });
 
+test('--stream from standard input is tried again until it is taken, and then sent as fast as it is spoken', async () => {
+  let heardAtMs = 0;
+  let endedAtMs = 0;
+  service.stream = [
+    (session) => session.on('start', () => session.fail('busy', 1008)),
+    (session) => {
+      recognizeAs('你好')(session);
+      session
+        .on('audio', () => {
+          heardAtMs ||= performance.now();
+        })
+        .on('end', () => {
+          endedAtMs = performance.now();
+        });
+    },
+  ];
+  // 0.9 s that are there at once, as from a file.
+  const { code, stdout, stderr } = await run(
+    ['transcribe', '--stream', '-'],
+    {},
+    wavFile(Buffer.alloc(28_800, 1)),
+  );
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '你好\n' });
+  expect(stderr).toMatch(/busy .*attempt 2 of 8/);
+  // What a busy machine holds up is caught up, by half a second at most.
+  expect(endedAtMs - heardAtMs).toBeGreaterThan(100);
+});
+
 test('--stream from standard input that announces over 15 s: the clear error at once', async () => {
   service.stream = [recognizeAs('你好')];
   const wav = wavFile(Buffer.alloc(480_002)).subarray(0, 4_000);
@@ -132,7 +160,7 @@ function ffmpegThat(does: string): Record<string, string> {
 test('other formats go through ffmpeg, from a file or standard input, a WAV of a foreign codec, too', async () => {
   service.http = [json(200, RESULT)];
   const speaks = ffmpegThat(
-    `printf '%s\\n' "$@" > ${join(folder, 'arguments')}; head -c 320 /dev/zero | tr '\\0' '\\001'`,
+    `echo "$@" >> ${join(folder, 'arguments')}; head -c 320 /dev/zero | tr '\\0' '\\001'`,
   );
   const mp3 = file('speech.mp3', 'ID3 and so on');
   const adpcm = file('adpcm.wav', wavFile(Buffer.alloc(64), { formatCode: 2, bits: 4 }));
@@ -142,6 +170,12 @@ test('other formats go through ffmpeg, from a file or standard input, a WAV of a
   });
   expect(service.requests.length).toBe(3);
   for (const { body } of service.requests) expect(body.includes(wavFile(Buffer.alloc(320, 1)))).toBe(true);
+  // A playlist fetches no address, and a name is a name, whatever it looks like.
+  const from = '-nostdin -v error -protocol_whitelist file,pipe -i';
+  const to = '-map 0:a:0 -t 16 -ac 1 -ar 16000 -f s16le pipe:1';
+  expect(readFileSync(join(folder, 'arguments'), 'utf8').trim().split('\n')).toEqual(
+    [`file:${mp3}`, `file:${adpcm}`, 'pipe:0'].map((source) => `${from} ${source} ${to}`),
+  );
   const broken = ffmpegThat('echo "first line" >&2; echo "Invalid data found" >&2; exit 1');
   expect((await run(['transcribe', mp3], broken)).stderr).toContain(
     'neither a WAV file nor readable for ffmpeg: Invalid data found [invalid_format]',
@@ -150,13 +184,16 @@ test('other formats go through ffmpeg, from a file or standard input, a WAV of a
   expect((await run(['transcribe', mp3], endless)).stderr).toContain('longer than 15 s');
 });
 
-test('an interrupt ends it with 130, in a stream and in a wait for standard input', async () => {
-  const child = start(['transcribe', '--stream', '-', good]);
-  service.stream = [(session) => session.on('start', () => child.kill('SIGINT'))];
-  child.stdin.write(wavFile(Buffer.alloc(8_000), { dataBytes: 0xffff_ffff }));
-  expect(await whenEnded(child)).toEqual({ code: 130, stdout: '', stderr: '' });
-  await service.sessions[0]?.closed;
-});
+test.for(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends it with 130, in a stream and in a wait for standard input',
+  async (signal) => {
+    const child = start(['transcribe', '--stream', '-', good]);
+    service.stream = [(session) => session.on('start', () => child.kill(signal))];
+    child.stdin.write(wavFile(Buffer.alloc(8_000), { dataBytes: 0xffff_ffff }));
+    expect(await whenEnded(child)).toEqual({ code: 130, stdout: '', stderr: '' });
+    await service.sessions[0]?.closed;
+  },
+);
 
 test.for([
   { pipe: 'that nobody writes', writer: () => {} },

@@ -63,6 +63,12 @@ test('several files: each with its name; the code of the first failure, the othe
   ]);
 });
 
+test('the exit code is that of the first recording that failed, not of the last', async () => {
+  service.http = [BUSY];
+  const ran = await run(['transcribe', '--attempts', '1', join(folder, 'missing.wav'), good]);
+  expect(ran).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('[busy]') });
+});
+
 test('--json: one object a line, for failures, too; text cannot steer the terminal without it', async () => {
   service.http = [json(200, { ...RESULT, text: 'a\u001b[31m\nb' })];
   const empty = file('empty.wav', wavFile(Buffer.alloc(0)));
@@ -145,6 +151,16 @@ test.skipIf(!existsSync('/dev/full'))('a text that cannot be written (a full dis
   expect(ended.status).toBe(2);
 });
 
+test('a reader of the texts that has seen enough (| head -1) ends it without a complaint', async () => {
+  service.http = [json(200, RESULT)];
+  const child = start(['transcribe', good, good]);
+  child.stdout.destroy();
+  const closed = once(child, 'close');
+  expect(await text(child.stderr)).toBe('');
+  expect((await closed)[0]).toBe(0);
+  expect(service.requests).toHaveLength(1);
+});
+
 test('messages that nobody reads any more end nothing: the next file still has its text', async () => {
   service.http = [json(200, RESULT)];
   const child = start(['transcribe', join(folder, 'missing.wav'), good]);
@@ -179,10 +195,10 @@ test('ready: in words, as JSON, with exit codes; --wait asks until it is so', as
   ];
   const waited = await run(['ready', '--wait', '20', '--json']);
   expect(waited).toEqual({ code: 0, stdout: '{"status":"ready","busy":true}\n', stderr: '' });
-  service.http = [json(401, { error: 'unauthorized', message: 'the token is wrong' })];
+  service.http = [json(401, { error: 'unauthorized', message: 'the token\u001b is wrong' })];
   expect(await run(['ready', '--wait', '20'])).toMatchObject({
     code: 3,
-    stderr: 'asr-client: the token is wrong\n',
+    stderr: 'asr-client: the token  is wrong\n',
   });
 });
 

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
 import { parseCommandLine } from '../../../api/client/cli/command-line.ts';
-import { UsageError } from '../../../api/client/cli/exit-codes.ts';
+import { exitCodeOf, UsageError } from '../../../api/client/cli/exit-codes.ts';
+import { askReady } from '../../../api/client/cli/ready.ts';
+import { Report } from '../../../api/client/cli/report.ts';
 import { StatusLine } from '../../../api/client/cli/status-line.ts';
 import { readToken } from '../../../api/client/cli/token.ts';
+import { AsrClient, AsrError, type AsrErrorCode } from '../../../api/client/node.ts';
 
 test.for([
   { args: ['transcribe', '--token', 'secret', 'a.wav'], says: 'use ASR_API_TOKEN or --token-file' },
@@ -13,6 +16,7 @@ test.for([
   { args: ['transcribe', '--fast', 'a.wav'], says: '--fast' },
   { args: ['ready', '--stream'], says: 'ready has no option --stream' },
   { args: ['ready', 'a.wav'], says: 'ready takes no file' },
+  { args: ['transcribe', '--wait', '5', 'a.wav'], says: 'transcribe has no option --wait' },
   { args: ['listen'], says: 'unknown command "listen"' },
 ])('asr-client $args: a clear usage error', ({ args, says }) => {
   expect(() => parseCommandLine(args, {})).toThrow(says);
@@ -51,4 +55,74 @@ test('blanks around the token of the environment are no part of it, as the servi
   await expect(readToken(undefined, { ASR_API_TOKEN: ' \r' })).rejects.toThrow(
     new UsageError('no token: set ASR_API_TOKEN or give --token-file FILE'),
   );
+});
+
+test.for<{ code: number; of: AsrErrorCode[] }>([
+  {
+    code: 1,
+    of: [
+      'invalid_format',
+      'empty_audio',
+      'audio_too_long',
+      'upload_too_large',
+      'invalid_form',
+      'invalid_message',
+      'invalid_sequence',
+      'invalid_frame',
+      'inference_failed',
+    ],
+  },
+  { code: 3, of: ['unauthorized', 'forbidden'] },
+  { code: 4, of: ['busy', 'not_ready'] },
+  {
+    code: 5,
+    of: ['timeout', 'overloaded', 'network', 'unavailable', 'no_answer', 'unexpected_response'],
+  },
+])('exit code $code, as the help says it: $of', ({ code, of }) => {
+  for (const error of of) expect([error, exitCodeOf(new AsrError(error, ''))]).toEqual([error, code]);
+});
+
+/** A terminal of 80 columns, and what is written to it. */
+function terminal() {
+  const said = { stdout: '', stderr: '' };
+  const into = (stream: keyof typeof said) => (piece: unknown) => {
+    said[stream] += piece;
+    return true;
+  };
+  const stderr = { isTTY: true, columns: 80, write: into('stderr') };
+  return { said, output: { stdout: { write: into('stdout') }, stderr } };
+}
+
+test('in a terminal: what goes on stands in one line, which makes room for the result, and nobody else steers it', () => {
+  const { said, output } = terminal();
+  const report = new Report(output, false, 2);
+  report.progress('a\u001b.wav', 1, 'reading');
+  expect(said.stderr).toBe('\r\u001b[K[1/2] a .wav  reading');
+  report.partial('a.wav', 1, { revision: 1, text: '今\u001b[2J' });
+  expect(said.stderr.endsWith('\r\u001b[K[1/2] a.wav  今 [2J')).toBe(true);
+  report.result('a.wav', { text: '今天', audio_ms: 100, inference_ms: 1 });
+  expect(said.stderr.endsWith('\r\u001b[K')).toBe(true);
+  said.stderr = '';
+  report.failure('b\u001b[2J.wav', new AsrError('invalid_format', 'no\u001b\nWAV'));
+  report.failure('c.wav', new Error('gone'));
+  expect(said.stdout).toBe('a.wav: 今天\n');
+  expect(said.stderr).toBe(
+    'asr-client: b [2J.wav: no WAV [invalid_format]\nasr-client: c.wav: gone [unreadable]\n',
+  );
+});
+
+test.for([
+  { answer: { status: 'ready', busy: true }, code: 0, says: 'ready, busy with a recording\n' },
+  {
+    answer: { status: 'loading', busy: false, error: 'Model\u001bError' },
+    code: 4,
+    says: 'loading; the last attempt failed: Model Error\n',
+  },
+] as const)('ready says $says', async ({ answer, code, says }) => {
+  const client = new AsrClient({ url: 'http://asr.example', apiToken: 'a-token' });
+  client.ready = async () => answer;
+  const { said, output } = terminal();
+  const { signal } = new AbortController();
+  expect(await askReady({ client, waitMs: 0, json: false, output, signal })).toBe(code);
+  expect(said.stdout).toBe(says);
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AsrClient, type AsrClientOptions, AsrError, type Retry } from '../../../api/client/node.ts';
 import { withRetry } from '../../../api/client/retry.ts';
 import { wavFile } from '../../support/wav.ts';
@@ -40,6 +40,19 @@ test('transcribe sends a form with a WAV of 16 kHz mono PCM16 and the token, and
   const wav = wavFile(Buffer.from(PCM.buffer));
   expect(request?.body.includes(wav)).toBe(true);
   expect(request?.body.includes('name="file"; filename="recording.wav"')).toBe(true);
+});
+
+test('an address with a path, as of a proxy that serves other things, too, keeps it', async () => {
+  service.http = [json(200, RESULT)];
+  const behind = new AsrClient({ url: `${service.url}/asr/`, apiToken: TOKEN });
+  await behind.transcribe(PCM);
+  expect(service.requests[0]?.path).toBe('/asr/v1/audio/transcriptions');
+  service.stream = [(session) => session.on('start', () => session.ready())];
+  const stream = behind.stream();
+  await stream.ready;
+  stream.close();
+  await stream.final.catch(() => {});
+  expect(service.sessions[0]?.request.url).toBe('/asr/ws/asr');
 });
 
 test.for([
@@ -93,6 +106,42 @@ test('busy, not ready, proxies and dropped connections are tried again, with gro
   for (const [index, fullMs] of [4, 8, 16, 16, 16].entries()) {
     expect(retries[index]?.delayMs).toBeGreaterThanOrEqual(Math.floor(fullMs * 0.75));
     expect(retries[index]?.delayMs).toBeLessThanOrEqual(fullMs);
+  }
+});
+
+test.each([
+  [0, [250, 500, 1_000, 2_000, 4_000, 4_000, 4_000]],
+  // A quarter is random: who was refused together does not come back together.
+  [1, [188, 375, 750, 1_500, 3_000, 3_000, 3_000]],
+])('unless told otherwise there are 8 attempts in about 15 s (random part: %d)', async (random, waitsMs) => {
+  vi.useFakeTimers();
+  const chance = vi.spyOn(Math, 'random').mockReturnValue(random);
+  try {
+    const seen: number[] = [];
+    const busy = () => Promise.reject(new AsrError('busy', 'taken'));
+    const ended = expect(withRetry(busy, { onRetry: ({ delayMs }) => seen.push(delayMs) })).rejects.toThrow();
+    await vi.runAllTimersAsync();
+    await ended;
+    expect(seen).toEqual(waitsMs);
+  } finally {
+    chance.mockRestore();
+    vi.useRealTimers();
+  }
+});
+
+test('an abort between two attempts leaves no timer, which would hold the program for the rest of the wait', async () => {
+  vi.useFakeTimers();
+  try {
+    const stop = new AbortController();
+    const busy = () => Promise.reject(new AsrError('busy', 'taken'));
+    const ended = expect(withRetry(busy, {}, stop.signal)).rejects.toThrow('enough');
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(1);
+    stop.abort(new Error('enough'));
+    await ended;
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
   }
 });
 
@@ -201,6 +250,26 @@ test('a service that never answers is given up after the time limit, without ano
   expect(service.requests.length).toBeLessThanOrEqual(1);
 });
 
+test('unless told otherwise an answer is waited for as long as the service may take: 10 s, of a recording 90 s', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    for (const [ask, limit] of [
+      [() => client.ready(), 'within 10 s'],
+      [() => client.transcribe(PCM), 'within 90 s'],
+    ] as const) {
+      const asked = new Promise<void>((resolve) => {
+        service.http = [() => resolve()];
+      });
+      const late = failure(ask());
+      await asked;
+      vi.runOnlyPendingTimers();
+      expect((await late).message).toContain(limit);
+    }
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test.each([Number.POSITIVE_INFINITY, 2 ** 31])(
   'a limit of %d ms, longer than any timer, is waited for',
   async (timeoutMs) => {
@@ -282,6 +351,7 @@ test('ready: 200 and 503 are answers, everything else is an error', async () => 
     html(503, '<h1>Service Unavailable</h1>'),
     json(401, { error: 'unauthorized' }),
     json(200, { status: 'fine' }),
+    json(500, { status: 'ready', busy: false }),
   ];
   expect(await client.ready()).toEqual({ status: 'ready', busy: true });
   expect(service.requests[0]).toMatchObject({
@@ -293,7 +363,8 @@ test('ready: 200 and 503 are answers, everything else is an error', async () => 
   expect(await client.ready()).toEqual({ status: 'loading', busy: false, error: null });
   expect((await failure(client.ready())).code).toBe('unavailable');
   expect((await failure(client.ready())).code).toBe('unauthorized');
-  expect((await failure(client.ready())).code).toBe('unexpected_response');
+  for (const status of [200, 500])
+    expect(await failure(client.ready())).toMatchObject({ code: 'unexpected_response', status });
 });
 
 test.for([
@@ -304,6 +375,7 @@ test.for([
   { url: 'https://asr.example', apiToken: '', says: 'empty' },
   { url: 'https://asr.example', apiToken: 'two words', says: 'a space' },
   { url: 'https://asr.example', apiToken: 'line\r\nbreak', says: 'a line break' },
+  { url: 'https://asr.example', apiToken: '令牌', says: 'not ASCII' },
 ])('url $url with token "$apiToken" is refused', ({ url, apiToken, says }) => {
   expect(() => new AsrClient({ url, apiToken })).toThrow(says);
 });

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { readRecordingInput } from '../../../api/client/cli/recording.ts';
+import { readRecordingFile, readRecordingInput } from '../../../api/client/cli/recording.ts';
 import { wavFile } from '../../support/wav.ts';
 
 const { signal } = new AbortController();
@@ -31,4 +34,29 @@ test('a WAV whose first bytes come one by one is sent as it comes', async () => 
   const samples: number[] = [];
   for await (const piece of recording.samples) samples.push(...piece);
   expect(samples).toEqual(Array.from({ length: 1_600 }, () => 0x0101));
+});
+
+test('a WAV of over 256 MiB is refused before it is in memory, from a file and from standard input', async () => {
+  const tooLong = {
+    code: 'audio_too_long',
+    message: expect.stringContaining('268 MB, more than a recording'),
+  };
+  const folder = mkdtempSync(join(tmpdir(), 'asr-client-'));
+  try {
+    const path = join(folder, 'film.wav');
+    writeFileSync(path, wavFile(Buffer.alloc(2)));
+    // With a hole, which takes no place on the disk.
+    truncateSync(path, 268_435_457);
+    await expect(readRecordingFile(path, signal)).rejects.toMatchObject(tooLong);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  async function* endless(): AsyncGenerator<Buffer, void, void> {
+    const piece = Buffer.alloc(1_048_576, 'RIFF');
+    for (let n = 0; n < 300; n += 1) yield piece;
+  }
+  await expect(readRecordingInput(endless(), false, signal)).rejects.toMatchObject({
+    ...tooLong,
+    message: expect.stringContaining('269 MB, more than a recording'),
+  });
 });

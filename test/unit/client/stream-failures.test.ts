@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { AsrClient as BrowserClient } from '../../../api/client/browser.ts';
 import { AsrClient } from '../../../api/client/node.ts';
 import { recognizeAs, ScriptedService, type ScriptedSession } from './scripted-service.ts';
 import { failure, onStart, PCM, partials, TOKEN } from './sessions.ts';
@@ -57,6 +59,18 @@ test.for([
     how: 'without a word',
     end: (session: ScriptedSession) => session.socket.close(1008),
     closeCode: 1008,
+    retryable: false,
+  },
+  {
+    how: 'as too large a message',
+    end: (session: ScriptedSession) => session.socket.close(1009),
+    closeCode: 1009,
+    retryable: false,
+  },
+  {
+    how: 'by a failure of the server',
+    end: (session: ScriptedSession) => session.socket.close(1011),
+    closeCode: 1011,
     retryable: false,
   },
   {
@@ -149,6 +163,12 @@ test.for([
   expect(error.message).toContain(says);
 });
 
+test('a handshake answered with a page without end: the error without waiting for it', async () => {
+  service.handshake = (socket) =>
+    socket.write(`HTTP/1.1 403 Forbidden\r\ncontent-type: text/html\r\n\r\n${'x'.repeat(70_000)}`);
+  expect(await failure(client.stream().final)).toMatchObject({ code: 'forbidden', status: 403 });
+});
+
 test('nobody listens, or the connection breaks in the handshake: network', async () => {
   service.handshake = (socket) => void socket.destroy();
   expect(await failure(client.stream().final)).toMatchObject({ code: 'network', retryable: true });
@@ -198,6 +218,68 @@ test('every wait has a limit: for the handshake, ready and the final text', asyn
   const error = await failure(client.stream({ finalTimeoutMs: 50 }).end());
   expect(error).toMatchObject({ code: 'no_answer', message: 'the service sent no final text within 0.05 s' });
   await service.sessions.at(-1)?.closed;
+});
+
+test('unless told otherwise these limits are 10 s and 60 s; a service that does not hang up gets 1 s for it', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const reached = new Promise<void>((resolve) => {
+      service.handshake = () => resolve();
+    });
+    const opening = failure(client.stream().ready);
+    await reached;
+    vi.runOnlyPendingTimers();
+    expect((await opening).message).toContain('was not ready within 10 s');
+    service.handshake = undefined;
+
+    const said = new Promise<void>((resolve) => {
+      service.stream = [(session) => session.on('start', () => session.ready()).on('end', resolve)];
+    });
+    const finishing = failure(client.stream().end());
+    await said;
+    vi.runOnlyPendingTimers();
+    expect((await finishing).message).toContain('no final text within 60 s');
+
+    service.stream = [
+      (session) => {
+        const final = { type: 'final', revision: 1, text: '好', audio_ms: 0, finalize_ms: 1 };
+        session.on('start', () => session.ready()).on('end', () => session.say(final));
+      },
+    ];
+    expect((await client.stream().end()).text).toBe('好');
+    vi.advanceTimersByTime(1_000);
+    await service.sessions.at(-1)?.closed;
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('the browser’s client: what may be wrong where there never was a connection; given up, it is closed', async () => {
+  // A browser's socket tells an error to nobody who does not ask.
+  vi.stubGlobal(
+    'WebSocket',
+    class extends WebSocket {
+      constructor(url: string) {
+        super(url);
+        this.on('error', () => {});
+      }
+    },
+  );
+  try {
+    const browser = new BrowserClient({ url: service.url, apiToken: TOKEN });
+    service.handshake = (socket) => void socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
+    const error = await failure(browser.stream().ready);
+    expect(error).toMatchObject({ code: 'network', closeCode: 1006, retryable: true });
+    expect(error.message).toContain('refuses this address or this page’s origin (403)');
+    service.handshake = undefined;
+    service.stream = [onStart((session) => session.ready())];
+    const stream = browser.stream();
+    await stream.ready;
+    stream.close();
+    expect(await service.sessions[0]?.closed).toBe(1000);
+  } finally {
+    vi.unstubAllGlobals();
+  }
 });
 
 test('a limit longer than any timer does not run out at once', async () => {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { AsrClient as BrowserClient } from '../../../api/client/browser.ts';
 import { AsrClient } from '../../../api/client/node.ts';
+import { UnreadPartials } from '../../../api/client/unread-partials.ts';
 import { Deferred } from '../../../api/client/waiting.ts';
 import { wavFile } from '../../support/wav.ts';
 import { recognizeAs, ScriptedService } from './scripted-service.ts';
@@ -157,6 +158,15 @@ test('a reader may come late, or not at all', async () => {
   const stream = client.stream({ audio: PCM });
   await stream.final;
   expect(await partials(stream)).toEqual([{ revision: 1, text: '你' }]);
+});
+
+test('a reader that falls far behind loses the oldest partials, not the newest', async () => {
+  const unread = new UnreadPartials();
+  for (let revision = 1; revision <= 100; revision += 1) unread.push({ revision, text: `${revision}` });
+  unread.finish();
+  const seen: number[] = [];
+  for await (const { revision } of unread.read()) seen.push(revision);
+  expect(seen).toEqual(Array.from({ length: 64 }, (_, n) => 37 + n));
 });
 
 test('a message type of a later version is passed over', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { toPcm } from '../../../api/client/audio/pcm.ts';
 import { wavStreamToPcm } from '../../../api/client/audio/wav-stream.ts';
-import { chunk, wavFile } from '../../support/wav.ts';
+import { chunk, riff, wavFile } from '../../support/wav.ts';
 import { pack, tone } from './tones.ts';
 
 const samples16 = (count: number) => Buffer.alloc(2 * count, 1);
@@ -31,6 +31,16 @@ test.for([1, 7, 1_000, 100_000])(
     expect(await streamed(wavFile(stereo, { ...options, dataBytes: 0xffff_ffff }), bytes)).toEqual(whole);
   },
 );
+
+test('an input that goes on without audio is not kept for ever', async () => {
+  async function* endless(): AsyncGenerator<Buffer> {
+    yield riff([chunk('JUNK', Buffer.alloc(0))]);
+    const next = chunk('JUNK', Buffer.alloc(100_000));
+    for (let bytes = 0; bytes < 2_000_000; bytes += next.length) yield next;
+  }
+  const reading = wavStreamToPcm(endless()).next();
+  await expect(reading).rejects.toThrow('no data chunk in the first MiB');
+});
 
 test.for([
   { name: 'not a WAV', file: Buffer.from('{"not": "a WAV"}'), says: 'not a WAV' },

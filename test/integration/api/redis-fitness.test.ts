@@ -1,0 +1,130 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { startInference } from '../../support/inference.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startRelay } from '../../support/relay.ts';
+import { scriptedPcm } from '../../support/scripted-recognizer.ts';
+import { StreamClient } from '../../support/stream-client.ts';
+import { wavFile } from '../../support/wav.ts';
+
+const get = async (api: TestApi, path: string): Promise<{ status: number; body: unknown }> => {
+  const response = await fetch(api.origin + path, { headers: AUTHORIZED });
+  return { status: response.status, body: await response.json() };
+};
+const wav = wavFile(scriptedPcm(0.5));
+
+test('a Redis that persists is warned about', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-aof-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const persisting = await startRedis(['--dir', folder, '--appendonly', 'yes']);
+  onTestFinished(() => persisting.stop());
+  const api = await startApi(persisting.url);
+  onTestFinished(() => api.stop());
+  const warning = await api.logged((line) => line['level'] === 40);
+  expect(warning['msg']).toContain('appendonly yes');
+});
+
+test('a Redis that would drop keys is warned about', async () => {
+  const evicting = await startRedis(['--maxmemory-policy', 'allkeys-lru']);
+  onTestFinished(() => evicting.stop());
+  const api = await startApi(evicting.url);
+  onTestFinished(() => api.stop());
+  expect((await api.logged((line) => line['level'] === 40))['msg']).toContain('noeviction');
+});
+
+test('a master that became a replica is left by every connection for the one behind the same address', async () => {
+  const [old, next] = [await startRedis(), await startRedis()];
+  onTestFinished(() => old.stop());
+  onTestFinished(() => next.stop());
+  const relay = await startRelay(old.port);
+  onTestFinished(() => relay.stop());
+  const inference = await startInference(next.url);
+  onTestFinished(() => inference.stop());
+  const api = await startApi(`redis://127.0.0.1:${relay.port}`);
+  onTestFinished(() => api.stop());
+  await old.client.replicaof('127.0.0.1', next.port);
+  relay.to(next.port);
+  await expect.poll(async () => (await upload(api.origin, wav)).status, { timeout: 10_000 }).toBe(200);
+  await expect
+    .poll(async () => String(await old.client.client('LIST')).match(/ name=asr-api:\w+/g))
+    .toBeNull();
+});
+
+test('also one that gets nothing from it any more, while nothing but the health is asked for', async () => {
+  const [old, next] = [await startRedis(), await startRedis()];
+  onTestFinished(() => old.stop());
+  onTestFinished(() => next.stop());
+  const relay = await startRelay(old.port);
+  onTestFinished(() => relay.stop());
+  const inference = await startInference(`redis://127.0.0.1:${relay.port}`);
+  onTestFinished(() => inference.stop());
+  const api = await startApi(`redis://127.0.0.1:${relay.port}`);
+  onTestFinished(() => api.stop());
+  expect((await get(api, '/readyz')).status).toBe(200);
+  await old.client.replicaof('127.0.0.1', 1);
+  relay.to(next.port);
+  const asked = async () => (await get(api, '/readyz')).status;
+  // What was heard of inference there ends after 3 s.
+  await expect.poll(asked, { timeout: 5_000 }).toBe(503);
+  await expect.poll(asked, { timeout: 10_000 }).toBe(200);
+  expect((await upload(api.origin, wav)).status).toBe(200);
+});
+
+test('a user with the permissions that README names is enough', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  await redis.client.call(
+    'ACL',
+    'SETUSER',
+    'asr',
+    'on',
+    '>secret',
+    '~{asr}*',
+    '+@all',
+    '-@admin',
+    '-@dangerous',
+  );
+  const inference = await startInference(redis.url);
+  onTestFinished(() => inference.stop());
+  const api = await startApi(redis.url.replace('//', '//asr:secret@'));
+  onTestFinished(() => api.stop());
+  expect(await upload(api.origin, wav)).toMatchObject({ status: 200 });
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  client.end();
+  await client.message('final');
+  expect(api.log.filter((line) => Number(line['level']) > 40)).toEqual([]);
+});
+
+test('a Redis whose replicas would write what they get to disk is warned about, one whose replicas do not is not', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-replica-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const start = async (settings: readonly string[]): Promise<{ master: TestRedis; api: TestApi }> => {
+    const master = await startRedis(['--repl-diskless-sync-delay', '0', ...settings]);
+    onTestFinished(() => master.stop());
+    const replicaOf = ['--dir', folder, '--replicaof', '127.0.0.1', String(master.port)];
+    const replica = await startRedis([...replicaOf, ...settings]);
+    onTestFinished(() => replica.stop());
+    await expect.poll(() => master.client.info('replication'), { timeout: 10_000 }).toContain('state=online');
+    const api = await startApi(master.url);
+    onTestFinished(() => api.stop());
+    return { master, api };
+  };
+  const quiet = await start(['--repl-diskless-sync', 'yes', '--repl-diskless-load', 'swapdb']);
+  // All four settings have been asked for, and what was answered was seen before the answer to this.
+  await expect
+    .poll(() => quiet.master.client.info('commandstats'), { timeout: 10_000 })
+    .toMatch(/cmdstat_config(\|get)?:calls=4/);
+  await get(quiet.api, '/readyz');
+  expect(quiet.api.log.filter(({ level }) => level === 40)).toEqual([]);
+  expect(await readdir(folder)).toEqual([]);
+  // As Redis has it of itself.
+  const { api } = await start(['--repl-diskless-load', 'disabled']);
+  const warning = await api.logged(({ level }) => level === 40);
+  expect(warning['msg']).toContain('--repl-diskless-load swapdb');
+  expect(await readdir(folder)).not.toEqual([]);
+});

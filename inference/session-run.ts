@@ -31,8 +31,8 @@ export type SessionEnd =
   | LastResult
   /** The client is gone or was refused. */
   | { kind: 'aborted' }
-  /** Redis has no memory for what there is to say: trying again would only keep the slot. The lost slot says to the client that there is no result. */
-  | { kind: 'store-full' }
+  /** Redis takes nothing of what there is to say: trying again would only keep the slot. The lost slot says to the client that there is no result. */
+  | { kind: 'store-refused'; message: string }
   /** Redis went away; the session is claimed and replayed when it is back. */
   | { kind: 'interrupted' }
   | { kind: Loss };
@@ -51,7 +51,7 @@ export type SessionEnd =
  *      └─ 500 ms without a call, and the slot still held
  *
  *   in listening and with each publication: the slot is another's → slot-lost; the lease is another's → lease-lost; Redis is away → interrupted;
- *   Redis is full → store-full
+ *   Redis refuses (full, no permission, a key of another type) → failed, or, where it refuses that too, store-refused
  *
  * Before a call (for the last one: at the same time) its bytes are published as taken, which is also the proof that lease and slot are still the session's. After a takeover everything
  * that was taken before goes into the model in one piece, and nothing is said about it except a text that is new.
@@ -111,9 +111,8 @@ export class SessionRun {
       }
       return await this.#listen(resume);
     } catch (error) {
-      if (isFull(error)) return { kind: 'store-full' };
-      if (error instanceof StoreUnavailable) return { kind: 'interrupted' };
-      return failed(error instanceof Error ? error.message : String(error));
+      if (error instanceof StoreUnavailable && !isRefused(error)) return { kind: 'interrupted' };
+      return failed(messageOf(error));
     }
   }
 
@@ -213,10 +212,10 @@ export class SessionRun {
         try {
           return (await consumer.finish(sessionId, this.#holder, token, end)) ? end : { kind: 'lease-lost' };
         } catch (error) {
-          if (!isFull(error)) throw error;
-          return await this.#finish({ kind: 'store-full' });
+          if (!isRefused(error)) throw error;
+          return await this.#finish({ kind: 'store-refused', message: messageOf(error) });
         }
-      case 'store-full':
+      case 'store-refused':
       case 'aborted':
       case 'slot-lost':
         return (await consumer.finish(sessionId, this.#holder, token)) ? end : { kind: 'lease-lost' };
@@ -229,9 +228,16 @@ export class SessionRun {
   }
 }
 
-function isFull(error: unknown): boolean {
+/** Redis is there, and will give the same answer however often it is asked. */
+function isRefused(error: unknown): boolean {
   const cause = error instanceof StoreUnavailable ? error.cause : undefined;
-  return cause instanceof Error && refusedWith('OOM', cause.message);
+  return (
+    cause instanceof Error && ['OOM', 'NOPERM', 'WRONGTYPE'].some((word) => refusedWith(word, cause.message))
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function failed(message: string): LastResult {

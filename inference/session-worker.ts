@@ -102,8 +102,8 @@ export class SessionWorker {
       tailModelMs: tenths(run.tailModelMs),
       durationMs: Math.round(performance.now() - startedAt),
     };
-    if (end.kind === 'failed') log.error({ ...line, reason: end.message }, 'session');
-    else if (end.kind === 'store-full') log.error(line, 'session');
+    if (end.kind === 'failed' || end.kind === 'store-refused')
+      log.error({ ...line, reason: end.message }, 'session');
     else log.info(line, 'session');
   }
 }

@@ -142,12 +142,40 @@ it('a recording whose last words Redis has no memory for is given up once, and n
   await eventually(async () => expect(await redis.keys('{asr}:slot')).toEqual([]));
   await eventually(() =>
     expect(inference.log.filter(({ msg }) => msg === 'session')).toMatchObject([
-      { level: 50, outcome: 'store-full', sessionId: session.sessionId },
+      { level: 50, outcome: 'store-refused', reason: expect.stringContaining('OOM') },
     ]),
   );
   expect(await redis.keys('{asr}:session:*')).toEqual([]);
   await redis.client.config('SET', 'maxmemory', '0');
   await whenReady();
+  await session.close();
+  await expectServed();
+});
+
+it('a recording of which Redis refuses a command for ever fails with what it said, and nobody waits for its slot', async () => {
+  await redis.client.call('ACL', 'SETUSER', 'asr', 'on', '>secret', '~{asr}*', '+@all', '-xrange');
+  inference = await startInference(redis.url.replace('//', '//asr:secret@'));
+  const session = await TestSession.open(redis);
+  expect((await session.until('failed')).message).toContain('NOPERM');
+  expect(await redis.keys('{asr}:slot')).toEqual([]);
+  await session.close();
+});
+
+it('a recording whose results are no stream any more is given up, and nobody waits for its slot', async () => {
+  inference = await startInference(redis.url);
+  const session = await TestSession.open(redis);
+  const gate = inference.recognizer.hold();
+  await session.send(scriptedPcm(0.7));
+  await gate.entered;
+  const results = `{asr}:session:${session.sessionId}:results`;
+  await redis.client.multi().del(results).sadd(results, 'of somebody else').exec();
+  gate.release();
+  await eventually(async () => expect(await redis.keys('{asr}:slot')).toEqual([]));
+  await eventually(() =>
+    expect(inference.log.filter(({ msg }) => msg === 'session')).toMatchObject([
+      { level: 50, outcome: 'store-refused', reason: expect.stringContaining('WRONGTYPE') },
+    ]),
+  );
   await session.close();
   await expectServed();
 });

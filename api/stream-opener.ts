@@ -91,11 +91,16 @@ export class StreamOpener {
       throw new StreamFailure('busy', 'another recognition task is active; try again shortly');
 
     let graceTimer: NodeJS.Timeout | undefined;
+    let stopped = false;
+    const slotLost = (): void => {
+      if (stopped) return;
+      const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
+      graceTimer ??= setTimeout(() => events.onFailure(lost), LAST_RESULT_GRACE_MS);
+    };
     const stopKeeping = keepSlot(slot, holder, (loss) => {
       if (loss.kind === 'store-unavailable')
         return events.onFailure(new StoreUnavailable('the slot could not be renewed'));
-      const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
-      graceTimer ??= setTimeout(() => events.onFailure(lost), LAST_RESULT_GRACE_MS);
+      slotLost();
     });
     const unsubscribe = feed.subscribe(keys.results(sessionId), (raw) => {
       try {
@@ -105,6 +110,7 @@ export class StreamOpener {
       }
     });
     const stop = (): void => {
+      stopped = true;
       stopKeeping();
       clearTimeout(graceTimer);
       unsubscribe();
@@ -123,9 +129,12 @@ export class StreamOpener {
       abort();
       throw error;
     }
-    // An ended session takes no more audio; its last result, or the slot's loss, says to the client why.
     return {
-      append: async (frame) => void (await producer.append(frame)),
+      // An ended session takes no more audio. Its last result says to the client why; where there is none, the slot was lost, which the next renewal would find
+      // out later than what waits here for nobody is too much.
+      append: async (frame) => {
+        if (!(await producer.append(frame))) slotLost();
+      },
       end: () => producer.end(),
       done: () => {
         stop();

@@ -41,6 +41,18 @@ describe('amount of audio', () => {
     gate.release();
   });
 
+  test('audio that is kept for nobody any more is no reason to call a client in real time too fast', async () => {
+    const client = await service.ready();
+    client.audio(Buffer.alloc(3_200));
+    const audio = `{asr}:session:${client.received[0]?.['session_id']}:audio`;
+    await expect.poll(() => service.redis.client.del(audio)).toBe(1);
+    const sending = setInterval(() => client.audio(Buffer.alloc(3_200)), 100);
+    const error = await client.message('error');
+    clearInterval(sending);
+    expect(error).toMatchObject({ code: 'inference_failed', message: 'the recognition slot was lost' });
+    expect(await client.closed()).toBe(1011);
+  });
+
   test('two seconds at once in frames of 2 bytes are taken, in far fewer entries', async () => {
     const pcm = scriptedPcm(2);
     const frames = pcm.length / 2;

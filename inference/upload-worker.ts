@@ -15,10 +15,10 @@ export class UploadWorker extends Worker<UploadJob, void> {
     }
   }
 
-  /** The reader, which BullMQ has made itself, has none of the listeners of the connection that it was made from; one that connects already must not be disturbed. */
+  /** The reader, which BullMQ has made itself, has none of the listeners of the connection that it was made from. A disconnect before it has a socket would be its end. */
   async reopenReader(): Promise<void> {
     const reader = await this.backend.blockingClient;
-    if (reader?.status === 'ready') reader.disconnect(true);
+    if (reader?.status === 'connect' || reader?.status === 'ready') reader.disconnect(true);
   }
 
   /** Ends what a `close` that waits for a Redis that is away has not: the renewal of locks, and the reader, which would try to connect for ever. */

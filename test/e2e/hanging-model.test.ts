@@ -11,7 +11,8 @@ import { startRedis } from '../support/redis.ts';
 import { scriptedPcm } from '../support/scripted-recognizer.ts';
 import { TestUploads } from '../support/test-upload.ts';
 
-test('a second signal ends inference though its model hangs in native code', async () => {
+/** An inference process whose model hangs in its first recording, which is submitted. */
+async function inferenceThatHangs(env: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'asr-hanging-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeHangingModel(folder);
@@ -19,11 +20,20 @@ test('a second signal ends inference though its model hangs in native code', asy
   onTestFinished(() => redis.stop());
   const uploads = await TestUploads.connect(redis);
   onTestFinished(() => uploads.close());
-  const inference = startInferenceProcess({ REDIS_URL: redis.url, ASR_MODEL: folder, ASR_THREADS: '1' });
+  const inference = startInferenceProcess({
+    REDIS_URL: redis.url,
+    ASR_MODEL: folder,
+    ASR_THREADS: '1',
+    ...env,
+  });
   onTestFinished(() => inference.stop());
   await expect.poll(() => inference.logged('model loaded'), { timeout: 15_000 }).toHaveLength(1);
-
   await uploads.submit(scriptedPcm(1));
+  return { redis, inference };
+}
+
+test('a second signal ends inference though its model hangs in native code', async () => {
+  const { redis, inference } = await inferenceThatHangs();
   const { queueName, prefix } = new RedisKeys('{asr}');
   await expect.poll(() => redis.client.llen(`${prefix}:${queueName}:active`)).toBe(1);
   inference.kill('SIGTERM');
@@ -36,24 +46,11 @@ test('a second signal ends inference though its model hangs in native code', asy
 }, 30_000);
 
 test('a model that hangs ends inference', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-hanging-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeHangingModel(folder);
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  const uploads = await TestUploads.connect(redis);
-  onTestFinished(() => uploads.close());
   // A model call may take a minute; here that is a second.
   const hurry = 'const t=setTimeout;globalThis.setTimeout=(f,ms,...a)=>t(f,ms===60000?1000:ms,...a)';
-  const inference = startInferenceProcess({
-    REDIS_URL: redis.url,
-    ASR_MODEL: folder,
-    ASR_THREADS: '1',
+  const { inference } = await inferenceThatHangs({
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hurry)}`,
   });
-  onTestFinished(() => inference.stop());
-  await expect.poll(() => inference.logged('model loaded'), { timeout: 15_000 }).toHaveLength(1);
-  await uploads.submit(scriptedPcm(1));
   expect(await inference.exited).toEqual({ code: null, signal: 'SIGKILL' });
   expect(inference.logged('ending')).toMatchObject([{ level: 60, err: { type: 'EngineLost' } }]);
   expect(inference.stderr).toBe('asr inference: a model call has not returned for 60 s\n');

@@ -85,6 +85,16 @@ export async function signIn(page: Page): Promise<void> {
   await page.locator('#status[data-status="ready"]').waitFor();
 }
 
+/** Listens to a live region as a screen reader does. @returns what asks for all that it has said since */
+export async function listenTo(page: Page, selector: string): Promise<() => Promise<unknown>> {
+  await page.evaluate(`
+    globalThis.spoken = [];
+    const region = document.querySelector('${selector}');
+    new MutationObserver(() => spoken.push(region.textContent)).observe(region, { childList: true });
+  `);
+  return () => page.evaluate('spoken');
+}
+
 /** Resolves when at most `seconds` of the 15 are left. */
 export async function secondsLeft(page: Page, seconds: number): Promise<void> {
   const numbers = Array.from({ length: seconds + 1 }, (_, left) => left).join('|');

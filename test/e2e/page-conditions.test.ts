@@ -11,6 +11,7 @@ import {
   figure,
   INSECURE_HOST,
   launchBrowser,
+  listenTo,
   notice,
   openPage,
   resultText,
@@ -68,18 +69,14 @@ describe('the page', { timeout: 60_000 }, () => {
       expect(await page.locator('#announcement [lang="zh"]').textContent()).toBe(TEXT);
       expect(await page.locator('#transcript[lang="zh-CN"]').textContent()).toBe(TEXT);
       expect(await page.locator('#recordings .said[lang="zh-CN"]').textContent()).toBe(TEXT);
-      await page.evaluate(`
-        globalThis.spoken = [];
-        const announced = document.querySelector('#announcement');
-        new MutationObserver(() => spoken.push(announced.textContent)).observe(announced, { childList: true });
-      `);
+      const spoken = await listenTo(page, '#announcement');
 
       await page.getByRole('button', { name: 'Start recording' }).press('Enter');
       await page.locator('body[data-state="recording"]').waitFor();
       await page.locator('body[data-state="idle"]').waitFor();
       await resultText(page);
       expect(await figure(page, 'audio_ms')).toBe(15_000);
-      expect(await page.evaluate('spoken')).toEqual(
+      expect(await spoken()).toEqual(
         expect.arrayContaining(['5 seconds left', '15 seconds are full; the recording has ended.']),
       );
       expect(await figure(page, 'finalize_ms')).toBeGreaterThan(0);

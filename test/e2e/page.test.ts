@@ -11,6 +11,7 @@ import { wavFile } from '../support/wav.ts';
 import {
   figure,
   launchBrowser,
+  listenTo,
   notice,
   openPage,
   resultText,
@@ -240,11 +241,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.route('**/readyz', (route) =>
       route.fulfill({ status: 503, json: { status: 'loading', busy: false, error: 'ModelLoadError' } }),
     );
-    await page.evaluate(`
-      globalThis.spoken = [];
-      const status = document.querySelector('#status');
-      new MutationObserver(() => spoken.push(status.textContent)).observe(status, { childList: true });
-    `);
+    const spoken = await listenTo(page, '#status');
     await page.locator('#token').fill(TOKEN);
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: /^Model not available$/ }).waitFor();
@@ -253,7 +250,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.unroute('**/readyz');
     await page.locator('#status[data-status="ready"]').waitFor();
     // Once each, however often it looked.
-    expect(await page.evaluate('spoken')).toEqual(['Checking', 'Model not available', 'Ready']);
+    expect(await spoken()).toEqual(['Checking', 'Model not available', 'Ready']);
   });
 
   it('says that the service refuses this address, and asks no more', async () => {

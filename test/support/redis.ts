@@ -75,6 +75,13 @@ export async function startRedis(
   };
 }
 
+/** The URL of a user who may do what README's section on deployment names, and no more. */
+export async function leastUser({ client, url }: TestRedis): Promise<string> {
+  const rights = ['~{asr}*', '+@all', '-@admin', '-@dangerous'];
+  await client.call('ACL', 'SETUSER', 'asr', 'on', '>secret', ...rights);
+  return url.replace('//', '//asr:secret@');
+}
+
 async function startOnFreePort(
   serverArgs: readonly string[],
   firstArgs: readonly string[],

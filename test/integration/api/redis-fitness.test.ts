@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference } from '../../support/inference.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { startRelay } from '../../support/relay.ts';
+import { leastUser, startRedis, type TestRedis } from '../../support/redis.ts';
+import { type Relay, startRelay } from '../../support/relay.ts';
 import { scriptedPcm } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
@@ -16,7 +16,7 @@ const get = async (api: TestApi, path: string): Promise<{ status: number; body: 
 };
 const wav = wavFile(scriptedPcm(0.5));
 
-test('a Redis that persists is warned about', async () => {
+test('a Redis that persists is warned about, one that does not is not', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'asr-aof-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const persisting = await startRedis(['--dir', folder, '--appendonly', 'yes']);
@@ -25,6 +25,14 @@ test('a Redis that persists is warned about', async () => {
   onTestFinished(() => api.stop());
   const warning = await api.logged((line) => line['level'] === 40);
   expect(warning['msg']).toContain('appendonly yes');
+  const memory = await startRedis();
+  onTestFinished(() => memory.stop());
+  const quiet = await startApi(memory.url);
+  onTestFinished(() => quiet.stop());
+  // Both settings have been asked for, and what was answered was seen before the answer to this.
+  await expect.poll(() => memory.client.info('commandstats')).toMatch(/cmdstat_config(\|get)?:calls=2/);
+  await get(quiet, '/readyz');
+  expect(quiet.log.filter((line) => line['level'] === 40)).toEqual([]);
 });
 
 test('a Redis that would drop keys is warned about', async () => {
@@ -35,12 +43,17 @@ test('a Redis that would drop keys is warned about', async () => {
   expect((await api.logged((line) => line['level'] === 40))['msg']).toContain('noeviction');
 });
 
-test('a master that became a replica is left by every connection for the one behind the same address', async () => {
+async function twoBehindOneAddress(): Promise<{ old: TestRedis; next: TestRedis; relay: Relay }> {
   const [old, next] = [await startRedis(), await startRedis()];
   onTestFinished(() => old.stop());
   onTestFinished(() => next.stop());
   const relay = await startRelay(old.port);
   onTestFinished(() => relay.stop());
+  return { old, next, relay };
+}
+
+test('a master that became a replica is left by every connection for the one behind the same address', async () => {
+  const { old, next, relay } = await twoBehindOneAddress();
   const inference = await startInference(next.url);
   onTestFinished(() => inference.stop());
   const api = await startApi(`redis://127.0.0.1:${relay.port}`);
@@ -54,11 +67,7 @@ test('a master that became a replica is left by every connection for the one beh
 });
 
 test('also one that gets nothing from it any more, while nothing but the health is asked for', async () => {
-  const [old, next] = [await startRedis(), await startRedis()];
-  onTestFinished(() => old.stop());
-  onTestFinished(() => next.stop());
-  const relay = await startRelay(old.port);
-  onTestFinished(() => relay.stop());
+  const { old, next, relay } = await twoBehindOneAddress();
   const inference = await startInference(`redis://127.0.0.1:${relay.port}`);
   onTestFinished(() => inference.stop());
   const api = await startApi(`redis://127.0.0.1:${relay.port}`);
@@ -76,20 +85,9 @@ test('also one that gets nothing from it any more, while nothing but the health 
 test('a user with the permissions that README names is enough', async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
-  await redis.client.call(
-    'ACL',
-    'SETUSER',
-    'asr',
-    'on',
-    '>secret',
-    '~{asr}*',
-    '+@all',
-    '-@admin',
-    '-@dangerous',
-  );
   const inference = await startInference(redis.url);
   onTestFinished(() => inference.stop());
-  const api = await startApi(redis.url.replace('//', '//asr:secret@'));
+  const api = await startApi(await leastUser(redis));
   onTestFinished(() => api.stop());
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200 });
   const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);

@@ -4,7 +4,7 @@ import { ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { leastUser, startRedis, type TestRedis } from '../../support/redis.ts';
 import { startRelay } from '../../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestSession } from '../../support/test-session.ts';
@@ -181,18 +181,7 @@ it('a recording whose results are no stream any more is given up, and nobody wai
 });
 
 it('a Redis whose user may do nothing but work on the keys is served', async () => {
-  await redis.client.call(
-    'ACL',
-    'SETUSER',
-    'asr',
-    'on',
-    '>secret',
-    '~{asr}*',
-    '+@all',
-    '-@admin',
-    '-@dangerous',
-  );
-  inference = await startInference(redis.url.replace('//', '//asr:secret@'));
+  inference = await startInference(await leastUser(redis));
   await whenReady();
   await expectServed();
 });

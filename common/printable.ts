@@ -15,6 +15,7 @@ export function quoted(word: string): string {
   return printable(JSON.stringify(word.slice(0, MAX_CHARACTERS)));
 }
 
-function printable(text: string): string {
+/** A text of others with a code in place of each character that a terminal or a log would act on. */
+export function printable(text: string): string {
   return text.replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

@@ -1,6 +1,12 @@
 import type { Slot } from '../common/slot/slot.ts';
 
 /**
+ * Microseconds of the year 2112: a larger one is a stranger's. Remembered, it would make every later work one that came too late, and the counter would be raised
+ * to where numbers no longer grow by one.
+ */
+const LARGEST_FENCE = 2 ** 52;
+
+/**
  * The highest fence this process has seen, over uploads and sessions. Work with a smaller one belongs to a holder that lost the slot
  * before the last one got it.
  */
@@ -19,7 +25,7 @@ export class FenceGuard {
       this.#slot.raiseFence(this.#highest).catch(() => undefined);
       return false;
     }
-    this.#highest = fence;
+    if (fence <= LARGEST_FENCE) this.#highest = fence;
     return true;
   }
 }

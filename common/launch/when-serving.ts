@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommonConfig } from '../config.ts';
+import { printable } from '../printable.ts';
 import { ReadinessStore } from '../readiness/readiness.ts';
 import { closeRedis, connectRedis } from '../redis.ts';
 import { RedisKeys } from '../redis-keys.ts';
@@ -14,7 +15,7 @@ type ReachedService = Pick<Service, 'origin' | 'token'>;
 /**
  * Waits until the service can recognize: until an inference process has said so, and the api process says it too. (Asking the latter alone
  * would fill its log with the questions.)
- * @param onFailure is told why a model could not be loaded, or that Redis, when it is somebody else's, is away or refuses: once for every reason
+ * @param onFailure is told, in words that steer no terminal, why a model could not be loaded, or that Redis, when it is somebody else's, is away or refuses: once for every reason
  * @throws what `signal` was aborted with
  */
 export async function whenServing(
@@ -26,7 +27,8 @@ export async function whenServing(
   const outage = new Outage();
   const redis = connectRedis(target, 'commands', 'asr-launch', (error) => {
     const news = outage.heard(error);
-    if (news !== undefined) onFailure(news.isRefusal ? news.line : `${news.line} (${news.reason})`);
+    if (news !== undefined)
+      onFailure(printable(news.isRefusal ? news.line : `${news.line} (${news.reason})`));
   });
   redis.on('ready', () => outage.over());
   try {
@@ -37,7 +39,7 @@ export async function whenServing(
       const readiness = await store.read().catch(() => undefined);
       if (readiness?.ready === true && (await isReady(service, signal))) return;
       const error = readiness?.error;
-      if (error !== undefined && error !== lastError) onFailure(error);
+      if (error !== undefined && error !== lastError) onFailure(printable(error));
       lastError = error;
       await sleep(LOOK_AGAIN_MS, undefined, { signal });
     }

@@ -28,6 +28,20 @@ export interface Readiness {
   readonly processes: readonly Heartbeat[];
 }
 
+/** What a heartbeat says, or undefined when a stranger, or another version of this program, wrote it. */
+function readHeartbeat(text: string): Heartbeat | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const { id, host, pid, state, error }: Partial<Record<keyof Heartbeat, unknown>> = value;
+    if (state !== 'loading' && state !== 'ready' && state !== 'draining') return undefined;
+    const beat: Heartbeat = { ...value, id: String(id), host: String(host), pid: Number(pid), state };
+    return error === undefined ? beat : { ...beat, error: String(error) };
+  } catch {
+    return undefined;
+  }
+}
+
 /** The heartbeats in the store: one process writes, every API replica reads. */
 export class ReadinessStore {
   readonly #redis: RedisClient;
@@ -78,7 +92,7 @@ export class ReadinessStore {
   async #look(ids: readonly string[]): Promise<Readiness> {
     const processKeys = ids.map((id) => this.#keys.inference(id));
     const [holder, ...states] = await fromStore(this.#redis.mget(this.#keys.slot, ...processKeys));
-    const processes = states.filter((state) => state !== null).map((state): Heartbeat => JSON.parse(state));
+    const processes = states.flatMap((state) => (state === null ? [] : (readHeartbeat(state) ?? [])));
     return {
       ready: processes.some((process) => process.state === 'ready'),
       busy: typeof holder === 'string',

@@ -28,9 +28,9 @@ export class StatusLine {
   }
 }
 
-/** Text of others as one line, without anything that could steer a terminal. */
+/** Text of others as one line, without anything that could steer a terminal, marks that turn the direction of writing among them. */
 export function printable(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ');
+  return text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu, ' ');
 }
 
 /** Chinese characters, full-width forms and emoji take two columns (Unicode UAX #11, wide and full-width blocks). */

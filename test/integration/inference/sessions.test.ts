@@ -197,6 +197,15 @@ describe('a session that does not end well', () => {
     await second.close();
   });
 
+  it('with a fence that no clock gives harms none after it', async () => {
+    for (const fence of [Number.MAX_SAFE_INTEGER, undefined, undefined]) {
+      const session = await TestSession.open(redis, fence);
+      await session.producer.end();
+      await session.until('final');
+      await session.close();
+    }
+  });
+
   it('keeps the slot after an abort until the running model call has returned', async () => {
     const gate = inference.recognizer.hold();
     const session = await TestSession.open(redis);

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readInferenceConfig } from '../../../common/config.ts';
+import { whenServing } from '../../../common/launch/when-serving.ts';
 import { createLogger } from '../../../common/log.ts';
 import { type Heartbeat, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
@@ -78,4 +80,33 @@ test('what a process reports is written when the report is over, not with the ne
   expect((await store.read()).processes).toEqual([beat('a', 'draining')]);
   await sender.stop();
   expect(await ids()).toEqual([]);
+});
+
+test.each([
+  ['no JSON', 'junk'],
+  ['null', 'null'],
+  ['a state that is none', '{"state":1}'],
+])('what is no heartbeat (%s) counts for nothing, and the others for what they say', async (_, text) => {
+  await redis.client.set(keys.inference('stranger'), text);
+  await redis.client.zadd(keys.inferences, Date.now() + 3_000, 'stranger');
+  expect(await store.read()).toMatchObject({ ready: false, processes: [] });
+  await store.beat(beat('a'));
+  expect(await new ReadinessStore(redis.client, keys).isReady()).toBe(true);
+  expect(await store.read()).toMatchObject({ ready: true, processes: [beat('a')] });
+});
+
+test('an error that is no name is said as text, and steers no terminal', async () => {
+  await redis.client.set(keys.inference('stranger'), '{"state":"loading","error":7}');
+  await redis.client.zadd(keys.inferences, Date.now() + 3_000, 'stranger');
+  expect((await store.read()).error).toBe('7');
+
+  await store.beat({ ...beat('stranger', 'loading'), error: '\u001b[2J\nready after 0.1 s' });
+  const config = readInferenceConfig({ REDIS_URL: redis.url });
+  const stop = new AbortController();
+  const reason = await new Promise((resolve, reject) => {
+    const service = { origin: 'http://127.0.0.1:1', token: 'none' };
+    whenServing(service, config, resolve, stop.signal).catch(reject);
+  });
+  stop.abort();
+  expect(reason).toBe('\\u{1b}[2J\\u{a}ready after 0.1 s');
 });

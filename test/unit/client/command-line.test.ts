@@ -100,6 +100,8 @@ test('in a terminal: what goes on stands in one line, which makes room for the r
   expect(said.stderr).toBe('\r\u001b[K[1/2] a .wav  reading');
   report.partial('a.wav', 1, { revision: 1, text: '今\u001b[2J' });
   expect(said.stderr.endsWith('\r\u001b[K[1/2] a.wav  今 [2J')).toBe(true);
+  report.partial('a\u202evaw.wav', 1, { revision: 2, text: '今\u2066天' });
+  expect(said.stderr.endsWith('\r\u001b[K[1/2] a vaw.wav  今 天')).toBe(true);
   report.result('a.wav', { text: '今天', audio_ms: 100, inference_ms: 1 });
   expect(said.stderr.endsWith('\r\u001b[K')).toBe(true);
   said.stderr = '';

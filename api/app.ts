@@ -46,6 +46,11 @@ const WS_OPTIONS = {
 /** Backstop behind the upload's own time limit, which answers in the interface's form. */
 const REQUEST_TIMEOUT_MARGIN_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
+/**
+ * How long a connection without a request stays open: longer than a proxy in front keeps it (nginx and AWS 60 s, Traefik 90, Caddy 120, Google Cloud 600). Whoever
+ * writes an upload into one that is just being closed gets a reset, which it may not answer with another try: its client's 502.
+ */
+const KEEP_ALIVE_MS = 620_000;
 /** Node's own limit for the target and all headers. */
 const MAX_HEADER_BYTES = 16_384;
 /** Of no route. */
@@ -89,6 +94,7 @@ export async function buildApp({
     requestTimeout,
     // Of connections with nothing to read or write; Node looks once in that time, so it may take twice as long. A WebSocket has its own clocks.
     connectionTimeout: unreadMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     http: {
       requestTimeout,
       headersTimeout: HEADERS_TIMEOUT_MS,

@@ -220,6 +220,13 @@ describe('stream handshake', () => {
   });
 });
 
+test('an idle connection stays open for longer than the proxies that are in use keep theirs', async () => {
+  const api = await start();
+  const { headers } = await fetch(`${api.origin}/healthz`);
+  const seconds = /timeout=(\d+)/.exec(headers.get('keep-alive') ?? '')?.[1];
+  expect(Number(seconds)).toBeGreaterThan(600);
+});
+
 test('no CORS: another origin gets no permission', async () => {
   const api = await start();
   const response = await fetch(`${api.origin}/readyz`, {

@@ -54,9 +54,6 @@ export class Recording {
    */
   async accept(pcm: Uint8Array): Promise<string> {
     if (this.#failure !== undefined) throw this.#failure;
-    if (pcm.byteLength % BYTES_PER_SAMPLE !== 0) {
-      throw new RangeError(`${pcm.byteLength} bytes of PCM are no whole number of 16-bit samples`);
-    }
     const view = new DataView(pcm.buffer, pcm.byteOffset, pcm.byteLength);
     const total = pcm.byteLength / BYTES_PER_SAMPLE;
     for (let start = 0; start < total; start += BLOCK_SAMPLES) {

@@ -24,7 +24,8 @@ export class KaldiFbank implements FilterBank {
     let mean = 0;
     for (let i = 0; i < FRAME_LENGTH_SAMPLES; i++) mean += frame[i] ?? 0;
     mean /= FRAME_LENGTH_SAMPLES;
-    let previous = (frame[0] ?? 0) - mean;
+    // Whatever it is: the window is 0 at the first sample.
+    let previous = 0;
     for (let i = 0; i < FRAME_LENGTH_SAMPLES; i++) {
       const sample = (frame[i] ?? 0) - mean;
       time[i] = (sample - PRE_EMPHASIS * previous) * (this.#window[i] ?? 0);

@@ -8,7 +8,6 @@ export interface MelFilter {
 export function triangle(bins: number, weight: (bin: number) => number): MelFilter {
   const weights = Array.from({ length: bins }, (_, bin) => weight(bin));
   const firstBin = weights.findIndex((value) => value > 0);
-  if (firstBin < 0) return { firstBin: 0, weights: new Float64Array(0) };
   const lastBin = weights.findLastIndex((value) => value > 0);
   return { firstBin, weights: Float64Array.from(weights.slice(firstBin, lastBin + 1)) };
 }

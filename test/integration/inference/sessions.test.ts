@@ -168,6 +168,11 @@ describe('a session that does not end well', () => {
     const session = await TestSession.open(redis);
     await session.send(scriptedPcm(0.5));
     expect(await session.until('failed')).toEqual({ kind: 'failed', message: 'scripted failure' });
+    await eventually(() =>
+      expect(inference.log.filter(({ msg }) => msg === 'session')).toMatchObject([
+        { level: 50, outcome: 'failed', reason: 'scripted failure' },
+      ]),
+    );
     expect(await redis.keys('{asr}:slot')).toEqual([]);
     await session.close();
   });

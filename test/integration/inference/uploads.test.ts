@@ -55,6 +55,21 @@ describe('an upload', () => {
     await expectNothingLeft();
   });
 
+  it('says how many milliseconds its model calls took, to the hundredth', async () => {
+    inference.recognizer.onCall = () => {
+      const over = performance.now() + 20;
+      while (performance.now() < over);
+    };
+    const startedAt = performance.now();
+    const { ended } = await uploads.submit(scriptedPcm(0.5));
+    const end = await ended;
+    inference.recognizer.onCall = () => {};
+    const inferenceMs = end.kind === 'completed' && end.end?.kind === 'done' ? end.end.inferenceMs : 0;
+    expect(inferenceMs).toBeGreaterThanOrEqual(40);
+    expect(inferenceMs).toBeLessThan(performance.now() - startedAt);
+    expect(inferenceMs).toBe(Math.round(100 * inferenceMs) / 100);
+  });
+
   it('frees the slot before its end is known', async () => {
     const { ended, job } = await uploads.submit(scriptedPcm(0.5));
     await ended;

@@ -1,6 +1,7 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { OnnxRecognizer } from '../../../inference/engine/engine.ts';
 import { InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
@@ -68,16 +69,22 @@ describe('loading', () => {
     });
   });
 
-  test('chooses the CPU by itself where CUDA does not load', async () => {
+  test('chooses the CPU by itself where CUDA does not load, and says so only where its library is installed', async () => {
+    const said: string[] = [];
     const engine = new OnnxRecognizer({
       modelDir: BUNDLED_MODEL_DIR,
       modelId: 'test',
       providers: 'auto',
       threads: 1,
+      log: (line) => said.push(line),
     });
     engines.push(engine);
     const { provider } = await engine.load();
     expect(['cpu', 'cuda']).toContain(provider);
+    const runtime = dirname(dirname(createRequire(import.meta.url).resolve('onnxruntime-node')));
+    const binaries = readdirSync(join(runtime, 'bin'), { recursive: true }).map(String);
+    const isInstalled = binaries.some((name) => name.includes('providers_cuda'));
+    expect(said).toHaveLength(isInstalled && provider === 'cpu' ? 1 : 0);
   });
 
   test('can be tried again after it failed, and not while it is loaded', async () => {

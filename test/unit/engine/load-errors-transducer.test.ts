@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
-import { CHINESE_SYMBOLS, writeSmallModel } from '../../onnx/model-folder.ts';
+import { CHINESE_SYMBOLS, writeSmallModel, writeTokens } from '../../onnx/model-folder.ts';
 import { loadError, ModelFolders, patch, SMALL } from './broken-models.ts';
 
 const folders = new ModelFolders();
@@ -30,6 +30,55 @@ describe('a transducer that cannot be used is refused with file, found and expec
     );
     expect(await loadError(path)).toBe(
       'decoder.onnx: metadata vocab_size is 45, expected 46 as in the output of joiner.onnx',
+    );
+  });
+
+  test.each([
+    [
+      'context_size\x12\x012',
+      'context_size\x12\x010',
+      'context_size is "0", expected an integer from 1 to 16',
+    ],
+    [
+      'vocab_size\x12\x0245',
+      'vocab_size\x12\x02-1',
+      'vocab_size is "-1", expected an integer from 1 to 1000000',
+    ],
+  ])('a decoder that asks for what no search could have: %j', async (from, to, message) => {
+    const path = folders.small('zipformer2-transducer', (at) => patch(join(at, 'decoder.onnx'), from, to));
+    expect(await loadError(path)).toBe(`decoder.onnx: metadata ${message}`);
+  });
+
+  test('tokens that do not fit the scores', async () => {
+    const path = folders.small('zipformer2-transducer', (at) =>
+      writeTokens(at, CHINESE_SYMBOLS.slice(0, -1)),
+    );
+    expect(await loadError(path)).toBe(
+      'tokens.txt: found no symbol for id 44, expected ids 0 to 44 as in the output of joiner.onnx',
+    );
+  });
+
+  test('a decoder that sees another number of tokens than it says', async () => {
+    const path = folders.small('zipformer2-transducer', (at) =>
+      patch(join(at, 'decoder.onnx'), 'context_size\x12\x012', 'context_size\x12\x013'),
+    );
+    expect(await loadError(path)).toBe('decoder.onnx: input "y" is int64 ["N", 2], expected int64 [1, 3]');
+  });
+
+  test.each([
+    ['encoder_out', 3, 2],
+    ['decoder_out', 2, 3],
+  ])('a joiner that takes frames of another size than %s gives', async (name, heardDim, saidDim) => {
+    const path = folders.empty();
+    writeEchoModel(path, 'zipformer2-transducer', 16);
+    const graph = new OnnxGraph();
+    graph.input('encoder_out', 'float32', ['N', heardDim]);
+    const said = graph.input('decoder_out', 'float32', ['N', saidDim]);
+    const two = [said, graph.ints([0]), graph.ints([2]), graph.ints([1])];
+    graph.output('logit', graph.op('Slice', two), 'float32', ['N', 2]);
+    writeFileSync(join(path, 'joiner.onnx'), graph.build());
+    expect(await loadError(path)).toBe(
+      `joiner.onnx: input "${name}" is float32 ["N", 3], expected float32 [1, 2]`,
     );
   });
 

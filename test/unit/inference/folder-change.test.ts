@@ -14,3 +14,12 @@ test('a folder that changes is waited for until it has stayed the same for an in
   // The first look finds the change, the second one no further one.
   expect(performance.now() - startedAt).toBeGreaterThan(190);
 });
+
+test('a folder that stays as it is has not changed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-folder-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'tokens.txt'), '');
+  const before = await folderFingerprint(folder);
+  const looks = folderChange(folder, before, AbortSignal.timeout(100), 1);
+  await expect(looks).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
+});

@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { OnnxRecognizer } from '../../../inference/engine/engine.ts';
+import { InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
+import { writeEchoModel } from '../../onnx/echo.ts';
+
+const workDir = mkdtempSync(join(tmpdir(), 'asr-thread-'));
+const modelDir = join(workDir, 'model');
+writeEchoModel(modelDir, 'nemo-ctc', 32);
+const engines: OnnxRecognizer[] = [];
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await Promise.all(engines.splice(0).map((engine) => engine.close()));
+});
+afterAll(() => rmSync(workDir, { recursive: true }));
+
+function engineOf(folder = modelDir): OnnxRecognizer {
+  const engine = new OnnxRecognizer({ modelDir: folder, modelId: 'test', providers: ['cpu'], threads: 1 });
+  engines.push(engine);
+  return engine;
+}
+
+/** The thread of the engine that loads next. */
+function nextThread(): Promise<Worker> {
+  return new Promise((resolve) => process.once('worker', resolve));
+}
+
+const fifteenSeconds = (): Uint8Array => new Uint8Array(480_000);
+
+test('a thread that dies in a recording fails what runs and all that comes, ends no wait unanswered, and can be replaced', async () => {
+  const engine = engineOf();
+  const [thread] = await Promise.all([nextThread(), engine.load()]);
+  const stream = await engine.open();
+  const running = stream.accept(fifteenSeconds());
+  const waiting = engine.open();
+  // No request: reading its type is the thread's end, between two model steps.
+  thread.postMessage(null);
+  const reason = "the engine has ended: Cannot read properties of null (reading 'type')";
+  await expect(running).rejects.toThrow(new InferenceError(reason));
+  await expect(stream.finish()).rejects.toThrow(new InferenceError(reason));
+  await stream.close();
+  await expect(waiting).rejects.toThrow('no recording can start: the engine is idle');
+  await engine.load();
+  const next = await engine.open();
+  expect(await next.accept(fifteenSeconds())).toBe('');
+  await next.close();
+});
+
+test('a thread that dies while it loads is a model that does not load, and can be tried again', async () => {
+  const engine = engineOf();
+  const loading = engine.load();
+  // Before the runtime is there, which does not survive this.
+  await (await nextThread()).terminate();
+  await expect(loading).rejects.toThrow(
+    new ModelLoadError("the engine's thread ended while loading: its thread was closed"),
+  );
+  expect(await engine.load()).toMatchObject({ id: 'test', stepMs: 320 });
+});
+
+test('an abort that comes when the model is loaded disturbs nothing', async () => {
+  const engine = engineOf();
+  const abort = new AbortController();
+  await engine.load(abort.signal);
+  const stream = await engine.open();
+  abort.abort();
+  expect(await stream.accept(fifteenSeconds())).toBe('');
+  expect(await stream.finish()).toBe('');
+  await stream.close();
+});
+
+test.each([
+  [undefined, '1'],
+  ['0', '0'],
+])('onnxruntime is told to report nothing, unless the operator has said %j', async (given, told) => {
+  vi.stubEnv('ORT_DISABLE_TELEMETRY', given);
+  await expect(engineOf(workDir).load()).rejects.toThrow(ModelLoadError);
+  expect(process.env['ORT_DISABLE_TELEMETRY']).toBe(told);
+});

@@ -3,6 +3,8 @@
 #   HOURS  of audio to make (150)                MINUTES  of training (480)
 #   WORK   where all of it goes (work/, not in git)    PYTHON  with torch, numpy, scipy and onnx (/usr/bin/python3)
 set -euo pipefail
+# Where the caller stands, and so that the last line's command finds it from any folder.
+[ -z "${WORK:-}" ] || WORK=$(realpath -m -- "$WORK")
 cd "$(dirname "$0")"
 export WORK=${WORK:-$PWD/work} HOURS=${HOURS:-150} MINUTES=${MINUTES:-480}
 python=${PYTHON:-/usr/bin/python3}

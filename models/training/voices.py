@@ -54,8 +54,9 @@ def synthetic(text: str, voice: str, words_per_minute: int, pitch: int, home: Pa
 def _decode(item: tuple[str, bytes]) -> tuple[str, np.ndarray] | None:
     word, mp3 = item
     # -R: the same dither in every run.
-    command = ["sox", "-R", "-t", "mp3", "-", "-t", "raw", "-r", "16000", "-e", "signed", "-b", "16", "-c", "1", "-"]
-    raw = subprocess.run(command, input=mp3, capture_output=True).stdout
+    command = ["sox", "-V1", "-R", "-t", "mp3", "-", "-t", "raw", "-r", "16000", "-e", "signed", "-b", "16", "-c", "1", "-"]
+    # A sox that cannot read MP3 would leave every word out, and that would be kept.
+    raw = subprocess.run(command, input=mp3, stdout=subprocess.PIPE, check=True).stdout
     samples = np.frombuffer(raw, dtype="<i2")
     if len(samples) < 1600:
         return None

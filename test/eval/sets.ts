@@ -22,19 +22,27 @@ export async function recipeSets(): Promise<string[]> {
   const sets = ['synthetic', 'recorded', 'hard', 'waiting'].map((name) => join(folder, name));
   if (!(await isThere(join(folder, 'waiting', 'text.tsv')))) {
     console.error('making the evaluation sets with models/training/synthesize.py (about a minute) ...');
-    const python = spawn(
-      process.env['PYTHON'] ?? '/usr/bin/python3',
-      [join(TRAINING, 'synthesize.py'), 'eval'],
-      { stdio: ['ignore', 2, 2] },
-    );
-    const [code] = await once(python, 'exit');
-    if (code !== 0) {
+    const program = process.env['PYTHON'] ?? '/usr/bin/python3';
+    const fault = await makeSets(program);
+    if (fault !== undefined) {
       throw new Error(
-        'the sets could not be made: see above, and models/training/README.md for the packages that synthesize.py needs',
+        `the sets could not be made: ${fault}; models/training/README.md has the packages that synthesize.py needs`,
       );
     }
   }
   return sets;
+}
+
+/** @returns where the reader finds what went wrong. */
+async function makeSets(program: string): Promise<string | undefined> {
+  const python = spawn(program, [join(TRAINING, 'synthesize.py'), 'eval'], { stdio: ['ignore', 2, 2] });
+  try {
+    const [code] = await once(python, 'exit');
+    return code === 0 ? undefined : 'see above';
+  } catch (error) {
+    // It was not started, so nothing stands above.
+    return `${program} does not run (${error instanceof Error ? error.message : String(error)}): PYTHON names another one`;
+  }
 }
 
 /**

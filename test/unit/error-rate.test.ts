@@ -1,10 +1,10 @@
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { countErrors, errorRatePercent, spokenCharacters } from '../eval/error-rate.ts';
-import { readSet } from '../eval/sets.ts';
+import { readSet, recipeSets } from '../eval/sets.ts';
 
 describe('character error rate', () => {
   it.each([
@@ -45,4 +45,13 @@ it.each([
   await copyFile(join(packageRoot(), 'test', 'fixtures', 'e00.wav'), join(folder, 'e00.wav'));
   await writeFile(join(folder, 'text.tsv'), text);
   expect(await readSet(folder)).toMatchObject([{ name: 'e00.wav', truth: '你好' }]);
+});
+
+it('a Python that is not there is named, with what to do', async () => {
+  vi.stubEnv('WORK', join(tmpdir(), 'asr-no-such-folder'));
+  vi.stubEnv('PYTHON', '/no/such/python3');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await expect(recipeSets()).rejects.toThrow(
+    /^the sets could not be made: \/no\/such\/python3 does not run .*PYTHON names another one.* models\/training\/README\.md/,
+  );
 });

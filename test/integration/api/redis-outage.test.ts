@@ -214,7 +214,7 @@ test('a Redis that refuses the commands of a user is one line in the log while /
   const redis = await startRedis();
   cleanups.push(() => redis.stop());
   await redis.client.call('ACL', 'SETUSER', 'other', 'on', '>secret', '~{other}*', '+@all');
-  const api = await startApi(redis.url.replace('//', '//other:secret@'), {}, { waitForRedis: false });
+  const api = await startApi(redis.url.replace('//', '//other:secret@'));
   cleanups.push(() => api.stop());
   const asked = async () => (await get(api, '/readyz')).body;
   const refused = { status: 'loading', busy: false, error: 'StoreUnavailable' };

@@ -14,20 +14,16 @@ export class Access {
   constructor(allowedClients: readonly string[], apiToken: string, allowedOrigins: readonly string[]) {
     this.#peers.addSubnet('127.0.0.0', 8, 'ipv4');
     this.#peers.addAddress('::1', 'ipv6');
-    for (const client of allowedClients) {
-      const address = plainAddress(client);
-      this.#peers.addAddress(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
-    }
+    for (const client of allowedClients) this.#peers.addAddress(client, isIP(client) === 4 ? 'ipv4' : 'ipv6');
     this.#tokenHash = hash(apiToken);
     this.#origins = new Set(allowedOrigins);
   }
 
-  /** @param peer undefined when the connection has been reset */
+  /** To a BlockList an IPv4 address that a dual-stack socket shows as IPv6 is the IPv4 address. @param peer undefined when the connection has been reset */
   allowsPeer(peer: string | undefined): boolean {
     if (peer === undefined) return false;
-    const address = plainAddress(peer);
-    const family = isIP(address);
-    return family !== 0 && this.#peers.check(address, family === 4 ? 'ipv4' : 'ipv6');
+    const family = isIP(peer);
+    return family !== 0 && this.#peers.check(peer, family === 4 ? 'ipv4' : 'ipv6');
   }
 
   /** Takes the same time for every wrong token: hashes of equal length are compared. */
@@ -37,7 +33,7 @@ export class Access {
 
   /** @param authorization the header's value */
   allowsHeader(authorization: string | undefined): boolean {
-    const token = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     return token !== undefined && this.allowsToken(token);
   }
 
@@ -78,11 +74,6 @@ export async function dropForwardedPorts({ raw: { headers } }: FastifyRequest): 
     .split(',')
     .map((hop) => hop.replace(/^\s*(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?\s*$/, '$1$2'))
     .join(',');
-}
-
-/** An IPv4 address that a dual-stack socket shows as IPv6 is the IPv4 address. */
-function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }
 
 function hash(text: string): Buffer {

@@ -13,26 +13,18 @@ export function keepSlot(
   holder: SlotHolder,
   onLoss: (loss: SlotLoss) => void,
 ): () => void {
-  let running = false;
   let awaySinceMs: number | undefined;
   const timer = setInterval(() => {
-    if (running) return;
-    running = true;
-    slot
-      .renew(holder)
-      .then(
-        (held) => {
-          awaySinceMs = undefined;
-          if (!held) onLoss({ kind: 'lost' });
-        },
-        () => {
-          awaySinceMs ??= performance.now();
-          onLoss({ kind: 'store-unavailable', awayMs: performance.now() - awaySinceMs });
-        },
-      )
-      .finally(() => {
-        running = false;
-      });
+    slot.renew(holder).then(
+      (held) => {
+        awaySinceMs = undefined;
+        if (!held) onLoss({ kind: 'lost' });
+      },
+      () => {
+        awaySinceMs ??= performance.now();
+        onLoss({ kind: 'store-unavailable', awayMs: performance.now() - awaySinceMs });
+      },
+    );
   }, SLOT_RENEW_MS);
   return () => clearInterval(timer);
 }

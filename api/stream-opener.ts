@@ -91,9 +91,8 @@ export class StreamOpener {
       throw new StreamFailure('busy', 'another recognition task is active; try again shortly');
 
     let graceTimer: NodeJS.Timeout | undefined;
-    let stopped = false;
+    // A session that has ended meanwhile hears of no failure any more.
     const slotLost = (): void => {
-      if (stopped) return;
       const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
       graceTimer ??= setTimeout(() => events.onFailure(lost), LAST_RESULT_GRACE_MS);
     };
@@ -110,7 +109,6 @@ export class StreamOpener {
       }
     });
     const stop = (): void => {
-      stopped = true;
       stopKeeping();
       clearTimeout(graceTimer);
       unsubscribe();

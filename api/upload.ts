@@ -128,15 +128,11 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
       return;
     }
     let file: Buffer[] | undefined;
-    let complete = false;
     let plainField = false;
     parser.on('file', (name, stream) => {
       const wanted: Buffer[] | undefined = name === 'file' && file === undefined ? [] : undefined;
       if (wanted) file = wanted;
       stream.on('data', (chunk: Buffer) => wanted?.push(chunk));
-      stream.on('end', () => {
-        if (wanted) complete = true;
-      });
       // A truncated body ends the part with an error of its own; the parser's says it for both.
       stream.on('error', () => undefined);
     });
@@ -150,6 +146,7 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
         ),
       ),
     );
+    // When every file has come to its end.
     parser.on('finish', () => {
       if (file === undefined) {
         reject(
@@ -163,9 +160,7 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
       }
       const [first = Buffer.alloc(0), ...others] = file;
       const wav = others.length === 0 ? first : Buffer.concat(file);
-      if (!complete) reject(malformed('the part "file" is not complete'));
-      else if (wav.length > MAX_WAV_BYTES)
-        reject(tooLarge(`the file has ${wav.length} bytes`, MAX_WAV_BYTES));
+      if (wav.length > MAX_WAV_BYTES) reject(tooLarge(`the file has ${wav.length} bytes`, MAX_WAV_BYTES));
       else resolve(wav);
     });
     parser.end(body);

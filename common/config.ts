@@ -1,9 +1,10 @@
 import { isIP } from 'node:net';
 import { defaultThreads } from './cpu-threads.ts';
+import { PrintableError } from './printable.ts';
 import { parseRedisUrl, type RedisTarget } from './redis-url.ts';
 
 /** A setting has a value that cannot be used. `message` is one line that names the setting, the value and what to write. */
-export class ConfigError extends Error {
+export class ConfigError extends PrintableError {
   override readonly name = 'ConfigError';
 }
 

@@ -29,7 +29,7 @@ export function physicalCores(text: string): number | undefined {
   for (const processor of text.split('\n\n')) {
     const socket = /^physical id\s*:\s*(\d+)$/m.exec(processor)?.[1];
     const core = /^core id\s*:\s*(\d+)$/m.exec(processor)?.[1];
-    if (core !== undefined) cores.add(`${socket ?? '0'}/${core}`);
+    if (core !== undefined) cores.add(`${socket}/${core}`);
   }
   return cores.size > 0 ? cores.size : undefined;
 }

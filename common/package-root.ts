@@ -1,19 +1,17 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * The project's folder: the nearest one upwards of this file that holds the project's package.json. The same from the sources and
+ * The project's folder: the nearest one upwards of this file that holds a package.json. The same from the sources and
  * from `dist/`, so that files which are not compiled (Lua, HTML, models) are read from one place.
  */
 export function packageRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   for (;;) {
-    const manifest = join(folder, 'package.json');
-    if (existsSync(manifest) && readFileSync(manifest, 'utf8').includes('"name": "chinese-asr-server"'))
-      return folder;
+    if (existsSync(join(folder, 'package.json'))) return folder;
     const parent = dirname(folder);
-    if (parent === folder) throw new Error(`no package.json of chinese-asr-server above ${import.meta.url}`);
+    if (parent === folder) throw new Error(`no package.json above ${import.meta.url}`);
     folder = parent;
   }
 }

@@ -4,19 +4,17 @@ import { hostname } from 'node:os';
 import { ModelFailure } from './failure.ts';
 import { isMissing, parseRecord } from './store.ts';
 
+const STALE_AFTER_MS = 30_000;
+const RENEW_EVERY_MS = 5_000;
+
 /**
  * One process at a time works on a model's files. The lock is a file beside them: made exclusively, its time renewed while the holder lives.
- * It is free again when its holder on this machine is dead, or when nobody renewed it for `staleAfterMs` (other machine, reused process id).
+ * It is free again when its holder on this machine is dead, or when nobody renewed it for `STALE_AFTER_MS` (other machine, reused process id).
  */
 export interface HeldLock {
-  /** Aborts when another process took the lock over, which happens only after this one stood still for `staleAfterMs`. */
+  /** Aborts when another process took the lock over, which happens only after this one stood still for `STALE_AFTER_MS`. */
   readonly lost: AbortSignal;
   release(): Promise<void>;
-}
-
-export interface LockOptions {
-  readonly staleAfterMs?: number;
-  readonly renewEveryMs?: number;
 }
 
 interface Holder {
@@ -27,17 +25,15 @@ interface Holder {
 }
 
 /** @throws ModelFailure when another process holds it. */
-export async function acquireLock(path: string, options: LockOptions = {}): Promise<HeldLock> {
-  const staleAfterMs = options.staleAfterMs ?? 30_000;
+export async function acquireLock(path: string): Promise<HeldLock> {
   const holder: Holder = {
     pid: process.pid,
     host: hostname(),
     since: new Date().toISOString(),
     token: randomUUID(),
   };
-  if ((await create(path, JSON.stringify(holder))) || (await takeOver(path, holder, staleAfterMs))) {
-    return keep(path, holder, options.renewEveryMs ?? 5_000);
-  }
+  if ((await create(path, JSON.stringify(holder))) || (await takeOver(path, holder)))
+    return keep(path, holder);
   const other = (await read(path))?.holder;
   const who =
     other === undefined ? 'another process' : `process ${other.pid} on ${other.host}, since ${other.since},`;
@@ -61,16 +57,16 @@ async function create(path: string, content: string): Promise<boolean> {
  * Puts our lock in the place of a stale one. A second file makes sure that only one process does so at a time: otherwise a slow one could
  * delete the new lock of a fast one. Made and deleted within milliseconds, it is itself stale if it is ever as old as a stale lock.
  */
-async function takeOver(path: string, holder: Holder, staleAfterMs: number): Promise<boolean> {
-  if (!isStale(await read(path), staleAfterMs)) return false;
+async function takeOver(path: string, holder: Holder): Promise<boolean> {
+  if (!isStale(await read(path))) return false;
   const guard = `${path}.takeover`;
   if (!(await create(guard, ''))) {
-    if (((await read(guard))?.ageMs ?? 0) >= staleAfterMs) await rm(guard, { force: true });
+    if (((await read(guard))?.ageMs ?? 0) >= STALE_AFTER_MS) await rm(guard, { force: true });
     return false;
   }
   try {
     const found = await read(path);
-    if (!isStale(found, staleAfterMs)) return false;
+    if (!isStale(found)) return false;
     // One that is gone needs no room made for ours; the file that may have come since is another process's lock.
     if (found !== undefined) await rm(path, { force: true });
     return await create(path, JSON.stringify(holder));
@@ -80,12 +76,12 @@ async function takeOver(path: string, holder: Holder, staleAfterMs: number): Pro
 }
 
 /** A lock that is gone counts as stale: its holder released it meanwhile. */
-function isStale(lock: FoundLock | undefined, staleAfterMs: number): boolean {
-  if (lock === undefined || lock.ageMs >= staleAfterMs) return true;
+function isStale(lock: FoundLock | undefined): boolean {
+  if (lock === undefined || lock.ageMs >= STALE_AFTER_MS) return true;
   return lock.holder !== undefined && lock.holder.host === hostname() && !isAlive(lock.holder.pid);
 }
 
-function keep(path: string, holder: Holder, renewEveryMs: number): HeldLock {
+function keep(path: string, holder: Holder): HeldLock {
   const lost = new AbortController();
   const renew = async (): Promise<void> => {
     const current = await read(path);
@@ -98,12 +94,10 @@ function keep(path: string, holder: Holder, renewEveryMs: number): HeldLock {
           `another process took over the lock ${path}: this one stood still for too long; run the command again`,
         ),
       );
-      clearInterval(timer);
     }
   };
   // A renewal that fails (disk error) only lets the lock age; the next one tries again.
-  const timer = setInterval(() => void renew().catch(() => undefined), renewEveryMs);
-  timer.unref();
+  const timer = setInterval(() => void renew().catch(() => undefined), RENEW_EVERY_MS);
   return {
     lost: lost.signal,
     release: async () => {

@@ -42,7 +42,7 @@ export async function pullModel(options: PullOptions): Promise<'pulled' | 'alrea
     await install(options, url, signal);
     return 'pulled';
   } catch (error) {
-    throw lock.lost.aborted && !options.signal.aborted ? lock.lost.reason : error;
+    throw lock.lost.aborted ? lock.lost.reason : error;
   } finally {
     await lock.release();
   }

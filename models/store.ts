@@ -91,9 +91,7 @@ function parseReceipt(text: string): DownloadReceipt | undefined {
 function isReceiptFile(value: unknown): value is ReceiptFile {
   if (typeof value !== 'object' || value === null) return false;
   const { name, bytes, sha256 }: Record<string, unknown> = { ...value };
-  return (
-    typeof name === 'string' && !/[/\\]/.test(name) && typeof bytes === 'number' && typeof sha256 === 'string'
-  );
+  return typeof name === 'string' && typeof bytes === 'number' && typeof sha256 === 'string';
 }
 
 export async function writeReceipt(folder: string, receipt: DownloadReceipt): Promise<void> {

@@ -93,7 +93,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
       '/page/:file',
       { schema: { hide: true } },
       async (request, reply) => {
-        const match = /^[a-z][a-z0-9-]*\.(js|css|svg)$/.exec(request.params.file);
+        const match = /^[a-z0-9-]+\.(js|css|svg)$/.exec(request.params.file);
         const [file, extension = ''] = match ?? [];
         const type = CONTENT_TYPES[extension];
         if (file === undefined || type === undefined) return reply.callNotFound();

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-const TAG_CHARACTERS = 22;
-
 /** Whether an If-None-Match header names this tag; a proxy that compressed the answer may have made it a weak one. */
 function names(header: string, tag: string): boolean {
   return header.split(',').some((part) => {
@@ -21,7 +19,7 @@ export async function revalidate(
   payload: unknown,
 ): Promise<unknown> {
   if (typeof payload !== 'string' || reply.statusCode !== 200) return payload;
-  const tag = `"${createHash('sha256').update(payload).digest('base64url').slice(0, TAG_CHARACTERS)}"`;
+  const tag = `"${createHash('sha256').update(payload).digest('base64url')}"`;
   reply.header('ETag', tag).header('Cache-Control', 'no-cache');
   if (!names(request.headers['if-none-match'] ?? '', tag)) return payload;
   reply.code(304).removeHeader('content-type');

@@ -27,9 +27,7 @@ export function slotHolder(owner: SlotOwner): SlotHolder {
 /** What the slot's value says, or undefined when a stranger wrote it. */
 export function readSlotHolder(holder: SlotHolder): SlotOwner | undefined {
   try {
-    const value: unknown = JSON.parse(holder);
-    if (typeof value !== 'object' || value === null) return undefined;
-    const { id, via, replica, since } = { id: '', via: '', replica: '', since: '', ...value };
+    const { id, via, replica = '', since = '' }: Record<string, unknown> = { ...JSON.parse(holder) };
     if (typeof id !== 'string' || (via !== 'http' && via !== 'ws')) return undefined;
     return { id, via, replica: String(replica), since: String(since) };
   } catch {

@@ -65,7 +65,7 @@ describe('token', () => {
 });
 
 describe('peer address', () => {
-  const allowed = new Access(['192.0.2.7', '2001:db8::7'], TOKEN, []);
+  const allowed = new Access(['192.0.2.7', '2001:db8::7', '::FFFF:192.0.2.9'], TOKEN, []);
   test.each([
     ['127.0.0.1', true],
     ['127.9.9.9', true],
@@ -73,6 +73,9 @@ describe('peer address', () => {
     ['::ffff:127.0.0.1', true],
     ['192.0.2.7', true],
     ['::ffff:192.0.2.7', true],
+    ['::FFFF:192.0.2.7', true],
+    ['192.0.2.9', true],
+    ['::ffff:192.0.2.9', true],
     ['2001:db8::7', true],
     ['2001:0db8:0:0:0:0:0:7', true],
     ['192.0.2.8', false],
@@ -131,6 +134,7 @@ describe('peer address', () => {
     ['192.0.2.7:5555, 10.1.2.3:80', 503],
     ['192.0.2.7, [2001:db8:1::5]:80', 503],
     ['192.0.2.7:5555, 192.0.2.8:80', 403],
+    ['192.0.2.7:5555 , 10.1.2.3', 503],
     ['192.0.2.7:http', 403],
   ])('a proxy may write ports: %s → %i', async (hops, status) => {
     const api = await start({
@@ -208,6 +212,16 @@ describe('stream handshake', () => {
       });
     },
   );
+  test('of an origin that no host name is as long as, its beginning is said', async () => {
+    const api = await start();
+    const origin = `https://${'evil.'.repeat(1_000)}example`;
+    const { body } = await StreamClient.refused(api.wsUrl, { ...AUTHORIZED, origin });
+    const { reason } = await api.logged(({ msg }) => msg === 'request');
+    for (const said of [JSON.stringify(body), String(reason)]) {
+      expect(said).toContain('the origin https://evil.evil.');
+      expect(said.length).toBeLessThan(500);
+    }
+  });
   test('a plain GET says that this path speaks WebSocket', async () => {
     const api = await start();
     const { status, headers } = await fetch(`${api.origin}/ws/asr`);
@@ -238,4 +252,12 @@ test('no CORS: another origin gets no permission', async () => {
     headers: { origin: 'https://evil.example' },
   });
   expect(preflight.status).toBe(404);
+});
+
+test('the id under which a request is logged is not its client’s to choose', async () => {
+  const api = await start();
+  const headers = Object.fromEntries(['request-id', 'x-request-id'].map((name) => [name, 'chosen']));
+  await fetch(`${api.origin}/readyz`, { headers });
+  const { requestId } = await api.logged(({ msg }) => msg === 'request');
+  expect(requestId).toMatch(/^[0-9a-f]{32}$/);
 });

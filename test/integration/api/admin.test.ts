@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAdmin } from '../../../api/admin.ts';
@@ -63,6 +64,8 @@ test('the board, which works without internet, asks no other host for anything',
   const policy = board.headers.get('content-security-policy')?.split('; ') ?? [];
   expect(policy).toContain("default-src 'self'");
   expect(policy).toContain("frame-ancestors 'none'");
+  // Its own pictures are within its files.
+  expect(policy).toContain("img-src 'self' data:");
   expect(policy.filter((directive) => /https?:|\*/.test(directive))).toEqual([]);
 });
 
@@ -79,4 +82,16 @@ test('the board changes nothing', async () => {
 test('its root leads to the board', async () => {
   const answer = await fetch(`${admin.listeningOrigin}/`, { redirect: 'manual' });
   expect([answer.status, answer.headers.get('location')]).toEqual([302, '/queues']);
+});
+
+test('its end waits for no connection that a browser has made in advance', async () => {
+  const other = await buildAdmin(api.services, new ApiMetrics(api.services.readiness));
+  await other.listen({ host: '127.0.0.1', port: 0 });
+  const socket = connect(Number(new URL(other.listeningOrigin).port), '127.0.0.1').on(
+    'error',
+    () => undefined,
+  );
+  await once(other.server, 'connection');
+  await other.close();
+  socket.destroy();
 });

@@ -81,6 +81,8 @@ test.each([
   await expect.poll(() => count(series)).toBe(before[0] + 1);
   const lines = api.log.slice(before[1]).filter((line) => line['msg'] === 'stream session');
   expect(lines).toMatchObject([{ outcome: 'error', code: 'protocol_error', reason: expect.any(String) }]);
+  // It is the client's fault alone.
+  expect(api.log.slice(before[1]).filter(({ level }) => Number(level) > 30)).toEqual([]);
 });
 
 test.each([

@@ -1,6 +1,8 @@
+import fs from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import { text as textOf } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startApi, type TestApi } from '../../support/api.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -268,6 +270,17 @@ describe('what is read', () => {
       }
       expect((await ask('"other"')).status).toBe(200);
     }
+  });
+
+  test('a file of the page that cannot be read is a fault, not a path that does not exist', async () => {
+    vi.spyOn(fs, 'readFile').mockRejectedValue(Object.assign(new Error('EMFILE'), { code: 'EMFILE' }));
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+    const { status, body } = await text('/page/main.js');
+    expect([status, body]).toEqual([500, expect.stringContaining('server_error')]);
   });
 
   test('what is not there has no tag', async () => {

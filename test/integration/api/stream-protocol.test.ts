@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { AUTHORIZED, startApi, TOKEN, upload } from '../../support/api.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
@@ -240,11 +242,18 @@ test('a failing model call → inference_failed, 1011, and the slot is free', as
   client.end();
   expect(await service.refusal(client)).toEqual({ code: 'inference_failed', closeCode: 1011 });
   expect(await service.redis.client.exists('{asr}:slot')).toBe(0);
+  const { api } = service;
+  const reason = 'the model failed on this recording';
+  const ended = await api.logged(({ msg, code }) => msg === 'stream session' && code === 'inference_failed');
+  expect(ended['reason']).toBe(reason);
   service.recognizer.failNextCall();
-  expect(await upload(service.api.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({
+  expect(await upload(api.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({
     status: 500,
     body: { error: 'inference_failed' },
   });
+  const job = await api.logged(({ msg }) => msg === 'upload job failed');
+  expect(job).toMatchObject({ level: 50, reason: expect.any(String), requestId: expect.any(String) });
+  expect((await api.logged(({ status }) => status === 500))['reason']).toBe(reason);
   expect(await upload(service.api.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({ status: 200 });
 });
 
@@ -255,6 +264,13 @@ test('a result of a form that nobody knows → inference_failed, 1011, and the l
   expect(await service.refusal(client)).toEqual({ code: 'inference_failed', closeCode: 1011 });
   const fault = await service.api.logged((line) => line['level'] === 50 && line['sessionId'] === sessionId);
   expect(fault).toMatchObject({ err: { type: 'MalformedEntry' } });
+});
+
+test('compression, which the client offers, is not taken up', async () => {
+  const socket = new WebSocket(service.api.wsUrl, { headers: AUTHORIZED, perMessageDeflate: true });
+  await once(socket, 'open');
+  expect(socket.extensions).toBe('');
+  socket.terminate();
 });
 
 test('nor is a token that stands where another field should', async () => {
@@ -289,6 +305,7 @@ test('neither token nor text nor audio is in the log', async () => {
     (entry) => entry['route'] === '/v1/audio/transcriptions' && entry['outcome'] === 'done',
   );
   expect(upload_).toMatchObject({
+    level: 30,
     status: 200,
     audioMs: expect.any(Number),
     inferenceMs: expect.any(Number),

@@ -58,6 +58,21 @@ describe('form', () => {
     expect(answer.body).toEqual({ detail });
   });
 
+  test('where there is no file, what there is in its place is said', async () => {
+    const text = (name: string) => ({
+      headers: `Content-Disposition: form-data; name="${name}"`,
+      content: Buffer.from('text'),
+    });
+    for (const [parts, msg] of [
+      [[text('file'), text('note')], 'the part "file" is a text field; it must be a file'],
+      [[text('note')], 'the form has no part "file"'],
+    ] as const) {
+      const { body, type } = form(parts);
+      const found = { loc: ['body', 'file'], msg: expect.stringContaining(msg), type: 'missing' };
+      expect((await post(body, type)).body).toEqual({ detail: [found] });
+    }
+  });
+
   test('1,000 lines that may be delimiters are read, one more is refused before they cost the process its time', async () => {
     const note = { headers: 'Content-Disposition: form-data; name="note"', content: Buffer.from('x') };
     const manyParts = (count: number) =>
@@ -103,9 +118,7 @@ describe('form', () => {
       filePart(Buffer.from('not a wav')),
       note,
     ]);
-    expect(await post(body, 'multipart/form-data; boundary="B"')).toMatchObject({
-      status: 400,
-      body: { error: 'invalid_format' },
-    });
+    for (const type of ['multipart/form-data; boundary="B"', 'multipart/form-data ; boundary=B'])
+      expect(await post(body, type)).toMatchObject({ status: 400, body: { error: 'invalid_format' } });
   });
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
@@ -187,8 +188,16 @@ describe('refused before or while the body comes', () => {
       return outcome;
     };
 
-    test('is told to go on', async () => {
-      expect(await ask(AUTHORIZED)).toEqual(['continue', 400]);
+    test.each(['100-continue', '100-Continue'])('by %s is told to go on', async (expect_) => {
+      expect(await ask({ ...AUTHORIZED, expect: expect_ })).toEqual(['continue', 400]);
+    });
+    test('in HTTP/1.0, which has no such answer, gets the answer alone', async () => {
+      const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+      const { type, body } = form([filePart(wavFile(Buffer.alloc(0)))]);
+      const headers = `Authorization: Bearer ${TOKEN}\r\nExpect: 100-continue\r\nContent-Type: ${type}\r\n`;
+      socket.write(`POST ${path} HTTP/1.0\r\n${headers}Content-Length: ${body.length}\r\n\r\n`);
+      socket.write(body);
+      expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
     });
     test.each([
       ['without a token', {}, path, 401],

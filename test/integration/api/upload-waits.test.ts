@@ -3,9 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ResultFeed } from '../../../api/result-feed.ts';
 import { UploadWait } from '../../../api/upload-wait.ts';
 import { createLogger } from '../../../common/log.ts';
+import type { RedisClient } from '../../../common/lua.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { Slot, slotHolder } from '../../../common/slot/slot.ts';
-import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
+import { UPLOAD_DEADLINE_MS, UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
@@ -44,6 +45,8 @@ test('an upload that no inference process takes is not_ready at its deadline, an
     status: 503,
     body: { error: 'not_ready', message: expect.stringContaining('no inference process') },
   });
+  const line = await api.logged(({ level }) => level === 50);
+  expect(line['msg']).toBe('no inference process is on the recording after 0.7 s');
   await nothingLeft(redis, 1_000);
 
   const inference = await startReadyInference();
@@ -82,6 +85,9 @@ test('an upload whose slot is found free has its end, also where that was not he
   const end = { kind: 'done', text: '好', inferenceMs: 1 } as const;
   const holder = slotHolder({ id: 'ended', via: 'http', replica: 'a:1', since: '' });
   await slot.acquire(holder);
+  await store.putSamples('ended', pcm);
+  // Also of one that is waited for to the last moment.
+  expect(await redis.client.pttl(keys.upload('ended'))).toBeGreaterThan(UPLOAD_DEADLINE_MS);
   await store.finish('ended', holder, end);
   for (const [id, outcome] of [
     ['ended', end],
@@ -93,6 +99,48 @@ test('an upload whose slot is found free has its end, also where that was not he
   }
   await store.forget('ended');
   elsewhere.disconnect();
+});
+
+test('what begins while other work of a replica still waits is read at once, not behind it', async () => {
+  const [waiting, other] = [redis.client.duplicate(), redis.client.duplicate()];
+  const feed = new ResultFeed(waiting, createLogger('silent', 'api'));
+  await redis.client.xadd('begun', '*', 'kind', 'done');
+  // Two at a time is what happens, one of them ending.
+  const endOfSilent = feed.subscribe('silent', () => undefined);
+  const heard: string[] = [];
+  const read = new Promise<void>((resolve) => {
+    const endOfBegun = feed.subscribe('begun', () => {
+      heard.push('begun');
+      endOfBegun();
+      resolve();
+    });
+  });
+  const slow = other.xread('BLOCK', 600, 'STREAMS', 'silent', '0').then(() => heard.push('a slow read'));
+  await Promise.all([read, slow]);
+  expect(heard).toEqual(['begun', 'a slow read']);
+  endOfSilent();
+  for (const client of [waiting, other]) client.disconnect();
+  await redis.client.del('begun');
+});
+
+test('results are read again soon after an outage: a stream has two seconds', async () => {
+  let failures = 3;
+  const blocking = {
+    xread: async () => {
+      failures -= 1;
+      if (failures >= 0) throw new Error('Connection is closed.');
+      return [['begun', [['1-1', ['kind', 'done']]]]];
+    },
+  } as unknown as RedisClient;
+  const feed = new ResultFeed(blocking, createLogger('silent', 'api'));
+  const startedAtMs = performance.now();
+  await new Promise<void>((resolve) => {
+    const end = feed.subscribe('begun', () => {
+      end();
+      resolve();
+    });
+  });
+  expect(performance.now() - startedAtMs).toBeLessThan(2_000);
 });
 
 test('an upload that the model is still on is inference_failed at its deadline; the slot is free when the call has ended', async () => {

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import fs, { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
 import { acquireLock } from '../../../models/lock.ts';
 
@@ -21,6 +22,13 @@ describe("a model's lock", () => {
     writeFile(path, JSON.stringify({ ...holder, since: '2026-01-01T00:00:00.000Z', token: 'planted' }));
   const age = (seconds: number): Promise<void> =>
     utimes(path, Date.now() / 1000 - seconds, Date.now() / 1000 - seconds);
+
+  /** @returns what lets that many milliseconds pass for renewals, of which a stale lock may have missed five */
+  const fakeIntervals = (): ((ms: number) => void) => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    return (ms) => void vi.advanceTimersByTime(ms);
+  };
 
   it('is held by one, and free after release', async () => {
     const lock = await acquireLock(path);
@@ -49,6 +57,29 @@ describe("a model's lock", () => {
     const lock = await acquireLock(path);
     expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ pid: process.pid });
     await lock.release();
+  });
+
+  it('is not taken from a living process of another user', async () => {
+    await plant({ pid: 1, host: hostname() });
+    vi.spyOn(process, 'kill').mockImplementation(() => {
+      throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    await expect(acquireLock(path)).rejects.toThrow(/^process 1 on /);
+  });
+
+  it('does not stay behind where a full disk took the file without its content', async () => {
+    vi.spyOn(fs, 'writeFile').mockImplementation(async (file) => {
+      closeSync(openSync(String(file), 'wx'));
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+    await expect(acquireLock(path)).rejects.toThrow('ENOSPC');
+    expect(existsSync(path)).toBe(false);
   });
 
   it('goes to exactly one of many that find it stale', async () => {
@@ -92,17 +123,21 @@ describe("a model's lock", () => {
   });
 
   it('is renewed while it is held', async () => {
-    const lock = await acquireLock(path, { renewEveryMs: 5 });
+    const passes = fakeIntervals();
+    const lock = await acquireLock(path);
     await age(31);
+    passes(10_000);
     await expect.poll(async () => Date.now() - (await stat(path)).mtimeMs).toBeLessThan(10_000);
     await expect(acquireLock(path)).rejects.toThrow(/is working on this model/);
     await lock.release();
   });
 
   it('tells a holder that lost it, and is not released by that one', async () => {
-    const lock = await acquireLock(path, { renewEveryMs: 5 });
+    const passes = fakeIntervals();
+    const lock = await acquireLock(path);
     const lost = once(lock.lost, 'abort');
     await plant({ pid: 1, host: 'elsewhere' });
+    passes(10_000);
     await lost;
     expect(lock.lost.reason).toBeInstanceOf(ModelFailure);
     await lock.release();

@@ -59,7 +59,7 @@ it.each(['all_proxy', 'ALL_PROXY'])(
       [settings, 'pull', 'small'],
       {
         ASR_MODEL_MIRROR: 'http://mirror.invalid',
-        [variable]: `socks5h://${address}`,
+        [variable]: `SOCKS5h://${address}`,
       },
     ).finished;
     expect([code, stderr]).toEqual([0, expect.stringMatching(/^small: .*\(100 %\)/m)]);

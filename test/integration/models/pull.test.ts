@@ -56,6 +56,23 @@ describe('pulling a model over a real connection', () => {
     expect(screen.text).toMatch(/^small: .*\(\d+ %\), [\d.]+ [KM]iB\/s, \d+ s left$/m);
   });
 
+  it('leaves a terminal at the beginning of a line', async () => {
+    const { screen, pull } = await setUp();
+    Object.assign(screen, { isTerminal: true });
+    await pull();
+    expect(screen.text).toMatch(/small: [^\n]*\(100 %\)[^\n]*\n[^\n]*small, unpacking: [^\n]*\n$/);
+  });
+
+  it('clears what a pull left that ended between its last steps', async () => {
+    const { folders, entry, paths, pull } = await setUp();
+    for (const left of [paths.model, paths.discarded]) {
+      await mkdir(left, { recursive: true });
+      await writeFile(join(left, 'model.onnx'), '');
+    }
+    await pull();
+    await expectWhole(folders, entry);
+  });
+
   it('replaces a model that came from an older archive', async () => {
     const { folders, entry, paths, pull } = await setUp();
     await mkdir(paths.model, { recursive: true });
@@ -161,7 +178,7 @@ describe('pulling a model over a real connection', () => {
   it('asks for space before it downloads', async () => {
     const { server, folders, refusal } = await setUp({ entry: { archiveBytes: 1e15 } });
     expect(await refusal()).toMatch(
-      /has [\d.]+ MiB free, small needs about [\d.]+ MiB while it is unpacked: free some space/,
+      /has [\d.]+ MiB free, small needs about 2384185791\.0 MiB while it is unpacked: free some space/,
     );
     expect(server.requests).toEqual([]);
     expect(await readdir(folders.downloaded)).toEqual([]);

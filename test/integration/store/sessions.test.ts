@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { RedisKeys } from '../../../common/redis-keys.ts';
-import { LEASE_TTL_MS, SESSION_KEYS_TTL_MS } from '../../../common/sessions/entries.ts';
+import {
+  LEASE_TTL_MS,
+  MalformedEntry,
+  parseResultEntry,
+  SESSION_KEYS_TTL_MS,
+} from '../../../common/sessions/entries.ts';
 import { SessionConsumer } from '../../../common/sessions/session-consumer.ts';
 import { SessionProducer, SessionProducerScripts } from '../../../common/sessions/session-producer.ts';
 import { Slot, type SlotHolder, slotHolder } from '../../../common/slot/slot.ts';
@@ -136,6 +141,8 @@ test('what is published extends the results; an entry sent twice is there once, 
   for (const entry of [
     PARTIAL,
     PARTIAL,
+    // Of another version of this program: it has a field more.
+    { ...PARTIAL, more: '' },
     { ...PARTIAL, text: '你' },
     { kind: 'progress', takenBytes: 640 },
     { kind: 'progress', takenBytes: 640 },
@@ -144,6 +151,7 @@ test('what is published extends the results; an entry sent twice is there once, 
     expect(await consumer.publish('a', a, 'one', entry)).toBeUndefined();
   }
   expect((await consumer.results('a')).slice(1)).toEqual([
+    PARTIAL,
     PARTIAL,
     { ...PARTIAL, text: '你' },
     { kind: 'progress', takenBytes: 640 },
@@ -209,3 +217,11 @@ test('aborted where nobody works on it, all of it goes at once; the slot only wh
     expect(await slot.holder()).toBe(next === b ? b : undefined);
   }
 });
+
+test.each([['1.5'], ['1e400'], ['much'], []])(
+  'a result that has %s where a whole number belongs is none',
+  (...value) => {
+    const fields = value.length === 0 ? [] : ['takenBytes', ...value];
+    expect(() => parseResultEntry(['1-1', ['kind', 'progress', ...fields]])).toThrow(MalformedEntry);
+  },
+);

@@ -28,7 +28,15 @@ test('one holder at a time; the value reads as JSON', async () => {
     since: '2026-01-01T00:00:00.000Z',
   });
   expect(readSlotHolder(value ?? '')?.id).toBe('a');
-  expect(readSlotHolder('what is this')).toBeUndefined();
+  for (const strange of [
+    'what is this',
+    'null',
+    '5',
+    '"http"',
+    '{"id":5,"via":"http"}',
+    '{"id":"a","via":"x"}',
+  ])
+    expect(readSlotHolder(strange), strange).toBeUndefined();
 });
 
 test('the key has a TTL of 5 s from its first moment', async () => {

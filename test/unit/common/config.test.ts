@@ -79,7 +79,7 @@ describe('values', () => {
       name: 'mymaster',
       options: { username: 'user', password: 'p@ss', db: 3 },
     });
-    expect(api({ REDIS_URL: 'redis+cluster://[::1]:7001,h:7002,k' }).redis).toEqual({
+    expect(api({ REDIS_URL: 'redis+cluster://[::1]:7001, h:7002,k' }).redis).toEqual({
       kind: 'cluster',
       nodes: [
         { host: '::1', port: 7001 },
@@ -128,6 +128,8 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['REDIS_URL', 'redis+sentinel://s1:1', 'NAME'],
     ['REDIS_URL', 'redis+cluster://h:x', 'host:port'],
     ['REDIS_URL', 'redis+cluster://h:70000', '"h:70000" is not host:port'],
+    ['REDIS_URL', 'redis+cluster://h:65536', '"h:65536" is not host:port'],
+    ['REDIS_URL', 'redis+cluster://h:0', '"h:0" is not host:port'],
     ['REDIS_URL', 'redis+cluster://h:7001/1', 'a Cluster has no databases'],
     ['REDIS_URL', 'redis+cluster://h:7001/x/2', 'a Cluster has no databases'],
     ['ASR_ALLOWED_ORIGINS', 'https://*.example.com', 'must be single origins'],
@@ -140,9 +142,12 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['REDIS_URL', 'redis+sentinel://u:5%@h:1/m', '%25'],
     ['ASR_PORT', '70000', '65535'],
     ['ASR_PORT', '-1', 'whole number'],
+    ['ASR_PORT', '80\n90', 'ASR_PORT="80\\u{a}90": must be a whole number'],
     ['ASR_ADMIN_PORT', 'on', 'whole number'],
     ['ASR_ADMIN_PORT', '8088', 'the port of the service itself (ASR_PORT)'],
     ['ASR_UPLOAD_TIMEOUT_MS', '3.5', 'whole number'],
+    ['ASR_UPLOAD_TIMEOUT_MS', '99', 'from 100 to 600000'],
+    ['ASR_UPLOAD_TIMEOUT_MS', '600001', 'from 100 to 600000'],
     ['ASR_KEY_PREFIX', 'asr', '{asr}'],
     ['ASR_KEY_PREFIX', '{a}{b}', '{asr}'],
     ['ASR_ALLOWED_CLIENTS', '10.0.0.0/8', 'single IP'],
@@ -152,8 +157,10 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_PUBLIC_BASE_URL', 'https://asr.example.com/asr?token=1', 'without "?" and "#"'],
     ['ASR_PUBLIC_BASE_URL', 'https://asr.example.com/#asr', 'without "?" and "#"'],
     ['ASR_PUBLIC_BASE_URL', 'https://us@er:pw@a.example', '="https://***@a.example": must be without a user'],
+    ['ASR_PUBLIC_BASE_URL', 'https://u:p\nw@a.example', '="https://***@a.example": must be without a user'],
     ['ASR_TRUSTED_PROXIES', '10.0.0.0/33', 'CIDR'],
     ['ASR_TRUSTED_PROXIES', '0.0.0.0/0', 'CIDR'],
+    ['ASR_TRUSTED_PROXIES', '10.0.0.0/8/8', 'CIDR'],
     ['ASR_LOG_LEVEL', 'verbose', 'info'],
   ])('%s=%s', (name, value, advice) => {
     const read = () => api({ [name]: value });
@@ -195,7 +202,12 @@ describe('wrong values stop the start with one line that names the setting, the 
     // Written as it is instead of percent-encoded, which is why the address cannot be used.
     expect(() => api({ REDIS_URL: 'redis+sentinel://user:a/secret@b@h:1/m' })).not.toThrow(/secret|@b/);
     expect(() => api({ REDIS_URL: 'redis+cluster://user:secret/a@h:1' })).not.toThrow('secret');
-    for (const url of ['user:secret@h:6379', ':secret@h', 'redis:/:secret@h', 'http://h/x?password=secret']) {
+    for (const url of [
+      'user:secret@h:6379',
+      ':secret@h',
+      'redis:/:secret@h',
+      'http://h/x?a\n&password=secret',
+    ]) {
       expect(() => api({ REDIS_URL: url })).toThrow('REDIS_URL="');
       expect(() => api({ REDIS_URL: url })).not.toThrow('secret');
     }

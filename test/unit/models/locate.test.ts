@@ -88,6 +88,11 @@ describe('ASR_MODEL', () => {
     for (const id of ['bundled', 'x-asr-480ms', 'zipformer-multi-zh']) expect(message).toContain(id);
   });
 
+  it('takes what is behind a file for no folder, as what is not there at all', async () => {
+    const behind = join(import.meta.filename, 'model');
+    expect(await failure(behind)).toContain(`there is no folder ${behind}`);
+  });
+
   it('says why a folder cannot be read', async () => {
     const loop = join(root, 'loop');
     await symlink(loop, loop);

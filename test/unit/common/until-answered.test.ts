@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { StoreUnavailable } from '../../../common/errors.ts';
+import { untilAnswered } from '../../../common/until-answered.ts';
+
+/** A command that Redis answers at the try after so many. */
+function answeredAfter(failures: number, error: Error): () => Promise<number> {
+  let tries = 0;
+  return async () => {
+    tries += 1;
+    if (tries <= failures) throw error;
+    return tries;
+  };
+}
+const away = new StoreUnavailable('Redis: Command timed out');
+
+test('an outage costs a fraction of a second more than it lasts, and its end before the deadline nothing else', async () => {
+  const startedAtMs = performance.now();
+  expect(await untilAnswered(startedAtMs + 10_000, answeredAfter(2, away))).toBe(3);
+  expect(performance.now() - startedAtMs).toBeLessThan(3_000);
+});
+
+test('at the deadline it is given up; what is no outage at once', async () => {
+  await expect(untilAnswered(performance.now() + 100, answeredAfter(5, away))).rejects.toBe(away);
+  const refused = new TypeError('no outage');
+  await expect(untilAnswered(performance.now() + 10_000, answeredAfter(1, refused))).rejects.toBe(refused);
+});

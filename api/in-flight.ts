@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { endedWithin } from '../common/shutdown.ts';
 import type { Refusal } from './replies.ts';
 
 /** For how long a replica that ends serves what comes on connections that are kept alive: whoever has one does not know of the end yet. */
@@ -83,13 +84,10 @@ export class InFlight {
   async drained(keptMs: number, timeoutMs: number): Promise<void> {
     await sleep(keptMs);
     if (this.#count === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.#emptied = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+    const emptied = new Promise<void>((resolve) => {
+      this.#emptied = resolve;
     });
+    await endedWithin(emptied, timeoutMs);
   }
 }
 

@@ -68,7 +68,7 @@ export async function registerOpenApi(app: FastifyInstance, publicBaseUrl: strin
       return description;
     },
     refResolver: {
-      buildLocalReference: (json, _base, _fragment, index) => String(json['$id'] ?? `schema-${index}`),
+      buildLocalReference: (schema) => String(schema['$id']),
     },
   });
 }

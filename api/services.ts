@@ -9,7 +9,7 @@ import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
 import { warnOfRedis } from '../common/redis-warnings.ts';
 import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
-import { closedWithin, type ShutdownStep } from '../common/shutdown.ts';
+import { endedWithin, type ShutdownStep } from '../common/shutdown.ts';
 import { SLOT_TTL_MS, Slot } from '../common/slot/slot.ts';
 import {
   UPLOAD_DEADLINE_MS,
@@ -110,8 +110,8 @@ export function createServices(
     outages,
     closing: [
       // After that a slot that could not be given back has run out.
-      { name: 'cleanups', run: () => closedWithin(cleanups.finished(), SLOT_TTL_MS) },
-      { name: 'queue', run: () => closedWithin(queue.close(), CLOSE_TIMEOUT_MS) },
+      { name: 'cleanups', run: () => endedWithin(cleanups.finished(), SLOT_TTL_MS) },
+      { name: 'queue', run: () => endedWithin(queue.close(), CLOSE_TIMEOUT_MS) },
       {
         name: 'redis',
         run: async () => {

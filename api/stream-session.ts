@@ -44,7 +44,7 @@ const NEXT: Readonly<Record<State, readonly State[]>> = {
 };
 
 /** The socket as the session needs it. */
-export interface StreamPeer {
+interface StreamPeer {
   send(message: ServerMessage): void;
   close(code: number, reason: string): void;
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../common/audio/limits.ts';
-import { ApiFailure, FormFailure } from '../common/errors.ts';
+import { ApiFailure, FormFailure, messageOf } from '../common/errors.ts';
 
 /** The client hung up before its request was complete: there is nobody to answer. */
 export class ClientGone extends Error {
@@ -116,11 +116,7 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
         isPartAFile,
       });
     } catch (error) {
-      reject(
-        malformed(
-          `the Content-Type cannot be used (${error instanceof Error ? error.message : String(error)})`,
-        ),
-      );
+      reject(malformed(`the Content-Type cannot be used (${messageOf(error)})`));
       return;
     }
     if (linesThatMayBeDelimiters(body) > MAX_DELIMITERS) {
@@ -139,13 +135,7 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
     parser.on('field', (name) => {
       plainField ||= name === 'file';
     });
-    parser.on('error', (error) =>
-      reject(
-        malformed(
-          `the multipart body is malformed (${error instanceof Error ? error.message : String(error)})`,
-        ),
-      ),
-    );
+    parser.on('error', (error) => reject(malformed(`the multipart body is malformed (${messageOf(error)})`)));
     // When every file has come to its end.
     parser.on('finish', () => {
       if (file === undefined) {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { defaultThreads } from './cpu-threads.ts';
+import { messageOf } from './errors.ts';
 import { PrintableError } from './printable.ts';
 import { parseRedisUrl, type RedisTarget } from './redis-url.ts';
 
@@ -83,12 +84,11 @@ function list(env: Environment, name: string): string[] {
     .filter((entry) => entry !== '');
 }
 
-function choice<T extends string>(env: Environment, name: string, choices: readonly T[], fallback: T): T {
-  const value = text(env, name);
-  if (value === undefined) return fallback;
-  return (
-    choices.find((entry) => entry === value) ?? fail(name, value, `must be one of ${choices.join(', ')}`)
-  );
+function logLevel(env: Environment): LogLevel {
+  const name = 'ASR_LOG_LEVEL';
+  const value = text(env, name) ?? 'info';
+  const known = LOG_LEVELS.find((level) => level === value);
+  return known ?? fail(name, value, `must be one of ${LOG_LEVELS.join(', ')}`);
 }
 
 function commonConfig(env: Environment): CommonConfig {
@@ -105,7 +105,7 @@ function commonConfig(env: Environment): CommonConfig {
   } catch (error) {
     // To the last @: one in a password that is not percent-encoded does not end it. Without slashes, the scheme may be a user.
     const safeUrl = url.replace(/^([a-z+]+:\/\/)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
-    fail('REDIS_URL', safeUrl, error instanceof Error ? error.message : String(error));
+    fail('REDIS_URL', safeUrl, messageOf(error));
   }
   const keyPrefix = text(env, 'ASR_KEY_PREFIX') ?? '{asr}';
   if (!/^[^{}\s]*\{[^{}\s]+\}[^{}\s]*$/.test(keyPrefix)) {
@@ -115,7 +115,7 @@ function commonConfig(env: Environment): CommonConfig {
       'must hold exactly one hash tag such as {asr}, which keeps all keys on one node of a Redis Cluster',
     );
   }
-  return { redis, keyPrefix, logLevel: choice(env, 'ASR_LOG_LEVEL', LOG_LEVELS, 'info') };
+  return { redis, keyPrefix, logLevel: logLevel(env) };
 }
 
 function webUrl(name: string, value: string): URL {

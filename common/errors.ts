@@ -93,6 +93,11 @@ export function errorName(error: unknown): string {
   return error instanceof Error ? error.name : 'Error';
 }
 
+/** What it says, for the log or for whoever gave the value that it is about. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** For a switch that has handled every case; a new case then fails to compile. */
 export function unreachable(value: never): never {
   throw new Error(`unexpected value ${JSON.stringify(value)}`);

@@ -4,7 +4,6 @@ import type { Cluster, Redis } from 'ioredis';
 import { packageRoot } from './package-root.ts';
 
 export type RedisClient = Redis | Cluster;
-export type ScriptReply = string | number | null | Buffer | ScriptReply[];
 
 /**
  * One atomic operation on the store: a .lua file of `common/`, whose header names KEYS, ARGV and the guarantee.
@@ -26,8 +25,8 @@ export class LuaScript {
   async run(
     redis: RedisClient,
     keys: readonly string[],
-    args: readonly (string | number | Buffer)[],
-  ): Promise<ScriptReply> {
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
     if (keys.length !== this.#numberOfKeys)
       throw new RangeError(`${this.#command} takes ${this.#numberOfKeys} keys, not ${keys.length}`);
     if (!this.#defined.has(redis)) {
@@ -36,6 +35,6 @@ export class LuaScript {
     }
     const method: unknown = Reflect.get(redis, this.#command);
     if (typeof method !== 'function') throw new TypeError(`${this.#command} is not defined on this client`);
-    return Reflect.apply(method, redis, [...keys, ...args]) as Promise<ScriptReply>;
+    return await Reflect.apply(method, redis, [...keys, ...args]);
   }
 }

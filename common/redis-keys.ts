@@ -34,6 +34,10 @@ export class RedisKeys {
   lease(sessionId: string): string {
     return `${this.prefix}:session:${sessionId}:lease`;
   }
+  /** What the scripts that begin or end a session take, in their order. */
+  ofSession(sessionId: string): string[] {
+    return [this.slot, this.lease(sessionId), this.audio(sessionId), this.results(sessionId)];
+  }
   /** String: the samples of one upload, raw PCM. */
   upload(id: string): string {
     return `${this.prefix}:upload:${id}`;

@@ -1,3 +1,4 @@
+import { messageOf } from './errors.ts';
 import type { RedisClient } from './lua.ts';
 
 /**
@@ -11,7 +12,7 @@ export async function persistenceWarning(redis: RedisClient): Promise<string | u
     save = settingOf(await redis.config('GET', 'save'));
     appendonly = settingOf(await redis.config('GET', 'appendonly'));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     return `cannot tell whether this Redis writes recordings to disk (CONFIG GET: ${reason}); make sure that it has save "" and appendonly no`;
   }
   if (save === undefined || appendonly === undefined) {

@@ -1,5 +1,5 @@
 import { Cluster, type RedisOptions as IoredisOptions, Redis } from 'ioredis';
-import { StoreUnavailable } from './errors.ts';
+import { messageOf, StoreUnavailable } from './errors.ts';
 import type { RedisClient } from './lua.ts';
 import { QuietSentinels } from './redis-sentinels.ts';
 import type { RedisTarget } from './redis-url.ts';
@@ -174,8 +174,6 @@ export async function fromStore<T>(command: Promise<T>): Promise<T> {
   try {
     return await command;
   } catch (error) {
-    throw new StoreUnavailable(`Redis: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    throw new StoreUnavailable(`Redis: ${messageOf(error)}`, { cause: error });
   }
 }

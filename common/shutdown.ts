@@ -81,11 +81,11 @@ export async function runSteps(log: Logger, steps: readonly ShutdownStep[]): Pro
   return failures;
 }
 
-/** Waits for `closing`, at most `timeoutMs`: some clients wait for ever for the end of a connection that is down anyway. */
-export async function closedWithin(closing: Promise<unknown>, timeoutMs: number): Promise<void> {
+/** Waits for `ending`, at most `timeoutMs`. (Some clients wait for ever for the end of a connection that is down anyway.) */
+export async function endedWithin(ending: Promise<unknown>, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, timeoutMs);
   });
-  await Promise.race([closing, late]).finally(() => clearTimeout(timer));
+  await Promise.race([ending, late]).finally(() => clearTimeout(timer));
 }

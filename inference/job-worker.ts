@@ -3,11 +3,10 @@ import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { isAnswerToSelect } from '../common/redis.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
-import { closedWithin } from '../common/shutdown.ts';
+import { endedWithin } from '../common/shutdown.ts';
 import type { SlotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
 import {
-  INFERENCE_FAILED,
   UPLOAD_DEADLINE_MS,
   UPLOAD_WORKER_OPTIONS,
   type UploadEnd,
@@ -44,7 +43,7 @@ type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
  *   taken ─┬─ slot lost ───────────────────────────────────────────────────→ completed, nothing said
  *          ├─ fence too small, samples gone ──→ told, and slot freed ─────────→ completed
  *          └─ model call ─┬─ text ──→ told, and slot freed in the same step ──→ completed
- *                         └─ failed ─→ told, and slot freed in the same step ──→ failed, INFERENCE_FAILED
+ *                         └─ failed ─→ told, and slot freed in the same step ──→ failed
  *
  * A process that dies leaves its job to BullMQ, which gives it to another one (or to the same, restarted) once; the next one
  * fails it, and tells.
@@ -120,7 +119,7 @@ export class JobWorker {
     // One that has never asked for a job has none on its way.
     const closing = worker.close(!worker.isRunning());
     await this.#running;
-    await closedWithin(closing, CLOSE_MS);
+    await endedWithin(closing, CLOSE_MS);
     // A job that Redis had given out when the worker was closed, and that was still on its way here, has begun meanwhile.
     await this.#running;
     await worker.abandon();
@@ -146,7 +145,7 @@ export class JobWorker {
     try {
       text = await this.#recognize(holder, pcm);
     } catch (error) {
-      const reason = `${INFERENCE_FAILED}${error instanceof Error ? `${error.name}: ${error.message}` : error}`;
+      const reason = `inference_failed: ${error instanceof Error ? `${error.name}: ${error.message}` : error}`;
       await this.#finish(job, { kind: 'failed', reason }).catch(() => undefined);
       throw new Error(reason, { cause: error });
     }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { errorName } from '../common/errors.ts';
+import { errorName, messageOf } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import { folderChange, folderFingerprint } from './folder-change.ts';
 import type { HeartbeatSender } from './heartbeat.ts';
@@ -51,7 +51,7 @@ export class ModelLoading {
         signal.throwIfAborted();
         if (error instanceof ExecutionProviderError) throw error;
         log.error(
-          { error: errorName(error), reason: error instanceof Error ? error.message : String(error) },
+          { error: errorName(error), reason: messageOf(error) },
           'the model does not load; trying again on SIGHUP or when its folder changes',
         );
         await heartbeat.report({ state: 'loading', error: errorName(error) });

@@ -1,8 +1,6 @@
 import { CHUNK_BYTES } from '../common/audio/limits.ts';
-import { StoreUnavailable, unreachable } from '../common/errors.ts';
+import { messageOf, StoreUnavailable } from '../common/errors.ts';
 import type { RedisClient } from '../common/lua.ts';
-import { refusedWith } from '../common/redis.ts';
-import type { ResultEntry } from '../common/sessions/entries.ts';
 import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.ts';
 import type { Slot, SlotHolder } from '../common/slot/slot.ts';
 import type { FenceGuard } from './fence-guard.ts';
@@ -10,7 +8,7 @@ import type { ModelCalls } from './model-calls.ts';
 import type { RecognizerStream } from './recognizer.ts';
 import { SessionAudio } from './session-audio.ts';
 import type { SessionLease } from './session-lease.ts';
-import { type ResumePoint, resumePoint } from './session-resume.ts';
+import { isRefused, type SessionEnd, SessionResults } from './session-results.ts';
 
 /** A recording that ends the process each time it is tried must end some time. */
 const MAX_CLAIMANTS = 3;
@@ -25,17 +23,6 @@ export interface SessionRunParts {
   readonly fences: FenceGuard;
   readonly model: ModelCalls;
 }
-
-type LastResult = Extract<ResultEntry, { kind: 'final' | 'failed' }>;
-export type SessionEnd =
-  | LastResult
-  /** The client is gone or was refused. */
-  | { kind: 'aborted' }
-  /** Redis takes nothing of what there is to say: trying again would only keep the slot. The lost slot says to the client that there is no result. */
-  | { kind: 'store-refused'; message: string }
-  /** Redis went away; the session is claimed and replayed when it is back. */
-  | { kind: 'interrupted' }
-  | { kind: Loss };
 
 /**
  * One claimed session, from its first frame (again) to its end:
@@ -62,11 +49,9 @@ export class SessionRun {
   readonly #holder: SlotHolder;
   readonly #lease: SessionLease;
   readonly #audio: SessionAudio;
+  readonly #results: SessionResults;
   #stream: RecognizerStream | undefined;
   #takenBytes = 0;
-  #revision = 0;
-  #text = '';
-  #slotSeenAtMs = performance.now();
   #modelMs = 0;
   #tailModelMs = 0;
 
@@ -75,6 +60,7 @@ export class SessionRun {
     this.#holder = holder;
     this.#lease = lease;
     this.#audio = new SessionAudio(parts.consumer, parts.blocking, lease.sessionId);
+    this.#results = new SessionResults(parts.consumer, parts.slot, holder, lease);
   }
 
   get takenBytes(): number {
@@ -94,33 +80,31 @@ export class SessionRun {
   /** @returns how it ended; all of it is said in the store by then. @throws StoreUnavailable when the end could not be said. */
   async run(): Promise<SessionEnd> {
     const end = await this.#untilEnd();
-    const [said] = await Promise.all([this.#finish(end), this.#stream?.close()]);
+    const [said] = await Promise.all([this.#results.finish(end), this.#stream?.close()]);
     return said;
   }
 
   async #untilEnd(): Promise<SessionEnd> {
-    const { consumer, fences } = this.#parts;
     try {
-      const resume = resumePoint(await consumer.results(this.#lease.sessionId));
-      if (resume.claimants > MAX_CLAIMANTS) {
+      const before = await this.#results.resume();
+      if (before.claimants > MAX_CLAIMANTS) {
         return failed(`the recording was given up after ${MAX_CLAIMANTS} processes that did not finish it`);
       }
       await this.#audio.read(0);
-      if (this.#audio.fence !== undefined && !fences.admit(this.#audio.fence)) {
+      if (this.#audio.fence !== undefined && !this.#parts.fences.admit(this.#audio.fence)) {
         return failed('the session began before one that was served already');
       }
-      return await this.#listen(resume);
+      return await this.#listen(before.takenBytes);
     } catch (error) {
       if (error instanceof StoreUnavailable && !isRefused(error)) return { kind: 'interrupted' };
       return failed(messageOf(error));
     }
   }
 
-  async #listen(resume: ResumePoint): Promise<SessionEnd> {
-    this.#revision = resume.revision;
-    this.#text = resume.text;
+  /** @param takenBefore what the processes before this one had taken */
+  async #listen(takenBefore: number): Promise<SessionEnd> {
     for (;;) {
-      const target = Math.max(this.#takenBytes + CHUNK_BYTES, resume.takenBytes);
+      const target = Math.max(this.#takenBytes + CHUNK_BYTES, takenBefore);
       const { aborted, ended, receivedBytes } = this.#audio;
       const due = aborted || ended || receivedBytes >= target;
       // Also with a call due: an abort that has come meanwhile saves it.
@@ -128,35 +112,31 @@ export class SessionRun {
       if (this.#audio.aborted) return { kind: 'aborted' };
       if (this.#lease.lost) return { kind: 'lease-lost' };
       if (this.#audio.receivedBytes >= target) {
-        const loss = await this.#recognize(target, resume);
+        const loss = await this.#recognize(target);
         if (loss) return { kind: loss };
       } else if (this.#audio.ended) {
-        return await this.#recognizeRest(resume);
-      } else if (!(await this.#stillHeld())) {
+        return await this.#recognizeRest();
+      } else if (!(await this.#results.slotHeld(READ_BLOCK_MS))) {
         return { kind: 'slot-lost' };
       }
     }
   }
 
-  async #recognize(target: number, resume: ResumePoint): Promise<Loss | undefined> {
-    const pcm = this.#audio.take(target - this.#takenBytes);
-    const loss = await this.#publishTaken(target, resume);
+  async #recognize(target: number): Promise<Loss | undefined> {
+    const pcm = this.#takeUpTo(target);
+    const loss = await this.#results.taken(target);
     if (loss) return loss;
     const text = await this.#call(async () => (await this.#opened()).accept(pcm));
-    if (text === this.#text) return undefined;
-    this.#revision += 1;
-    this.#text = text;
-    return await this.#publish({ kind: 'partial', takenBytes: target, revision: this.#revision, text });
+    return await this.#results.heard(text, target);
   }
 
-  async #recognizeRest(resume: ResumePoint): Promise<SessionEnd> {
+  async #recognizeRest(): Promise<SessionEnd> {
     const total = this.#audio.receivedBytes;
-    const revision = this.#revision + 1;
-    if (total === 0) return { kind: 'final', takenBytes: 0, revision, text: '' };
-    const pcm = this.#audio.take(total - this.#takenBytes);
+    if (total === 0) return this.#results.final('', 0);
+    const pcm = this.#takeUpTo(total);
     // Somebody waits for this call, so it does not wait for the publication; both have ended before anything is freed.
     const [published, called] = await Promise.allSettled([
-      this.#publishTaken(total, resume),
+      this.#results.taken(total),
       this.#call(async () => {
         const stream = await this.#opened();
         if (pcm.length > 0) await stream.accept(pcm);
@@ -166,7 +146,13 @@ export class SessionRun {
     if (published.status === 'rejected') throw published.reason;
     if (published.value) return { kind: published.value };
     if (called.status === 'rejected') throw called.reason;
-    return { kind: 'final', takenBytes: total, revision, text: called.value };
+    return this.#results.final(called.value, total);
+  }
+
+  #takeUpTo(bytes: number): Buffer {
+    const pcm = this.#audio.take(bytes - this.#takenBytes);
+    this.#takenBytes = bytes;
+    return pcm;
   }
 
   async #call(call: () => Promise<string>): Promise<string> {
@@ -183,63 +169,8 @@ export class SessionRun {
     this.#stream ??= await this.#parts.model.open();
     return this.#stream;
   }
-
-  async #publishTaken(takenBytes: number, resume: ResumePoint): Promise<Loss | undefined> {
-    const isNew = takenBytes > Math.max(this.#takenBytes, resume.takenBytes);
-    this.#takenBytes = takenBytes;
-    return isNew ? await this.#publish({ kind: 'progress', takenBytes }) : undefined;
-  }
-
-  async #publish(entry: Extract<ResultEntry, { kind: 'progress' | 'partial' }>): Promise<Loss | undefined> {
-    const { sessionId, token } = this.#lease;
-    const loss = await this.#parts.consumer.publish(sessionId, this.#holder, token, entry);
-    this.#slotSeenAtMs = performance.now();
-    return loss;
-  }
-
-  async #stillHeld(): Promise<boolean> {
-    if (performance.now() - this.#slotSeenAtMs < READ_BLOCK_MS) return true;
-    this.#slotSeenAtMs = performance.now();
-    return await this.#parts.slot.holds(this.#holder);
-  }
-
-  async #finish(end: SessionEnd): Promise<SessionEnd> {
-    const { sessionId, token } = this.#lease;
-    const { consumer } = this.#parts;
-    switch (end.kind) {
-      case 'final':
-      case 'failed':
-        try {
-          return (await consumer.finish(sessionId, this.#holder, token, end)) ? end : { kind: 'lease-lost' };
-        } catch (error) {
-          if (!isRefused(error)) throw error;
-          return await this.#finish({ kind: 'store-refused', message: messageOf(error) });
-        }
-      case 'store-refused':
-      case 'aborted':
-      case 'slot-lost':
-        return (await consumer.finish(sessionId, this.#holder, token)) ? end : { kind: 'lease-lost' };
-      case 'lease-lost':
-      case 'interrupted':
-        return end;
-      default:
-        return unreachable(end);
-    }
-  }
 }
 
-/** Redis is there, and will give the same answer however often it is asked. */
-function isRefused(error: unknown): boolean {
-  const cause = error instanceof StoreUnavailable ? error.cause : undefined;
-  return (
-    cause instanceof Error && ['OOM', 'NOPERM', 'WRONGTYPE'].some((word) => refusedWith(word, cause.message))
-  );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-function failed(message: string): LastResult {
+function failed(message: string): SessionEnd {
   return { kind: 'failed', message };
 }

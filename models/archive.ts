@@ -69,7 +69,7 @@ export async function fetchArchive(options: PullOptions, url: string, signal: Ab
         partInfoPath: paths.partInfo,
         expectedBytes: entry.archiveBytes,
         dispatcher,
-        ...(network.retryDelaysMs === undefined ? {} : { retryDelaysMs: network.retryDelaysMs }),
+        retryDelaysMs: network.retryDelaysMs,
         onProgress: (received, total) => progress.update(received, total),
         onNotice: (line) => {
           progress.end();

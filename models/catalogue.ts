@@ -21,7 +21,7 @@ export interface CatalogueEntry {
 }
 
 /** As its authors publish it: greedy search, streaming, usually with the weights before quantisation. */
-export interface PublishedErrorRate {
+interface PublishedErrorRate {
   readonly testSet: string;
   readonly percent: number;
   readonly source: string;

@@ -42,14 +42,14 @@ const COMMANDS = ['list', 'pull', 'verify', 'remove', 'path'] as const;
 
 /** @returns the process's exit code: 0 done, 1 it could not be done, 2 the command is wrong. */
 export async function runCommand(argv: readonly string[], context: CommandContext): Promise<0 | 1 | 2> {
-  const [name, id, ...rest] = argv;
+  const [name, id] = argv;
   if (name === 'help' || name === '--help' || name === '-h') {
     context.print(USAGE);
     return 0;
   }
   const command = COMMANDS.find((known) => known === name);
   const expected = command === 'list' ? 1 : 2;
-  if (command === undefined || argv.length !== expected || rest.length > 0) {
+  if (command === undefined || argv.length !== expected) {
     context.screen.write(
       `${name === undefined ? 'no command' : `not a command: ${argv.join(' ')}`}\n\n${USAGE}\n`,
     );

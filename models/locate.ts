@@ -17,18 +17,14 @@ export interface LocateOptions {
 }
 
 /**
- * Finds the model that `ASR_MODEL` names: nothing or `bundled`, an id of the catalogue, or a folder (relative to the working directory).
+ * Finds the model that `ASR_MODEL` names: `bundled`, an id of the catalogue, or a folder (relative to the working directory).
  * An id wins over a folder of that name; `./name` is always the folder.
  * @throws ModelFailure when there is no such model; for an id that is not downloaded it says the command that downloads it.
  */
-export async function locateModel(
-  setting: string | undefined,
-  options: LocateOptions = {},
-): Promise<LocatedModel> {
+export async function locateModel(setting: string, options: LocateOptions = {}): Promise<LocatedModel> {
   const folders = options.folders ?? modelFolders();
   const catalogue = options.catalogue ?? CATALOGUE;
-  if (setting === undefined || setting === '' || setting === 'bundled')
-    return { id: 'bundled', folder: folders.bundled };
+  if (setting === 'bundled') return { id: setting, folder: folders.bundled };
 
   const entry = findEntry(setting, catalogue);
   if (entry !== undefined) {

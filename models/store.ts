@@ -159,11 +159,7 @@ export async function removeModel(folders: ModelFolders, id: string): Promise<bo
 /** @returns lower-case hexadecimal sha256 of a file. */
 export async function hashFile(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
-  await pipeline(
-    createReadStream(path, { highWaterMark: 1 << 20 }),
-    hash,
-    signal === undefined ? {} : { signal },
-  );
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash, { signal });
   return hash.digest('hex');
 }
 

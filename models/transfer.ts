@@ -16,10 +16,10 @@ export interface TransferOptions {
   readonly expectedBytes: number;
   readonly dispatcher: Dispatcher;
   /** Waits before the tries after a failure; the first try and one for each entry. A try that brought a new 1 % of the file starts the list anew. */
-  readonly retryDelaysMs?: readonly number[];
-  readonly onProgress?: (receivedBytes: number, totalBytes: number) => void;
+  readonly retryDelaysMs: readonly number[] | undefined;
+  readonly onProgress: (receivedBytes: number, totalBytes: number) => void;
   /** One line for each thing worth knowing: a retry, a server that cannot resume. */
-  readonly onNotice?: (line: string) => void;
+  readonly onNotice: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
@@ -55,7 +55,7 @@ export async function download(options: TransferOptions): Promise<{ pieced: bool
           { cause: error },
         );
       }
-      options.onNotice?.(`${error.message}; trying again in ${waitMs / 1000} s`);
+      options.onNotice(`${error.message}; trying again in ${waitMs / 1000} s`);
       await delay(waitMs, undefined, { signal: options.signal });
     }
   }
@@ -82,7 +82,7 @@ async function attempt(options: TransferOptions, offset: number): Promise<number
       throw new Interrupted(plan.reason);
     }
     if (offset > 0 && plan.from === 0)
-      options.onNotice?.('the server does not go on where it stopped: starting again from the beginning');
+      options.onNotice('the server does not go on where it stopped: starting again from the beginning');
     await rememberEtag(options, response.headers.get('etag'));
     await store(options, response, plan.from, plan.totalBytes);
     return plan.from;
@@ -106,7 +106,7 @@ async function store(
     for await (const chunk of bodyOf(response)) {
       await file.writeFile(chunk);
       received += chunk.byteLength;
-      options.onProgress?.(received, shownTotal);
+      options.onProgress(received, shownTotal);
       if (received > limit) {
         throw new ModelFailure(
           `${options.url} sends more than the expected ${options.expectedBytes} bytes: not the model's archive`,

@@ -8,6 +8,7 @@ import { type Extract, extract, type Header } from 'tar-stream';
 import unbzip2 from 'unbzip2-stream';
 import { describeCause, fromDiskError, ModelFailure } from './failure.ts';
 import { surplusGraphs, wantedFile } from './model-files.ts';
+import type { ReceiptFile } from './store.ts';
 
 export interface UnpackOptions {
   readonly archivePath: string;
@@ -20,17 +21,11 @@ export interface UnpackOptions {
   readonly signal: AbortSignal;
 }
 
-export interface UnpackedFile {
-  readonly name: string;
-  readonly bytes: number;
-  readonly sha256: string;
-}
-
 /**
  * Unpacks what the engine needs from a `.tar.bz2`, flat into `folder`. Nothing but plain files is ever made.
  * @throws ModelFailure when the archive is damaged, is not this model, or has a link, a path that leads out, or too much in it.
  */
-export async function unpackModel(options: UnpackOptions): Promise<readonly UnpackedFile[]> {
+export async function unpackModel(options: UnpackOptions): Promise<readonly ReceiptFile[]> {
   const archiveBytes = (await stat(options.archivePath)).size;
   let readBytes = 0;
   const counter = new PassThrough({
@@ -69,8 +64,8 @@ function isOwnWord(error: unknown): boolean {
   return error instanceof ModelFailure || (error instanceof Error && 'syscall' in error);
 }
 
-async function readEntries(entries: Extract, options: UnpackOptions): Promise<readonly UnpackedFile[]> {
-  const files: UnpackedFile[] = [];
+async function readEntries(entries: Extract, options: UnpackOptions): Promise<readonly ReceiptFile[]> {
+  const files: ReceiptFile[] = [];
   let totalBytes = 0;
   for await (const entry of entries) {
     const { header } = entry;
@@ -106,11 +101,7 @@ function refuseSpecial(header: Header): void {
   }
 }
 
-async function writeEntry(
-  entry: AsyncIterable<unknown>,
-  name: string,
-  folder: string,
-): Promise<UnpackedFile> {
+async function writeEntry(entry: AsyncIterable<unknown>, name: string, folder: string): Promise<ReceiptFile> {
   const hash = createHash('sha256');
   let bytes = 0;
   // Exclusive: an existing name, a planted link among them, is never written through.

@@ -21,7 +21,7 @@ export type Label =
   | 'notStored';
 
 /** What happened, and what the person can do about it. */
-export type Advice = readonly [what: string, todo: string];
+type Advice = readonly [what: string, todo: string];
 
 export interface Texts {
   /** BCP 47 tag for the document. */

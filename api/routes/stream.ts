@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { ApiFailure, StoreUnavailable } from '../../common/errors.ts';
+import { endedWithin } from '../../common/shutdown.ts';
 import type { ApiServices } from '../services.ts';
 import type { StreamTimeouts } from '../stream-clocks.ts';
 import { StreamSession } from '../stream-session.ts';
@@ -106,13 +107,10 @@ export class StreamDrain {
     this.#draining = true;
     for (const session of this.#sessions) if (!session.recording) session.shutDown();
     if (this.#sessions.size > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, drainMs);
-        this.#emptied = () => {
-          clearTimeout(timer);
-          resolve();
-        };
+      const emptied = new Promise<void>((resolve) => {
+        this.#emptied = resolve;
       });
+      await endedWithin(emptied, drainMs);
     }
     for (const session of this.#sessions) session.shutDown();
   }

@@ -16,7 +16,7 @@ export interface EmbeddedRedis {
 }
 
 /** What a server must have in common with the one that it replaces, so that clients find it again. */
-export interface RedisAddress {
+interface RedisAddress {
   readonly port: number;
   readonly password: string;
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError } from '../config.ts';
+import { messageOf } from '../errors.ts';
 
 /** One run of a program. */
 export interface Run {
@@ -122,7 +123,7 @@ export class KeptProcess {
       if (delayMs > 0) await sleep(delayMs, undefined, { signal: this.#stopping.signal });
       return await start();
     } catch (error) {
-      if (!this.#stopping.signal.aborted) say(error instanceof Error ? error.message : String(error));
+      if (!this.#stopping.signal.aborted) say(messageOf(error));
       return undefined;
     }
   }

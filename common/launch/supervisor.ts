@@ -11,6 +11,7 @@ import {
   readApiConfig,
   readInferenceConfig,
 } from '../config.ts';
+import { messageOf } from '../errors.ts';
 import { packageRoot } from '../package-root.ts';
 import { SAME_SIGNAL_MS } from '../shutdown.ts';
 import { announcement, type Service } from './announcement.ts';
@@ -80,7 +81,7 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
     await Promise.race([stopSignal, Promise.all(running)]);
     console.log('stopping (a recording that is active is finished first; Ctrl-C again stops at once)');
   } catch (error) {
-    console.error(error instanceof Error ? error.message : String(error));
+    console.error(messageOf(error));
     exitCode = error instanceof ConfigError ? EXIT_CONFIG : 1;
   }
   announcing.abort();
@@ -118,7 +119,7 @@ async function temporaryFolder(): Promise<string> {
   try {
     return await mkdtemp(join(tmpdir(), 'asr-start-'));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new ConfigError(
       `TMPDIR="${tmpdir()}": no temporary folder can be made there (${why}); name a folder that this user may write to, e.g. TMPDIR=/tmp`,
     );

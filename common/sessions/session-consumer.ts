@@ -44,18 +44,8 @@ export class SessionConsumer {
 
   /** @returns whether `token` has the session's lease now. @throws StoreUnavailable */
   async claim(sessionId: string, holder: SlotHolder, token: string): Promise<boolean> {
-    const { slot } = this.#keys;
-    const keys = [
-      slot,
-      this.#keys.lease(sessionId),
-      this.#keys.audio(sessionId),
-      this.#keys.results(sessionId),
-    ];
-    return (
-      (await fromStore(
-        this.#claim.run(this.#redis, keys, [holder, token, LEASE_TTL_MS, SESSION_KEYS_TTL_MS]),
-      )) === 1
-    );
+    const args = [holder, token, LEASE_TTL_MS, SESSION_KEYS_TTL_MS];
+    return (await fromStore(this.#claim.run(this.#redis, this.#keys.ofSession(sessionId), args))) === 1;
   }
 
   /** @returns false when the lease is lost. @throws StoreUnavailable */
@@ -118,14 +108,7 @@ export class SessionConsumer {
     token: string,
     entry?: Extract<ResultEntry, { kind: 'final' | 'failed' }>,
   ): Promise<boolean> {
-    const { slot } = this.#keys;
-    const keys = [
-      slot,
-      this.#keys.lease(sessionId),
-      this.#keys.audio(sessionId),
-      this.#keys.results(sessionId),
-    ];
     const args = [holder, token, SESSION_KEYS_TTL_MS, ...(entry ? resultFields(entry) : [])];
-    return (await fromStore(this.#finish.run(this.#redis, keys, args))) === 1;
+    return (await fromStore(this.#finish.run(this.#redis, this.#keys.ofSession(sessionId), args))) === 1;
   }
 }

@@ -1,4 +1,3 @@
-import { StoreUnavailable } from '../errors.ts';
 import { LuaScript, type RedisClient } from '../lua.ts';
 import { fromStore } from '../redis.ts';
 import type { RedisKeys } from '../redis-keys.ts';
@@ -59,13 +58,7 @@ export class SessionProducer {
 
   /** Ends a session without a result: the client is gone, or broke the protocol. @throws StoreUnavailable */
   async abort(): Promise<void> {
-    const { slot } = this.#keys;
-    const keys = [
-      slot,
-      this.#keys.lease(this.sessionId),
-      this.#keys.audio(this.sessionId),
-      this.#keys.results(this.sessionId),
-    ];
+    const keys = this.#keys.ofSession(this.sessionId);
     await fromStore(this.#scripts.abort.run(this.#redis, keys, [this.#holder]));
   }
 
@@ -88,17 +81,13 @@ export class SessionProducer {
   async #add(field: string, value: string | Buffer): Promise<boolean> {
     this.#lastEntry += 1;
     const id = `${this.#lastEntry}-1`;
-    try {
-      return (
-        (await this.#redis.xadd(this.#keys.audio(this.sessionId), 'NOMKSTREAM', id, field, value)) !== null
-      );
-    } catch (error) {
+    const key = this.#keys.audio(this.sessionId);
+    const added = this.#redis.xadd(key, 'NOMKSTREAM', id, field, value).catch((error: unknown) => {
       // A repeated append after a lost reply: the entry is there, because its number is its id.
-      if (error instanceof Error && error.message.includes('equal or smaller')) return true;
-      throw new StoreUnavailable(`Redis: ${error instanceof Error ? error.message : String(error)}`, {
-        cause: error,
-      });
-    }
+      if (error instanceof Error && error.message.includes('equal or smaller')) return id;
+      throw error;
+    });
+    return (await fromStore(added)) !== null;
   }
 }
 

@@ -24,8 +24,6 @@ export type UploadEnd =
 export const UPLOAD_DEADLINE_MS = 60_000;
 const KEYS_TTL_MS = UPLOAD_DEADLINE_MS + 10_000;
 export const UPLOAD_JOB_NAME = 'transcribe';
-/** How the reason of a job begins that failed because a model run failed. */
-export const INFERENCE_FAILED = 'inference_failed: ';
 
 /**
  * A worker that dies is noticed after `lockDuration`; its job runs once more, and a second crash on it fails the job

@@ -1,15 +1,8 @@
-import type { ExecutionProviders } from '../../common/config.ts';
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../recognizer.ts';
 import { EngineThread, ThreadStream } from './engine-thread.ts';
+import type { EngineOptions } from './messages.ts';
 
-export interface OnnxRecognizerOptions {
-  /** Folder with `*.onnx` and `tokens.txt`. */
-  readonly modelDir: string;
-  /** Shown as `ModelInfo.id`. */
-  readonly modelId: string;
-  readonly providers: ExecutionProviders;
-  /** Threads of one operator. */
-  readonly threads: number;
+export interface OnnxRecognizerOptions extends EngineOptions {
   /** Receives one line when `auto` falls back from CUDA. */
   readonly log?: (line: string) => void;
 }

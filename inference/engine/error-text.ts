@@ -1,3 +1,4 @@
+import { messageOf } from '../../common/errors.ts';
 import { INVISIBLE } from '../../common/printable.ts';
 
 const MAX_CHARACTERS = 1000;
@@ -7,7 +8,7 @@ const MAX_CHARACTERS = 1000;
  * model's own choice.
  */
 export function errorText(cause: unknown): string {
-  const text = cause instanceof Error ? cause.message : String(cause);
+  const text = messageOf(cause);
   return text
     .trim()
     .slice(0, MAX_CHARACTERS)

@@ -3,7 +3,7 @@ import type { ModelInfo } from '../recognizer.ts';
 
 /** What the worker thread is started with. */
 export interface EngineOptions {
-  /** Folder with the model's files. */
+  /** Folder with `*.onnx` and `tokens.txt`. */
   readonly modelDir: string;
   /** Shown as `ModelInfo.id`. */
   readonly modelId: string;

@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readInferenceConfig } from '../../common/config.ts';
+import { freePort } from '../../common/launch/ports.ts';
 import { whenServing } from '../../common/launch/when-serving.ts';
 import { packageRoot } from '../../common/package-root.ts';
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { HttpClient } from './http-client.ts';
 

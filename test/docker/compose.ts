@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
+import { freePort } from '../../common/launch/ports.ts';
 import { packageRoot } from '../../common/package-root.ts';
-import { freePort } from '../support/redis.ts';
 
 const run = promisify(execFile);
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;

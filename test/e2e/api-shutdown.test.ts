@@ -4,10 +4,11 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../common/launch/ports.ts';
 import { packageRoot } from '../../common/package-root.ts';
 import { ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { openStream, sendPaced, startApiProcess, untilReady } from '../support/real-service.ts';
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 

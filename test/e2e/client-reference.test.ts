@@ -16,9 +16,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../common/launch/ports.ts';
 import { packageRoot } from '../../common/package-root.ts';
 import { chromiumPath } from '../support/chromium.ts';
-import { freePort } from '../support/redis.ts';
 import { wavFile } from '../support/wav.ts';
 import { type RealService, startRealService, TOKEN } from './client-service.ts';
 

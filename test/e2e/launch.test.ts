@@ -7,10 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../common/launch/ports.ts';
 import { SAME_SIGNAL_MS } from '../../common/shutdown.ts';
 import { AUTHORIZED, TOKEN } from '../support/api.ts';
 import { fixture, openStream, sendPaced } from '../support/real-service.ts';
-import { freePort, startRedis } from '../support/redis.ts';
+import { startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
 
 const run = promisify(execFile);

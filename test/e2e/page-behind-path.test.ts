@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
-import { launchBrowser, openPage, resultText, signIn } from './page-browser.ts';
+import { launchBrowser, openReady, resultText } from './page-browser.ts';
 import { type PageService, startPageService, TOKEN } from './page-service.ts';
 
 const WAV = join(packageRoot(), 'test', 'fixtures', 'e12.wav');
@@ -63,8 +63,7 @@ afterAll(async () => {
 });
 
 it('works behind a proxy that serves it under a path', { timeout: 60_000 }, async () => {
-  const { page, complaints, addresses } = await openPage(browser, `${publicUrl}/`, 'en-GB');
-  await signIn(page);
+  const { page, complaints, addresses } = await openReady(browser, `${publicUrl}/`, 'en-GB');
   await page.locator('#file').setInputFiles(WAV);
   const text = await resultText(page);
   expect(text).not.toBe('');

@@ -85,6 +85,13 @@ export async function signIn(page: Page): Promise<void> {
   await page.locator('#status[data-status="ready"]').waitFor();
 }
 
+/** The page in a tab of its own, with the token and a service that is ready. */
+export async function openReady(browser: Browser, url: string, locale?: string): Promise<OpenPage> {
+  const opened = await openPage(browser, url, locale);
+  await signIn(opened.page);
+  return opened;
+}
+
 /** Listens to a live region as a screen reader does. @returns what asks for all that it has said since */
 export async function listenTo(page: Page, selector: string): Promise<() => Promise<unknown>> {
   await page.evaluate(`

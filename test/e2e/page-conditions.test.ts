@@ -14,6 +14,7 @@ import {
   listenTo,
   notice,
   openPage,
+  openReady,
   resultText,
   savedRecording,
   shoot,
@@ -83,8 +84,7 @@ describe('the page', { timeout: 60_000 }, () => {
       await shoot(page, 'limit');
       expect(complaints).toEqual([]);
 
-      const insecure = await openPage(browser, service.origin.replace('127.0.0.1', INSECURE_HOST), 'en-GB');
-      await signIn(insecure.page);
+      const insecure = await openReady(browser, service.origin.replace('127.0.0.1', INSECURE_HOST), 'en-GB');
       await insecure.page.locator('#record').click();
       await notice(insecure.page, 'page_not_secure').waitFor();
       await shoot(insecure.page, 'not-secure');
@@ -99,8 +99,7 @@ describe('the page', { timeout: 60_000 }, () => {
 
   it('keeps a recording that the model cannot follow, and has it recognized as a whole', () =>
     withBrowser([], async (browser) => {
-      const { page, complaints } = await openPage(browser, service.origin);
-      await signIn(page);
+      const { page, complaints } = await openReady(browser, service.origin);
       await page.locator('#record').click();
       await page.locator('#transcript:has(.changing)').waitFor();
       inference.kill('SIGSTOP');
@@ -133,8 +132,7 @@ describe('the page', { timeout: 60_000 }, () => {
 
   it('ends a recording whose audio stops in the middle, and has what there is recognized', () =>
     withBrowser([], async (browser) => {
-      const { page, complaints } = await openPage(browser, service.origin, 'en-GB');
-      await signIn(page);
+      const { page, complaints } = await openReady(browser, service.origin, 'en-GB');
       await page.evaluate(`{
         const source = AudioContext.prototype.createMediaStreamSource;
         AudioContext.prototype.createMediaStreamSource = function (stream) {
@@ -163,8 +161,7 @@ describe('the page', { timeout: 60_000 }, () => {
 
   it('keeps what it says of a wait while another token is entered', () =>
     withBrowser([], async (browser) => {
-      const { page } = await openPage(browser, service.origin, 'en-GB');
-      await signIn(page);
+      const { page } = await openReady(browser, service.origin, 'en-GB');
       await page.route('**/v1/audio/transcriptions', (route) =>
         route.fulfill({ status: 409, json: { error: 'busy', message: 'busy' } }),
       );
@@ -233,8 +230,7 @@ describe('the page', { timeout: 60_000 }, () => {
 
   it('says that the service is away while it is still spoken to, also one that answers once more as it goes', () =>
     withBrowser([], async (browser) => {
-      const { page } = await openPage(browser, service.origin, 'en-GB');
-      await signIn(page);
+      const { page } = await openReady(browser, service.origin, 'en-GB');
       let answers = 0;
       await page.route('**/readyz', (route) => {
         answers += 1;
@@ -253,8 +249,7 @@ describe('the page', { timeout: 60_000 }, () => {
 
   it('says how to allow a microphone that was refused', () =>
     withBrowser(['--use-fake-ui-for-media-stream=deny'], async (browser) => {
-      const { page } = await openPage(browser, service.origin);
-      await signIn(page);
+      const { page } = await openReady(browser, service.origin);
       await page.locator('#record').click();
       await notice(page, 'microphone_refused').waitFor();
       await shoot(page, 'microphone-refused');

@@ -8,12 +8,11 @@ import {
   figure,
   launchBrowser,
   notice,
-  openPage,
+  openReady,
   resultText,
   savedRecording,
   secondsLeft,
   shoot,
-  signIn,
 } from './page-browser.ts';
 import { type PageService, startPageService } from './page-service.ts';
 
@@ -38,11 +37,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-async function readyPage(locale?: string) {
-  const opened = await openPage(browser, service.origin, locale);
-  await signIn(opened.page);
-  return opened;
-}
+const readyPage = (locale?: string) => openReady(browser, service.origin, locale);
 
 const silence = (seconds: number): Buffer => Buffer.alloc(Math.round(seconds * 16_000) * 2);
 

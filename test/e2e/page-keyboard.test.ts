@@ -7,6 +7,7 @@ import {
   launchBrowser,
   notice,
   openPage,
+  openReady,
   resultText,
   secondsLeft,
   signIn,
@@ -29,11 +30,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-async function readyPage() {
-  const opened = await openPage(browser, service.origin, 'en-GB');
-  await signIn(opened.page);
-  return opened.page;
-}
+const readyPage = async () => (await openReady(browser, service.origin, 'en-GB')).page;
 
 describe('the page without a pointer', { timeout: 60_000 }, () => {
   it('takes an Enter that is held for one press', async () => {
@@ -194,8 +191,7 @@ it('says that a microphone gives no sound at all', async () => {
 });
 
 it('copies without a clipboard of its own (no HTTPS), and stays at the button', async () => {
-  const { page } = await openPage(browser, `http://${INSECURE_HOST}:${service.wire.port}`, 'en-GB');
-  await signIn(page);
+  const { page } = await openReady(browser, `http://${INSECURE_HOST}:${service.wire.port}`, 'en-GB');
   await page.locator('#file').setInputFiles(WAV);
   await resultText(page);
   await page.locator('.facts button').focus();
@@ -217,8 +213,7 @@ it('is as large as the reader has set it, where there is room', async () => {
 });
 
 it('shows its round buttons where the system chooses the colours (high contrast)', async () => {
-  const { page } = await openPage(browser, service.origin);
-  await signIn(page);
+  const { page } = await openReady(browser, service.origin);
   await page.locator('#file').setInputFiles(WAV);
   await resultText(page);
   for (const button of ['#record', '.play']) {

@@ -14,11 +14,11 @@ import {
   listenTo,
   notice,
   openPage,
+  openReady,
   resultText,
   savedRecording,
   secondsLeft,
   shoot,
-  signIn,
 } from './page-browser.ts';
 import { type PageService, startPageService, TOKEN } from './page-service.ts';
 
@@ -55,11 +55,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function readyPage(locale?: string) {
-  const opened = await openPage(browser, service.origin, locale);
-  await signIn(opened.page);
-  return opened;
-}
+const readyPage = (locale?: string) => openReady(browser, service.origin, locale);
 
 /**
  * The result, which is the text of the WAV that was spoken. Chromium's fake microphone changes its level and drops samples on a busy machine, so two
@@ -222,8 +218,7 @@ describe('the page', { timeout: 60_000 }, () => {
   });
 
   it('says what its address lacks when the stream is refused to it; the recording is recognized all the same', async () => {
-    const { page } = await openPage(browser, service.origin.replace('127.0.0.1', 'localhost'), 'en-GB');
-    await signIn(page);
+    const { page } = await openReady(browser, service.origin.replace('127.0.0.1', 'localhost'), 'en-GB');
     await page.keyboard.press('Space');
     const refused = notice(page, 'stream_refused');
     await refused.getByText('ASR_ALLOWED_ORIGINS').waitFor();

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { freePort } from '../../common/launch/ports.ts';
 import { upload } from '../support/api.ts';
 import type { ProcessUnderTest } from '../support/inference-process.ts';
 import {
@@ -13,7 +14,7 @@ import {
   startInferenceProcess,
   untilReady,
 } from '../support/real-service.ts';
-import { freePort, startRedis } from '../support/redis.ts';
+import { startRedis } from '../support/redis.ts';
 
 /** Every kind of Redis that REDIS_URL can name, with real servers: an upload and a stream work through each. */
 const cleanups: (() => Promise<unknown> | undefined)[] = [];

@@ -2,6 +2,7 @@
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultThreads } from '../../common/cpu-threads.ts';
+import { messageOf } from '../../common/errors.ts';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import type { Recognizer } from '../../inference/recognizer.ts';
 import { locateModel } from '../../models/locate.ts';
@@ -80,6 +81,6 @@ async function recognize(recognizer: Recognizer, pcm: Buffer): Promise<string> {
 try {
   await runTool('eval', USAGE, main);
 } catch (error) {
-  console.error(`eval: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`eval: ${messageOf(error)}`);
   process.exitCode = 1;
 }

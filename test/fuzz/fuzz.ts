@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import type { FuzzService } from './service.ts';
 
 /** How one run of a property went. `report` is there when it failed: seed, smallest counterexample, error. */
-export interface FuzzRun {
+interface FuzzRun {
   readonly cases: number;
   readonly report: string | undefined;
 }
 
-export interface FuzzParameters {
+interface FuzzParameters {
   readonly seed: number;
   readonly cases: number;
 }

@@ -6,16 +6,16 @@ interface FormPart {
   readonly content: Buffer;
 }
 
-/** Multipart bytes by hand, to the byte. */
-export function form(parts: readonly FormPart[], boundary = 'B'): { body: Buffer; type: string } {
+/** Multipart bytes by hand, to the byte; the boundary is B. */
+export function form(parts: readonly FormPart[]): { body: Buffer; type: string } {
   const pieces = parts.flatMap(({ headers, content }) => [
-    Buffer.from(`--${boundary}\r\n${headers}\r\n\r\n`),
+    Buffer.from(`--B\r\n${headers}\r\n\r\n`),
     content,
     Buffer.from('\r\n'),
   ]);
   return {
-    body: Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]),
-    type: `multipart/form-data; boundary=${boundary}`,
+    body: Buffer.concat([...pieces, Buffer.from('--B--\r\n')]),
+    type: 'multipart/form-data; boundary=B',
   };
 }
 

@@ -7,6 +7,8 @@ import { AUTHORIZED, TOKEN } from './api.ts';
 import { ProcessUnderTest } from './inference-process.ts';
 import { StreamClient } from './stream-client.ts';
 
+const READY_MS = 30_000;
+
 /** A recording and the exact text that the bundled model hears in it. */
 export interface Fixture {
   readonly name: string;
@@ -49,17 +51,17 @@ export async function startApiProcess(
 
 /** An inference process with the real engine; it loads while the test goes on. */
 export function startInferenceProcess(env: Readonly<Record<string, string>>): ProcessUnderTest {
-  return new ProcessUnderTest('inference/main.js', { ...env });
+  return new ProcessUnderTest('inference/main.js', env);
 }
 
 /** Asks /readyz until it says ready, as a deployment would. */
-export async function untilReady(origin: string, timeoutMs = 30_000): Promise<void> {
-  const until = performance.now() + timeoutMs;
+export async function untilReady(origin: string): Promise<void> {
+  const until = performance.now() + READY_MS;
   for (;;) {
     const response = await fetch(`${origin}/readyz`, { headers: AUTHORIZED });
     const body = await response.text();
     if (response.status === 200) return;
-    if (performance.now() > until) throw new Error(`not ready after ${timeoutMs} ms: ${body}`);
+    if (performance.now() > until) throw new Error(`not ready after ${READY_MS} ms: ${body}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
+import { freePort } from '../../common/launch/ports.ts';
 
 /** A real redis-server of one test file, on 127.0.0.1 with a free port, without persistence unless asked for. */
 export interface TestRedis {
@@ -132,15 +132,4 @@ function endWithTestProcess(server: ChildProcess): void {
     detached: true,
   });
   server.once('exit', () => watcher.kill('SIGKILL'));
-}
-
-/** A TCP port on 127.0.0.1 that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

@@ -59,11 +59,9 @@ export class ScriptedRecognizer implements Recognizer {
   onCall: (call: ModelCall) => void = () => {};
   /** Streams open now; the contract allows one. */
   openStreams = 0;
-  /** Calls running now. */
-  runningCalls = 0;
-  closed = false;
   readonly #gates: PendingGate[] = [];
-  readonly #callFailures: (Error | undefined)[] = [];
+  #closed = false;
+  readonly #callFailures: Error[] = [];
   readonly #loadFailures: Error[] = [];
   #loadGate: Promise<void> = Promise.resolve();
   #previousStream: Promise<void> = Promise.resolve();
@@ -84,8 +82,8 @@ export class ScriptedRecognizer implements Recognizer {
   }
 
   /** Makes the next model call fail. */
-  failNextCall(error: Error = new InferenceError('scripted failure')): void {
-    this.#callFailures.push(error);
+  failNextCall(): void {
+    this.#callFailures.push(new InferenceError('scripted failure'));
   }
 
   /** Makes the next `load()` fail. */
@@ -124,7 +122,7 @@ export class ScriptedRecognizer implements Recognizer {
 
   /** As the engine does: what runs may end, and nothing begins any more. */
   async close(): Promise<void> {
-    this.closed = true;
+    this.#closed = true;
     await this.#previousStream;
   }
 
@@ -134,7 +132,7 @@ export class ScriptedRecognizer implements Recognizer {
     let closing: Promise<void> | undefined;
     const run = (kind: ModelCall['kind'], pcm: Uint8Array): Promise<string> => {
       if (closing) return Promise.reject(new InferenceError('the recording is closed'));
-      if (this.closed) return Promise.reject(new InferenceError('the engine is closed'));
+      if (this.#closed) return Promise.reject(new InferenceError('the engine is closed'));
       pieces.push(new Uint8Array(pcm));
       const result = this.#call({ kind, bytes: pcm.byteLength }).then(() =>
         scriptedText(Buffer.concat(pieces), kind === 'finish'),
@@ -154,17 +152,12 @@ export class ScriptedRecognizer implements Recognizer {
 
   async #call(call: ModelCall): Promise<void> {
     this.calls.push(call);
-    this.runningCalls += 1;
-    try {
-      const gate = this.#gates.shift();
-      const failure = this.#callFailures.shift();
-      this.onCall(call);
-      gate?.enter(call);
-      await gate?.released;
-      if (failure) throw failure;
-    } finally {
-      this.runningCalls -= 1;
-    }
+    const gate = this.#gates.shift();
+    const failure = this.#callFailures.shift();
+    this.onCall(call);
+    gate?.enter(call);
+    await gate?.released;
+    if (failure) throw failure;
   }
 }
 

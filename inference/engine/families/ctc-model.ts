@@ -19,7 +19,7 @@ export class CtcModel implements AcousticModel {
     this.tokens = tokens;
     this.#network = network;
     const { onnx } = network;
-    const vocabularySize = onnx.lastOutputDimension(0);
+    const vocabularySize = onnx.lastOutputDimension();
     if (vocabularySize === undefined) {
       throw new ModelLoadError(
         `${onnx.fileName}: the last dimension of output ${quoted(onnx.outputNames[0] ?? '')} is open, expected the number of tokens`,

@@ -5,7 +5,7 @@ import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from '../network/onnx-session.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';
-import { checkInputs, dimensionText, floatsAt, outputAt } from '../network/tensors.ts';
+import { checkInputs, dimensionText, floatsOf, outputAt } from '../network/tensors.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';
 
@@ -43,14 +43,14 @@ export class TransducerModel implements AcousticModel {
     this.#contextSize = metadata.integer('context_size', 1, MAX_CONTEXT);
     this.vocabularySize = metadata.integer('vocab_size', 1, MAX_VOCABULARY);
     // Exporters may leave open how much a graph gives; what the joiner takes they do not.
-    const found = joiner.onnx.lastOutputDimension(0) ?? this.vocabularySize;
+    const found = joiner.onnx.lastOutputDimension() ?? this.vocabularySize;
     if (found !== this.vocabularySize) {
       throw new ModelLoadError(
         `${metadata.fileName}: metadata vocab_size is ${this.vocabularySize}, expected ${found} as in the output of ${joiner.onnx.fileName}`,
       );
     }
-    this.#encoderDim = encoder.onnx.lastOutputDimension(0) ?? lastInputDimension(joiner, 0);
-    const decoderDim = decoder.onnx.lastOutputDimension(0) ?? lastInputDimension(joiner, 1);
+    this.#encoderDim = encoder.onnx.lastOutputDimension() ?? lastInputDimension(joiner, 0);
+    const decoderDim = decoder.onnx.lastOutputDimension() ?? lastInputDimension(joiner, 1);
     checkInputs(decoder.outline, [
       { name: inputName(decoder, 0), type: 'int64', shape: [1, this.#contextSize] },
     ]);
@@ -100,7 +100,7 @@ export class TransducerModel implements AcousticModel {
       join: async (frame, decoded) => {
         const input = new Tensor('float32', frame, [1, this.#encoderDim]);
         const outputs = await joiner.run({ [encoderOut]: input, [decoderOut]: decoded });
-        const scores = floatsAt(joiner, outputs, 0);
+        const scores = floatsOf(joiner, outputs);
         if (scores.length !== this.vocabularySize) {
           throw new InferenceError(
             `${joiner.fileName}: the run gave ${scores.length} scores, expected ${this.vocabularySize}`,

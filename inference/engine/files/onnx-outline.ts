@@ -26,7 +26,7 @@ export interface ByteSpan {
 }
 
 /** An input or output of the graph. */
-export interface GraphValue {
+interface GraphValue {
   readonly name: string;
   /** An ELEMENT_TYPES name, or what else the file says. */
   readonly type: string;

@@ -34,11 +34,11 @@ export class OnnxModel {
   }
 
   /**
-   * Last dimension of an output, undefined when it is known only behind a run.
+   * Last dimension of output 0, undefined when it is known only behind a run.
    * @throws ModelLoadError when it is none that a search can step by.
    */
-  lastOutputDimension(index: number): number | undefined {
-    const output = this.#session.outputMetadata[index];
+  lastOutputDimension(): number | undefined {
+    const output = this.#session.outputMetadata[0];
     const last = output?.isTensor === true ? output.shape.at(-1) : undefined;
     if (output === undefined || typeof last !== 'number') return undefined;
     if (last >= 1) return last;

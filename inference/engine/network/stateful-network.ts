@@ -2,7 +2,7 @@ import { Tensor } from 'onnxruntime-node';
 import { ModelLoadError } from '../../recognizer.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from './onnx-session.ts';
-import { checkInputs, elementCount, outputAt, rowsAt, type TensorSpec, zeroTensor } from './tensors.ts';
+import { checkInputs, elementCount, outputAt, rowsOf, type TensorSpec, zeroTensor } from './tensors.ts';
 
 /** What goes into a network that is run step by step, and what comes out. */
 export interface NetworkSignature {
@@ -76,6 +76,6 @@ export class StatefulNetwork {
     for (const [i, state] of states.entries()) {
       this.#feeds[state.name] = outputAt(this.#onnx, outputs, firstStateOutput + i);
     }
-    return rowsAt(this.#onnx, outputs, 0, this.#rowSize);
+    return rowsOf(this.#onnx, outputs, this.#rowSize);
   }
 }

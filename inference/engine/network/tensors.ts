@@ -83,26 +83,21 @@ export function outputAt(onnx: OnnxModel, outputs: InferenceSession.ReturnType, 
   return output;
 }
 
-/** The values of the output at this position. */
-export function floatsAt(onnx: OnnxModel, outputs: InferenceSession.ReturnType, index: number): Float32Array {
-  const { data, type } = outputAt(onnx, outputs, index);
+/** The values of output 0, the result. */
+export function floatsOf(onnx: OnnxModel, outputs: InferenceSession.ReturnType): Float32Array {
+  const { data, type } = outputAt(onnx, outputs, 0);
   if (!(data instanceof Float32Array))
-    throw new InferenceError(`${onnx.fileName}: output ${index} is ${type}, expected float32`);
+    throw new InferenceError(`${onnx.fileName}: output 0 is ${type}, expected float32`);
   return data;
 }
 
-/** The same, of an output that is read in rows of `rowSize` values: the runtime does not hold a graph to the size that it declares. */
-export function rowsAt(
-  onnx: OnnxModel,
-  outputs: InferenceSession.ReturnType,
-  index: number,
-  rowSize: number,
-): Float32Array {
-  const found = outputAt(onnx, outputs, index).dims.at(-1);
+/** The same, where it is read in rows of `rowSize` values: the runtime does not hold a graph to the size that it declares. */
+export function rowsOf(onnx: OnnxModel, outputs: InferenceSession.ReturnType, rowSize: number): Float32Array {
+  const found = outputAt(onnx, outputs, 0).dims.at(-1);
   if (found !== rowSize) {
     throw new InferenceError(
-      `${onnx.fileName}: output ${quoted(onnx.outputNames[index] ?? '')} has last dimension ${found ?? '(none)'} in a run, expected ${rowSize} as declared`,
+      `${onnx.fileName}: output ${quoted(onnx.outputNames[0] ?? '')} has last dimension ${found ?? '(none)'} in a run, expected ${rowSize} as declared`,
     );
   }
-  return floatsAt(onnx, outputs, index);
+  return floatsOf(onnx, outputs);
 }

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { slotHolder } from '../../../common/slot/slot.ts';
-import { INFERENCE_FAILED } from '../../../common/uploads/upload-jobs.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { ScriptedProcess } from '../../support/inference-process.ts';
@@ -94,7 +93,7 @@ describe('an upload', () => {
     const { ended } = await uploads.submit(scriptedPcm(1));
     expect(await ended).toEqual({
       kind: 'failed',
-      reason: `${INFERENCE_FAILED}InferenceError: scripted failure`,
+      reason: 'inference_failed: InferenceError: scripted failure',
     });
     await expectNothingLeft();
     expect(inference.recognizer.openStreams).toBe(0);

@@ -1,0 +1,113 @@
+import { messageOf, StoreUnavailable, unreachable } from '../common/errors.ts';
+import { refusedWith } from '../common/redis.ts';
+import type { ResultEntry } from '../common/sessions/entries.ts';
+import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.ts';
+import type { Slot, SlotHolder } from '../common/slot/slot.ts';
+import type { SessionLease } from './session-lease.ts';
+import { type ResumePoint, resumePoint } from './session-resume.ts';
+
+type LastResult = Extract<ResultEntry, { kind: 'final' | 'failed' }>;
+export type SessionEnd =
+  | LastResult
+  /** The client is gone or was refused. */
+  | { kind: 'aborted' }
+  /** Redis takes nothing of what there is to say: trying again would only keep the slot. The lost slot says to the client that there is no result. */
+  | { kind: 'store-refused'; message: string }
+  /** Redis went away; the session is claimed and replayed when it is back. */
+  | { kind: 'interrupted' }
+  | { kind: Loss };
+
+/** What is said of one claimed session, from where the processes before this one got to. Whatever is said is also the proof that lease and slot are still the session's. */
+export class SessionResults {
+  readonly #consumer: SessionConsumer;
+  readonly #slot: Slot;
+  readonly #holder: SlotHolder;
+  readonly #lease: SessionLease;
+  #takenBytes = 0;
+  #revision = 0;
+  #text = '';
+  #slotSeenAtMs = performance.now();
+
+  constructor(consumer: SessionConsumer, slot: Slot, holder: SlotHolder, lease: SessionLease) {
+    this.#consumer = consumer;
+    this.#slot = slot;
+    this.#holder = holder;
+    this.#lease = lease;
+  }
+
+  /** Goes on behind what was said before. @throws StoreUnavailable */
+  async resume(): Promise<ResumePoint> {
+    const point = resumePoint(await this.#consumer.results(this.#lease.sessionId));
+    this.#takenBytes = point.takenBytes;
+    this.#revision = point.revision;
+    this.#text = point.text;
+    return point;
+  }
+
+  /** So many bytes go into a model call. @throws StoreUnavailable */
+  async taken(bytes: number): Promise<Loss | undefined> {
+    if (bytes <= this.#takenBytes) return undefined;
+    this.#takenBytes = bytes;
+    return await this.#publish({ kind: 'progress', takenBytes: bytes });
+  }
+
+  /** What the model has heard in them; said where it is new. @throws StoreUnavailable */
+  async heard(text: string, takenBytes: number): Promise<Loss | undefined> {
+    if (text === this.#text) return undefined;
+    this.#revision += 1;
+    this.#text = text;
+    return await this.#publish({ kind: 'partial', takenBytes, revision: this.#revision, text });
+  }
+
+  /** Where nothing is said: whether the session still has the slot. A look, or a word, within the last `ms` counts. @throws StoreUnavailable */
+  async slotHeld(ms: number): Promise<boolean> {
+    if (performance.now() - this.#slotSeenAtMs < ms) return true;
+    this.#slotSeenAtMs = performance.now();
+    return await this.#slot.holds(this.#holder);
+  }
+
+  /** The result to finish with. */
+  final(text: string, takenBytes: number): LastResult {
+    return { kind: 'final', takenBytes, revision: this.#revision + 1, text };
+  }
+
+  /** Says how it ended, and frees slot and keys in the same step. @returns how it ended indeed. @throws StoreUnavailable */
+  async finish(end: SessionEnd): Promise<SessionEnd> {
+    const { sessionId, token } = this.#lease;
+    switch (end.kind) {
+      case 'final':
+      case 'failed':
+        try {
+          const isSaid = await this.#consumer.finish(sessionId, this.#holder, token, end);
+          return isSaid ? end : { kind: 'lease-lost' };
+        } catch (error) {
+          if (!isRefused(error)) throw error;
+          return await this.finish({ kind: 'store-refused', message: messageOf(error) });
+        }
+      case 'store-refused':
+      case 'aborted':
+      case 'slot-lost':
+        return (await this.#consumer.finish(sessionId, this.#holder, token)) ? end : { kind: 'lease-lost' };
+      case 'lease-lost':
+      case 'interrupted':
+        return end;
+      default:
+        return unreachable(end);
+    }
+  }
+
+  async #publish(entry: Extract<ResultEntry, { kind: 'progress' | 'partial' }>): Promise<Loss | undefined> {
+    const { sessionId, token } = this.#lease;
+    const loss = await this.#consumer.publish(sessionId, this.#holder, token, entry);
+    this.#slotSeenAtMs = performance.now();
+    return loss;
+  }
+}
+
+/** Redis is there, and will give the same answer however often it is asked. */
+export function isRefused(error: unknown): boolean {
+  const cause = error instanceof StoreUnavailable ? error.cause : undefined;
+  return (
+    cause instanceof Error && ['OOM', 'NOPERM', 'WRONGTYPE'].some((word) => refusedWith(word, cause.message))
+  );
+}

@@ -68,7 +68,7 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
   const isQuery = 'code' in error && error.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
   if (status === 404 || status === 403 || isQuery) return answer(404, 'not_found', noSuchPath(request));
   if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);
-  request.log.error({ err: error }, 'a request failed by a fault of the server');
+  request.log.error({ err: error }, 'a request failed through a fault of the server');
   return answer(
     500,
     'server_error',

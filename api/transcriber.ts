@@ -101,7 +101,7 @@ export class Transcriber {
         throw new ApiFailure('inference_failed', 'the model failed on this recording');
       case 'late':
         if (await queue.remove(id)) {
-          const msg = `no inference process is on the recording after ${deadlineMs / 1000} s`;
+          const msg = `no inference process is working on the recording after ${deadlineMs / 1000} s`;
           log.error({ requestId: id }, msg);
           throw new ApiFailure('not_ready', `${msg}; try again later`);
         }

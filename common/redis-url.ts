@@ -45,7 +45,7 @@ export function parseRedisUrl(url: string): RedisTarget {
       if (scheme === 'redis+cluster') {
         if (groups['name'])
           throw new Error(
-            'a Cluster has no databases: nothing may stand behind its addresses (ASR_KEY_PREFIX keeps services apart)',
+            'a Cluster has no databases: nothing may follow its addresses (ASR_KEY_PREFIX keeps services apart)',
           );
         return { kind: 'cluster', nodes: hosts, options };
       }
@@ -63,7 +63,7 @@ function checkSingle({ username, password, pathname }: URL): void {
   decoded(username);
   decoded(password);
   if (!/^\/?\d*$/.test(pathname))
-    throw new Error('behind the address there can only be the number of a database, such as /0');
+    throw new Error('only the number of a database may follow the address, such as /0');
 }
 
 function decoded(text: string): string {

@@ -32,7 +32,7 @@ export function archiveUrl(entry: CatalogueEntry, mirror: string | undefined): s
   const fault = mirrorFault(prefix);
   if (fault !== undefined) {
     throw new ModelFailure(
-      `ASR_MODEL_MIRROR is ${fault}: expected http:// or https:// without user, password, query and fragment, because the archive's name is put behind it, e.g. ${RELEASE_URL}`,
+      `ASR_MODEL_MIRROR is ${fault}: expected http:// or https:// without user, password, query and fragment, because the archive's name is appended to it, e.g. ${RELEASE_URL}`,
     );
   }
   return `${prefix.replace(/\/+$/, '')}/${entry.archive}.tar.bz2`;
@@ -139,7 +139,7 @@ function makeDispatcher(network: NetworkSettings): Dispatcher {
   } catch (error) {
     // Without the value: it may hold a password.
     throw new ModelFailure(
-      `HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is no proxy address (${describeCause(error)}): expected e.g. http://proxy.example:3128 or socks5://proxy.example:1080`,
+      `HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not a proxy address (${describeCause(error)}): expected e.g. http://proxy.example:3128 or socks5://proxy.example:1080`,
     );
   }
 }

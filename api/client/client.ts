@@ -83,7 +83,7 @@ function checkedBaseUrl(given: string | URL): string {
   const address = String(given);
   const shown = JSON.stringify(address);
   if (!URL.canParse(address))
-    throw new TypeError(`url ${shown} is no address; expected http://HOST:PORT or https://HOST`);
+    throw new TypeError(`url ${shown} is not an address; expected http://HOST:PORT or https://HOST`);
   const url = new URL(address);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new TypeError(`url ${shown} begins with ${url.protocol}; expected http: or https:`);

@@ -7,7 +7,7 @@ export const english: Texts = {
   labels: undefined,
   failures: {
     microphone_refused: [
-      'The browser may not use the microphone.',
+      'Access to the microphone was denied.',
       'Allow the microphone for this page (the icon beside the address), then press record again.',
     ],
     microphone_missing: ['No microphone was found.', 'Connect one, or choose a recorded file instead.'],
@@ -16,7 +16,7 @@ export const english: Texts = {
       'Another program may be using it: close that program and press record again.',
     ],
     microphone_silent: [
-      'The microphone gives no sound.',
+      'No sound comes from the microphone.',
       'Check that it is switched on and chosen in your system’s sound settings, then try again.',
     ],
     microphone_lost: [
@@ -24,8 +24,8 @@ export const english: Texts = {
       'What was recorded until then has been recognized. Connect it again to go on.',
     ],
     page_not_secure: [
-      'Browsers give the microphone only to pages on HTTPS or localhost.',
-      'Open this page over https://, or on the server itself at http://localhost. Choosing a file works here too.',
+      'Browsers allow the microphone only on HTTPS or localhost pages.',
+      'Open this page over https://, or as localhost on the server itself. Choosing a file works here too.',
     ],
     browser_too_old: [
       'This browser cannot record for this page.',
@@ -44,8 +44,8 @@ export const english: Texts = {
       'Check that the whole token was copied, and enter it again above.',
     ],
     forbidden: [
-      'The service does not accept requests from this computer.',
-      'Ask its operator to add your address to ASR_ALLOWED_CLIENTS.',
+      'The service does not accept requests from this device.',
+      'Ask its operator to add your IP address to ASR_ALLOWED_CLIENTS.',
     ],
     busy: ['The service is busy with another recording.', 'It takes one at a time. Try again in a moment.'],
     not_ready: [
@@ -62,27 +62,30 @@ export const english: Texts = {
     ],
     stream_refused: [
       'No live text: the connection for it was refused.',
-      'If it stays so, tell the operator: ASR_ALLOWED_ORIGINS must hold this page’s address, and a proxy must pass on WebSockets.',
+      'If this keeps happening, tell the operator: ASR_ALLOWED_ORIGINS must include this page’s address, and a proxy must pass on WebSockets.',
     ],
     timeout: [
       'The service waited too long for the audio.',
-      'The network may be slow. Try again, best with a shorter recording.',
+      'The network may be slow. Try again, preferably with a shorter recording.',
     ],
     inference_failed: [
-      'The recognition itself failed.',
+      'Recognition failed.',
       'Try again. If it happens with every recording, tell the operator.',
     ],
     cancelled: ['Stopped waiting.', 'The recording is kept below, to try again.'],
-    file_unreadable: ['This file is no audio that can be read.', 'Choose a WAV, MP3 or M4A file.'],
-    file_cut_off: ['The file breaks off: the end of its sound is missing.', 'Copy or download it again.'],
+    file_unreadable: ['This file cannot be read as audio.', 'Choose a WAV, MP3 or M4A file.'],
+    file_cut_off: [
+      'The file is incomplete: the end of the recording is missing.',
+      'Copy or download it again.',
+    ],
     file_too_long: [
       'The recording is longer than 15 seconds.',
       'Cut it into pieces; 2 to 8 seconds are best.',
     ],
-    file_empty: ['The file holds no sound.', 'Choose another file.'],
+    file_empty: ['The file contains no audio.', 'Choose another file.'],
     unexpected: [
-      'Something went wrong that should not.',
-      'Try again; if it stays, send the operator the line below.',
+      'An unexpected error occurred.',
+      'Try again; if it happens again, send the operator the line below.',
     ],
   },
   status: {
@@ -95,7 +98,7 @@ export const english: Texts = {
   },
   measures: {
     audio_ms: 'Audio',
-    finalize_ms: 'Final after the end',
+    finalize_ms: 'Final text after',
     inference_ms: 'Recognition',
   },
   button: {
@@ -109,7 +112,7 @@ export const english: Texts = {
   spaceHint: ' The space bar works too.',
   level: 'Microphone level',
   listening: 'Listening…',
-  nothingHeard: 'No words were recognized. Speak a little louder or nearer to the microphone.',
+  nothingHeard: 'No words were recognized. Speak a little louder or closer to the microphone.',
   copied: 'Copied',
   play: 'Play',
   pause: 'Pause',
@@ -119,10 +122,10 @@ export const english: Texts = {
   microphone: 'Microphone',
   keepSpeaking: 'Keep speaking: the whole recording will be recognized when you stop.',
   notNow: 'One recording at a time: finish this one first.',
-  limitReached: '15 seconds are full; the recording has ended.',
+  limitReached: 'The 15 seconds are up; the recording has ended.',
   left: (seconds) => `${seconds} seconds left`,
   retryIn: (seconds, attempt, attempts) =>
-    `Trying again in ${seconds} s (${attempt} of ${attempts}). You need not do anything.`,
+    `Trying again in ${seconds} s (${attempt} of ${attempts}). No action needed.`,
   milliseconds,
   result: 'Result: ',
 };

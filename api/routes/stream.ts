@@ -63,7 +63,10 @@ export function streamRoute(
           if (error instanceof StoreUnavailable)
             request.log.warn({ reason: error.message, sessionId }, 'Redis did not answer a stream session');
           else
-            request.log.error({ err: error, sessionId }, 'a stream session failed by a fault of the server');
+            request.log.error(
+              { err: error, sessionId },
+              'a stream session failed through a fault of the server',
+            );
         },
         onEnd: (summary) => {
           drain.ended(session);

@@ -12,7 +12,7 @@ export interface Service {
 
 const RECOMMENDED_MODEL = 'x-asr-480ms';
 /** Whoever speaks into the page shall not take what this model hears for the best that the service can do. */
-const BUNDLED = `bundled, for trying it out: real people are heard badly. For real use: npm run models -- pull ${RECOMMENDED_MODEL} && ASR_MODEL=${RECOMMENDED_MODEL} npm start`;
+const BUNDLED = `bundled, for trying it out: it recognizes real speakers poorly. For real use: npm run models -- pull ${RECOMMENDED_MODEL} && ASR_MODEL=${RECOMMENDED_MODEL} npm start`;
 
 /** What a newcomer needs next, as lines for the screen. The curl line can be pasted into any shell in any folder of this machine. */
 export function announcement({ origin, token, tokenIsNew, model }: Service, projectFolder: string): string {

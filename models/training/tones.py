@@ -1,4 +1,4 @@
-"""`tones.py --minutes M --from CHECKPOINT [--utterances N]`: trains the tones' way alone, writes WORK/net.pt.
+"""`tones.py --minutes M --from CHECKPOINT [--utterances N]`: trains the tone branch alone, writes WORK/net.pt.
 
 Where the characters of N utterances are heard, the checkpoint says once. After that nothing but this small part of the network is computed,
 and it hears six times as much in a minute as with train.py (2.0 million frames and 0.34, measured with the ninth model and one process).

@@ -158,7 +158,7 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, required=True)
     parser.add_argument("--from", dest="start_from", type=Path)
     parser.add_argument("--peak", type=float, help="the highest learning rate")
-    parser.add_argument("--keep-trunk", action="store_true", help="train only what follows the blocks at 40 ms, and the tones' way")
+    parser.add_argument("--keep-trunk", action="store_true", help="train only what follows the blocks at 40 ms, and the tone branch")
     parser.add_argument("--processes", type=int, default=PROCESSES)
     arguments = parser.parse_args()
     if arguments.keep_trunk and not arguments.start_from:

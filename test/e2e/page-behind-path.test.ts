@@ -73,7 +73,7 @@ it('works behind a proxy that serves it under a path', { timeout: 60_000 }, asyn
   await page.locator('#recordings li').nth(1).waitFor();
   expect(addresses).toContain(`${publicUrl.replace('http', 'ws')}/ws/asr`);
 
-  await page.getByRole('link', { name: 'Try the interface' }).click();
+  await page.getByRole('link', { name: 'Try the API' }).click();
   const readiness = page.locator('[id$="-getReadiness"]');
   await page.getByRole('button', { name: 'Authorize' }).click();
   await page.locator('.auth-container input').fill(TOKEN);

@@ -78,7 +78,7 @@ describe('the page', { timeout: 60_000 }, () => {
       await resultText(page);
       expect(await figure(page, 'audio_ms')).toBe(15_000);
       expect(await spoken()).toEqual(
-        expect.arrayContaining(['5 seconds left', '15 seconds are full; the recording has ended.']),
+        expect.arrayContaining(['5 seconds left', 'The 15 seconds are up; the recording has ended.']),
       );
       expect(await figure(page, 'finalize_ms')).toBeGreaterThan(0);
       await shoot(page, 'limit');

@@ -34,7 +34,7 @@ const OPTIONS = {
 export function parseCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): Command {
   if (args.some((arg) => /^--(api-)?token(=|$)/.test(arg))) {
     throw new UsageError(
-      'a token on the command line is readable for every user of this machine; use ASR_API_TOKEN or --token-file FILE',
+      'a token on the command line is readable by every user of this machine; use ASR_API_TOKEN or --token-file FILE',
     );
   }
   const { values, positionals } = parse(args);
@@ -55,7 +55,7 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
       if (files.length === 0)
         throw new UsageError('transcribe needs at least one FILE ("-" for standard input)');
       if (files.filter((file) => file === '-').length > 1)
-        throw new UsageError('standard input ("-") can be given once only');
+        throw new UsageError('standard input ("-") can be given only once');
       refuse(values, ['wait'], command);
       const attempts = number('--attempts', values.attempts ?? '8', 1, 1_000);
       return { kind: 'transcribe', files, stream: values.stream ?? false, attempts, ...service };

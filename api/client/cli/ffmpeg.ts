@@ -61,14 +61,14 @@ function run(args: readonly string[], stdin: Uint8Array | undefined, signal: Abo
       if (signal.aborted) return reject(signal.reason);
       const advice = 'install ffmpeg, or convert the file to WAV';
       const reason = error.code === 'ENOENT' ? 'ffmpeg is not installed' : `ffmpeg: ${error.message}`;
-      reject(new AsrError('invalid_format', `not a WAV file that is read here, and ${reason}; ${advice}`));
+      reject(new AsrError('invalid_format', `not a readable WAV file, and ${reason}; ${advice}`));
     });
     ffmpeg.on('close', (code) => {
       clearTimeout(timer);
       if (code === 0) return resolve(Buffer.concat(decoded));
       const ending = code === null ? `stopped after ${TIMEOUT_MS / 1000} s` : `exit code ${code}`;
       const reason = complaint.trim().split('\n').at(-1) || ending;
-      reject(new AsrError('invalid_format', `neither a WAV file nor readable for ffmpeg: ${reason}`));
+      reject(new AsrError('invalid_format', `neither a WAV file nor readable by ffmpeg: ${reason}`));
     });
     // ffmpeg may have enough before it has read everything.
     ffmpeg.stdin.on('error', () => {});

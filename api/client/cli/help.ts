@@ -10,7 +10,7 @@ Other formats (MP3, M4A, Opus, FLAC, video) go through ffmpeg where that is inst
 
   --stream            send in real time and show the text as it is recognized; a WAV on standard input is sent as it comes:
                       arecord -q -f S16_LE -r 16000 -d 5 | asr-client transcribe --stream -
-  --json              one JSON object a line: {"file", "text", "audio_ms", "inference_ms"} or {"file", "error", "message"};
+  --json              one JSON object per line: {"file", "text", "audio_ms", "inference_ms"} or {"file", "error", "message"};
                       with --stream {"file", "type": "partial", "revision", "text"} and
                       {"file", "type": "final", "revision", "text", "audio_ms", "finalize_ms"}
   --url URL           address of the service; default $ASR_URL, else http://127.0.0.1:8088

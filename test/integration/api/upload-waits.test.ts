@@ -46,7 +46,7 @@ test('an upload that no inference process takes is not_ready at its deadline, an
     body: { error: 'not_ready', message: expect.stringContaining('no inference process') },
   });
   const line = await api.logged(({ level }) => level === 50);
-  expect(line['msg']).toBe('no inference process is on the recording after 0.7 s');
+  expect(line['msg']).toBe('no inference process is working on the recording after 0.7 s');
   await nothingLeft(redis, 1_000);
 
   const inference = await startReadyInference();

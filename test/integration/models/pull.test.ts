@@ -147,7 +147,7 @@ describe('pulling a model over a real connection', () => {
       /cannot reach it \(connect ECONNREFUSED 127\.0\.0\.1:\d+\)/,
     );
     expect(await refusal({ httpProxy: 'no address' })).toMatch(
-      /^HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is no proxy address/,
+      /^HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not a proxy address/,
     );
     expect(server.requests).toEqual([]);
   });

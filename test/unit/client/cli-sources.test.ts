@@ -146,7 +146,7 @@ test('other formats without ffmpeg: a clear line', async () => {
   const { code, stderr } = await run(['transcribe', mp3], { PATH: '/nowhere' });
   expect(code).toBe(1);
   expect(stderr).toContain(
-    `${mp3}: not a WAV file that is read here, and ffmpeg is not installed; install ffmpeg, or convert the file to WAV [invalid_format]`,
+    `${mp3}: not a readable WAV file, and ffmpeg is not installed; install ffmpeg, or convert the file to WAV [invalid_format]`,
   );
 });
 
@@ -178,7 +178,7 @@ test('other formats go through ffmpeg, from a file or standard input, a WAV of a
   );
   const broken = ffmpegThat('echo "first line" >&2; echo "Invalid data found" >&2; exit 1');
   expect((await run(['transcribe', mp3], broken)).stderr).toContain(
-    'neither a WAV file nor readable for ffmpeg: Invalid data found [invalid_format]',
+    'neither a WAV file nor readable by ffmpeg: Invalid data found [invalid_format]',
   );
   const endless = ffmpegThat('head -c 512000 /dev/zero');
   expect((await run(['transcribe', mp3], endless)).stderr).toContain('longer than 15 s');

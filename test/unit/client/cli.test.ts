@@ -109,7 +109,7 @@ test.for([
     env: { ASR_API_TOKEN: '' },
     says: 'no token: set ASR_API_TOKEN or give --token-file FILE',
   },
-  { args: ['ready'], env: { ASR_URL: 'asr.example' }, says: '"asr.example" is no address' },
+  { args: ['ready'], env: { ASR_URL: 'asr.example' }, says: '"asr.example" is not an address' },
   { args: ['ready', '--token-file', '/nowhere/token'], env: {}, says: 'ENOENT' },
 ])('asr-client $args with $env: exit code 2 and a clear line', async ({ args, env, says }) => {
   const { code, stdout, stderr } = await run(args, env);

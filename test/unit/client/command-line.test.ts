@@ -11,7 +11,7 @@ test.for([
   { args: ['transcribe', '--token', 'secret', 'a.wav'], says: 'use ASR_API_TOKEN or --token-file' },
   { args: ['transcribe', '--token=secret', 'a.wav'], says: 'use ASR_API_TOKEN or --token-file' },
   { args: ['transcribe'], says: 'at least one FILE' },
-  { args: ['transcribe', '-', '-'], says: 'once only' },
+  { args: ['transcribe', '-', '-'], says: 'only once' },
   { args: ['transcribe', '--attempts', '0', 'a.wav'], says: '--attempts must be a whole number from 1' },
   { args: ['transcribe', '--fast', 'a.wav'], says: '--fast' },
   { args: ['ready', '--stream'], says: 'ready has no option --stream' },

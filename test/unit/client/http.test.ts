@@ -332,7 +332,7 @@ test('ready: 200 and 503 are answers, everything else is an error', async () => 
 });
 
 test.for([
-  { url: 'asr.example', apiToken: TOKEN, says: 'no address' },
+  { url: 'asr.example', apiToken: TOKEN, says: 'not an address' },
   { url: 'ftp://asr.example', apiToken: TOKEN, says: 'begins with ftp:' },
   { url: 'https://user:pass@asr.example', apiToken: TOKEN, says: 'may hold no user' },
   { url: 'https://asr.example/?token=x', apiToken: TOKEN, says: 'query' },

@@ -43,7 +43,7 @@ describe('the catalogue', () => {
     if (entry === undefined) throw new Error('the catalogue is empty');
     expect(() => archiveUrl(entry, mirror)).toThrow(
       new ModelFailure(
-        `ASR_MODEL_MIRROR is ${shown}: expected http:// or https:// without user, password, query and fragment, because the archive's name is put behind it, e.g. https://github.com/k2-fsa/sherpa-onnx/releases/download/asr-models`,
+        `ASR_MODEL_MIRROR is ${shown}: expected http:// or https:// without user, password, query and fragment, because the archive's name is appended to it, e.g. https://github.com/k2-fsa/sherpa-onnx/releases/download/asr-models`,
       ),
     );
   });

@@ -21,6 +21,6 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 
 export function button(label: string, press: () => void): HTMLButtonElement {
   const element = make('button', { type: 'button', class: 'quiet' }, label);
-  element.addEventListener('click', press);
+  element.onclick = press;
   return element;
 }

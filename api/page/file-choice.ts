@@ -8,12 +8,12 @@ export function onFileChosen(chosen: (file: File) => void): void {
     const file = files?.[0];
     if (file !== undefined) chosen(file);
   };
-  find('button#choose').addEventListener('click', () => input.click());
-  input.addEventListener('change', () => {
+  find('button#choose').onclick = () => input.click();
+  input.onchange = () => {
     take(input.files);
     // The same file, chosen once more, is a change again.
     input.value = '';
-  });
+  };
 
   const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
   document.addEventListener('dragover', (event) => {

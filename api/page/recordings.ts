@@ -99,11 +99,11 @@ export class Recordings {
     const wave = new Waveform(canvas);
     wave.show(recording.levels);
     const play = make('button', { type: 'button', class: 'play', 'aria-label': texts.play });
-    play.addEventListener('click', () => {
+    play.onclick = () => {
       const playing = !this.#audio.paused;
       this.#audio.pause();
       if (!playing || this.#audio.src !== address) this.#play(recording, address, play, wave);
-    });
+    };
     return make('div', { class: 'player' }, play, canvas);
   }
 

@@ -8,6 +8,8 @@ export class TokenField {
   readonly #form = find('form#token-form');
   readonly #input = find('input#token');
   readonly #change = find('button#token-change');
+  /** Not the field's own: WebKit empties that, without an event, when somebody comes back to the page. */
+  value = '';
 
   /** @param entered called with each token that was typed in. */
   constructor(entered: (token: string) => void) {
@@ -16,7 +18,12 @@ export class TokenField {
     } catch {
       // A browser that keeps nothing for pages (site data blocked) refuses even to look.
     }
-    this.#form.addEventListener('submit', (event) => {
+    const read = (): void => {
+      this.value = this.#input.value.trim();
+    };
+    read();
+    this.#input.oninput = read;
+    this.#form.onsubmit = (event) => {
       event.preventDefault();
       try {
         sessionStorage.setItem(STORED_AS, this.value);
@@ -24,23 +31,20 @@ export class TokenField {
         // There the token lasts until the page is loaded again.
       }
       entered(this.value);
-    });
-    this.#change.addEventListener('click', () => this.ask());
+    };
+    this.#change.onclick = () => this.ask();
     const show = find('button#token-show');
-    show.addEventListener('click', () => {
+    show.onclick = () => {
       const secret = this.#input.classList.toggle('secret');
       show.setAttribute('aria-pressed', String(!secret));
-    });
-  }
-
-  get value(): string {
-    return this.#input.value.trim();
+    };
   }
 
   /** Shows the field and puts the cursor into it. */
   ask(): void {
     this.#form.hidden = false;
     this.#change.hidden = true;
+    this.#input.value = this.value;
     const focus = (): void => {
       this.#input.focus();
       this.#input.select();

@@ -163,6 +163,12 @@ describe('the page', { timeout: 60_000 }, () => {
     await resultText(page);
     await page.reload();
     await page.locator('#status[data-status="ready"]').waitFor();
+    // As WebKit does, without an event, when somebody comes back to the page from another one.
+    await page.evaluate(`document.querySelector('#token').value = ''`);
+    await page.locator('#file').setInputFiles(join(FIXTURES, `${SPOKEN}.wav`));
+    await resultText(page);
+    await page.getByRole('button', { name: 'Change token' }).click();
+    expect(await field.inputValue()).toBe(TOKEN);
     const stored =
       'JSON.stringify([Object.values(sessionStorage), Object.values(localStorage), document.cookie])';
     expect(await page.evaluate(stored)).toBe(JSON.stringify([[TOKEN], [], '']));

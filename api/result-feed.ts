@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
-import { readStreams, type StreamEntry } from '../common/result-streams.ts';
+import { type ReadStreams, readStreams, readStreamsNow, type StreamEntry } from '../common/result-streams.ts';
 
 /**
  * How long one read blocks. Work that begins while other work of this replica is still ending joins with the next read, so this bounds its wait;
@@ -14,16 +14,19 @@ type Listener = (entry: StreamEntry) => void;
 
 /**
  * Reads the results of this replica's sessions and uploads (one is active service-wide, another may be ending) over one blocking connection. Each has a
- * stream of its own, which is read from its first entry on, so no result is missed, whatever happens to the connection.
+ * stream of its own, which is read from its first entry on, so no result is missed, whatever happens to the connection. While that is away alone, what is there
+ * is looked up over the one for commands: what the model has taken must not seem to wait for it, nor a last result to be missing.
  */
 export class ResultFeed {
   readonly #blocking: RedisClient;
+  readonly #redis: RedisClient;
   readonly #log: Logger;
   readonly #streams = new Map<string, { after: string; listener: Listener }>();
   #reading = false;
 
-  constructor(blocking: RedisClient, log: Logger) {
+  constructor(blocking: RedisClient, redis: RedisClient, log: Logger) {
     this.#blocking = blocking;
+    this.#redis = redis;
     this.#log = log;
   }
 
@@ -40,22 +43,32 @@ export class ResultFeed {
   async #read(): Promise<void> {
     while (this.#streams.size > 0) {
       try {
-        const after = new Map([...this.#streams].map(([stream, { after }]) => [stream, after]));
-        for (const [stream, entries] of await readStreams(this.#blocking, after, BLOCK_MS)) {
-          for (const entry of entries) {
-            const subscription = this.#streams.get(stream);
-            if (!subscription) break;
-            [subscription.after] = entry;
-            subscription.listener(entry);
-          }
-        }
+        this.#hand(await readStreams(this.#blocking, this.#after(), BLOCK_MS));
       } catch (error) {
         // Sessions and uploads notice an outage by their own commands; the reader only has to be back when Redis is.
         this.#log.debug({ err: error }, 'reading results failed');
+        await readStreamsNow(this.#redis, this.#after())
+          .then((read) => this.#hand(read))
+          .catch(() => undefined);
         await delay(RETRY_MS);
       }
     }
     // In the same turn as the look at the subscriptions: one that comes later starts a reader of its own.
     this.#reading = false;
+  }
+
+  #after(): Map<string, string> {
+    return new Map([...this.#streams].map(([stream, { after }]) => [stream, after]));
+  }
+
+  #hand(read: ReadStreams): void {
+    for (const [stream, entries] of read) {
+      for (const entry of entries) {
+        const subscription = this.#streams.get(stream);
+        if (!subscription) break;
+        [subscription.after] = entry;
+        subscription.listener(entry);
+      }
+    }
   }
 }

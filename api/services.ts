@@ -78,7 +78,7 @@ export function createServices(
   const readiness = new ReadinessStore(redis, keys);
   const slot = new Slot(redis, keys);
   const uploads = new UploadStore(redis, keys);
-  const feed = new ResultFeed(blocking, log);
+  const feed = new ResultFeed(blocking, redis, log);
   const cleanups = new Cleanups(log);
   return {
     access,

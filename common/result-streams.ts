@@ -4,6 +4,8 @@ import type { RedisClient } from './lua.ts';
 /** One entry of a Redis stream as it comes: its id, then field, value, field, value ... */
 export type StreamEntry<Text = string> = [id: Text, fields: Text[]];
 
+export type ReadStreams = [stream: string, entries: StreamEntry[]][];
+
 /**
  * Waits for new entries of several streams at once; a stream that is not there yet counts as empty.
  * @param blocking a connection of its own  @param after stream → id of the last entry seen, `0` for none
@@ -13,10 +15,18 @@ export async function readStreams(
   blocking: RedisClient,
   after: ReadonlyMap<string, string>,
   blockMs: number,
-): Promise<[stream: string, entries: StreamEntry[]][]> {
+): Promise<ReadStreams> {
   const streams = [...after.keys(), ...after.values()];
   const read = blocking.xread('COUNT', 100, 'BLOCK', blockMs, 'STREAMS', ...streams);
   return (await blockingRead(blocking, read)) ?? [];
+}
+
+/** The same without a wait, over a connection that others use too. @throws the client's errors */
+export async function readStreamsNow(
+  redis: RedisClient,
+  after: ReadonlyMap<string, string>,
+): Promise<ReadStreams> {
+  return (await redis.xread('COUNT', 100, 'STREAMS', ...after.keys(), ...after.values())) ?? [];
 }
 
 export function fieldsOf([, fields]: StreamEntry): Map<string, string> {

@@ -46,7 +46,7 @@ type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
  *                         └─ failed ─→ told, and slot freed in the same step ──→ failed
  *
  * A process that dies leaves its job to BullMQ, which gives it to another one (or to the same, restarted) once; the next one
- * fails it, and tells.
+ * tells, and fails it.
  */
 export class JobWorker {
   readonly #parts: JobWorkerParts;
@@ -83,10 +83,9 @@ export class JobWorker {
     });
     this.#worker.on('failed', (job, error) => {
       log.error({ uploadId: job?.id, outcome: 'failed', reason: error.message }, 'upload');
-      // A model call that failed has been told of by now. A job that ended two processes has not.
-      if (job !== undefined)
-        this.#finish(job.data, { kind: 'failed', reason: error.message }).catch(() => undefined);
     });
+    this.#worker.beforeGivenUp = (job, reason) =>
+      this.#finish(job, { kind: 'failed', reason }).catch(() => undefined);
   }
 
   /** Each report once a minute. */

@@ -6,6 +6,17 @@ const ASK_AGAIN_MS = 200;
 
 /** BullMQ's worker asks a Redis that refuses again at once: hundreds of times a second, and for ever. */
 export class UploadWorker extends Worker<UploadJob, void> {
+  /** Hears of a job that has ended two processes, before the queue fails it: whoever would say so afterwards may be the third. */
+  beforeGivenUp: (job: UploadJob, reason: string) => Promise<unknown> = async () => undefined;
+
+  override async processJob(
+    ...args: Parameters<Worker<UploadJob, void>['processJob']>
+  ): Promise<void | Job<UploadJob, void>> {
+    const [{ data, deferredFailure }] = args;
+    if (deferredFailure) await this.beforeGivenUp(data, deferredFailure);
+    return await super.processJob(...args);
+  }
+
   protected override async moveToActive(token: string, name?: string): Promise<Job<UploadJob, void>> {
     try {
       return await super.moveToActive(token, name);

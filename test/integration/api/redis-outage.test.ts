@@ -92,6 +92,28 @@ test('a stream that ends while its replica has lost Redis for a moment frees the
   await expect.poll(() => redis.keys('{asr}:slot'), { timeout: 5_000 }).toEqual([]);
 });
 
+test('a stream whose results cannot be read where they are waited for goes on, and has its final', async () => {
+  const { redis, api } = await service();
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  // The one connection is gone, and Redis takes no other in its place.
+  const connections = String(await redis.client.client('LIST')).split('\n');
+  const reader = connections.find((line) => line.includes('name=asr-api:results:'));
+  await redis.client.config('SET', 'maxclients', 1);
+  await redis.client.client('KILL', 'ID', Number(/id=(\d+)/.exec(reader ?? '')?.[1]));
+  const pcm = scriptedPcm(3);
+  for (let sent = 0; sent < pcm.length; ) {
+    for (let frame = 0; frame < 5; frame += 1, sent += 3_200) client.audio(pcm.subarray(sent, sent + 3_200));
+    const partials = (): number => client.received.filter(({ type }) => type === 'partial').length;
+    await expect.poll(partials, { interval: 5, timeout: 3_000 }).toBe(sent / 16_000);
+  }
+  client.end();
+  expect(await client.message('final')).toMatchObject({ text: scriptedText(pcm), audio_ms: 3_000 });
+  expect(await client.closed()).toBe(1000);
+  await redis.client.config('SET', 'maxclients', 10_000);
+});
+
 test('Redis dies during an upload and comes back empty: not_ready, and the next upload is recognized', async () => {
   const { redis, api, inference } = await service();
   const gate = inference.recognizer.hold();

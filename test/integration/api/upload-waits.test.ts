@@ -81,7 +81,7 @@ test('an upload whose slot is found free has its end, also where that was not he
   const [keys, log] = [new RedisKeys('{asr}'), createLogger('silent', 'api')];
   const [slot, store] = [new Slot(redis.client, keys), new UploadStore(redis.client, keys)];
   const elsewhere = redis.client.duplicate({ db: 1 });
-  const feed = new ResultFeed(elsewhere, log);
+  const feed = new ResultFeed(elsewhere, elsewhere, log);
   const end = { kind: 'done', text: '好', inferenceMs: 1 } as const;
   const holder = slotHolder({ id: 'ended', via: 'http', replica: 'a:1', since: '' });
   await slot.acquire(holder);
@@ -103,7 +103,7 @@ test('an upload whose slot is found free has its end, also where that was not he
 
 test('what begins while other work of a replica still waits is read at once, not behind it', async () => {
   const [waiting, other] = [redis.client.duplicate(), redis.client.duplicate()];
-  const feed = new ResultFeed(waiting, createLogger('silent', 'api'));
+  const feed = new ResultFeed(waiting, redis.client, createLogger('silent', 'api'));
   await redis.client.xadd('begun', '*', 'kind', 'done');
   // Two at a time is what happens, one of them ending.
   const endOfSilent = feed.subscribe('silent', () => undefined);
@@ -132,7 +132,7 @@ test('results are read again soon after an outage: a stream has two seconds', as
       return [['begun', [['1-1', ['kind', 'done']]]]];
     },
   } as unknown as RedisClient;
-  const feed = new ResultFeed(blocking, createLogger('silent', 'api'));
+  const feed = new ResultFeed(blocking, blocking, createLogger('silent', 'api'));
   const startedAtMs = performance.now();
   await new Promise<void>((resolve) => {
     const end = feed.subscribe('begun', () => {

@@ -299,6 +299,12 @@ describe('an upload whose process is killed', () => {
   it('twice is a failed job, and the next one is served', async () => {
     const { ended, job } = await uploads.submit(scriptedPcm(0.5));
     const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);
+    const steps: string[] = [];
+    const monitor = await redis.client.duplicate().monitor();
+    monitor.on('monitor', (_time: string, [command = '', key]: string[]) => {
+      if (/^xadd$/i.test(command) && key === `{asr}:upload:${job.id}:end`) steps.push('told');
+      if (/^zadd$/i.test(command) && key === '{asr}:uploads:failed') steps.push('failed');
+    });
     for (let crash = 1; crash <= 2; crash += 1) {
       const process = new ScriptedProcess(redis.url);
       processes.push(process);
@@ -310,7 +316,10 @@ describe('an upload whose process is killed', () => {
     await start();
     expect(await ended).toMatchObject({ kind: 'failed', reason: expect.stringContaining('stalled') });
     clearInterval(renewals);
-    await redis.client.del('{asr}:slot', `{asr}:upload:${job.id}`);
+    // The other way round nobody would tell when the process that fails it is killed on the way, or has no answer to that.
+    await expect.poll(() => steps).toEqual(['told', 'failed']);
+    monitor.disconnect();
+    await expectNothingLeft();
     const next = await uploads.submit(scriptedPcm(0.5));
     expect(await next.ended).toMatchObject({ kind: 'completed' });
   });

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { CLOSE_CODE, HTTP_STATUS } from '../common/errors.ts';
 import type { ReadinessStore } from '../common/readiness/readiness.ts';
 import type { SlotOwner } from '../common/slot/slot.ts';
 import type { StreamSummary } from './stream-tally.ts';
@@ -25,7 +26,7 @@ export class ApiMetrics {
     name: 'asr_http_request_duration_seconds',
     help: 'Duration of HTTP requests by route',
     labelNames: ['route'] as const,
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 100],
     registers: [this.registry],
   });
   readonly #sessions = new Counter({
@@ -77,6 +78,7 @@ export class ApiMetrics {
       }),
       store: new Gauge({ name: 'asr_redis_up', help: '1 while Redis answers', registers: [this.registry] }),
     };
+    this.#beginAtZero();
     this.refresh = async () => {
       const state = await readiness.read().catch(() => undefined);
       gauges.store.set(state ? 1 : 0);
@@ -84,6 +86,19 @@ export class ApiMetrics {
       gauges.slotAge.set(slotAgeSeconds(state?.holder));
       gauges.ready.set(state?.processes.filter((process) => process.state === 'ready').length ?? 0);
     };
+  }
+
+  /** Prometheus sees no rise in a series that begins with 1: rate() and increase() would miss the first of each kind after every start. */
+  #beginAtZero(): void {
+    const route = '/v1/audio/transcriptions';
+    const others = { '': 200, validation: 422, client_gone: 499, server_error: 500 };
+    for (const [code, status] of Object.entries({ ...HTTP_STATUS, ...others }))
+      this.#requests.inc({ route, status: String(status), code }, 0);
+    for (const code of [...Object.keys(CLOSE_CODE), 'protocol_error'])
+      this.#sessions.inc({ outcome: 'error', code }, 0);
+    for (const outcome of ['final', 'disconnected']) this.#sessions.inc({ outcome, code: '' }, 0);
+    for (const via of ['http', 'ws']) this.#audioSeconds.inc({ via }, 0);
+    this.#requestSeconds.zero({ route });
   }
 
   /** Also Node's own: memory, event loop, garbage collection. They look at the process a hundred times a second, so only where somebody reads them. */

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { CLOSE_CODE, HTTP_STATUS } from '../../../common/errors.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -29,6 +30,37 @@ async function metric(series: string): Promise<number | undefined> {
   const line = lines.find((text) => text.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
+
+test('what the interface can answer is there from the start, or the first of each kind is no rise to Prometheus', async () => {
+  const route = 'route="/v1/audio/transcriptions"';
+  const answers = [
+    'status="200",code=""',
+    'status="422",code="validation"',
+    'status="499",code="client_gone"',
+    'status="500",code="server_error"',
+  ];
+  for (const [code, status] of Object.entries(HTTP_STATUS)) answers.push(`status="${status}",code="${code}"`);
+  const sessions = [...Object.keys(CLOSE_CODE), 'protocol_error'].map(
+    (code) => `outcome="error",code="${code}"`,
+  );
+  sessions.push('outcome="final",code=""', 'outcome="disconnected",code=""');
+  const series = [
+    ...answers.map((labels) => `asr_http_requests_total{${route},${labels}}`),
+    ...sessions.map((labels) => `asr_stream_sessions_total{${labels}}`),
+    'asr_audio_seconds_total{via="http"}',
+    'asr_audio_seconds_total{via="ws"}',
+    `asr_http_request_duration_seconds_count{${route}}`,
+  ];
+  for (const one of series) expect(await metric(one), one).toBe(0);
+});
+
+test('the longest uploads are not beyond all buckets: 30 s for the body (408), and 60 s for the model behind it', async () => {
+  for (const seconds of [30.3, 90.3])
+    api.metrics.request({ route: 'long', status: 503, code: 'not_ready', durationMs: seconds * 1000 });
+  const within = (bound: number) =>
+    metric(`asr_http_request_duration_seconds_bucket{le="${bound}",route="long"}`);
+  expect([await within(30), await within(60), await within(100)]).toEqual([0, 1, 2]);
+});
 
 test('audio counts when it was recognized to its end, and how long the model took for an upload', async () => {
   const route = 'route="/v1/audio/transcriptions"';

@@ -35,12 +35,7 @@ export class PipelinedRequests {
    * What has arrived is not HTTP, or did not arrive in time: the complete requests in front of it are answered first, as a proxy would that reads one after the other.
    * @param reply gets the response to the request that is broken, or else the last one in front of it
    */
-  async broken(
-    { code }: { code?: string },
-    socket: Duplex,
-    reply: (current: ServerResponse | undefined) => void,
-  ): Promise<void> {
-    if (code === 'ECONNRESET') socket.destroy();
+  async broken(socket: Duplex, reply: (current: ServerResponse | undefined) => void): Promise<void> {
     // Each piece that follows the broken one is an error again.
     if (socket.destroyed || this.#broken.has(socket)) return;
     this.#broken.add(socket);
@@ -81,7 +76,6 @@ export class PipelinedRequests {
 function firstToClose(response: ServerResponse, socket: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const closed = (): void => {
-      response.off('close', closed);
       socket.off('close', closed);
       resolve();
     };

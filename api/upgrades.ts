@@ -49,7 +49,7 @@ function withoutUpgrade({ method, url, httpVersion, rawHeaders, headers }: Incom
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';
-    if (!/^(upgrade|http2-settings|connection)$/i.test(name)) lines.push(`${name}: ${rawHeaders[index + 1]}`);
+    if (!/^(upgrade|connection)$/i.test(name)) lines.push(`${name}: ${rawHeaders[index + 1]}`);
   }
   if (/\bclose\b/i.test(headers.connection ?? '')) lines.push('Connection: close');
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');

@@ -149,7 +149,7 @@ function makeDispatcher(network: NetworkSettings): Dispatcher {
  * body's reader is behind (nodejs/undici#5360). So only a connection that stays open is told to wait for the disk; what waits in memory
  * otherwise is less than the archive.
  */
-function closedInPeace(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
+export function closedInPeace(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
   return (options, handler) => {
     let staysOpen = false;
     return dispatch(options, {

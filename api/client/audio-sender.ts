@@ -24,7 +24,6 @@ export class AudioSender {
   /** @param sink where the frames go, once it takes them. @param stopped ends every wait; nothing is sent any more. */
   constructor(sink: Promise<FrameSink>, pace: Pace, stopped: AbortSignal) {
     this.#queue = sink;
-    this.#queue.catch(() => {});
     this.#pace = pace;
     this.#stopped = stopped;
   }
@@ -57,7 +56,6 @@ export class AudioSender {
       for (const frame of frames()) await this.#send(sink, frame);
       return sink;
     });
-    this.#queue.catch(() => {});
     await this.#queue;
   }
 

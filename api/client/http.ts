@@ -150,7 +150,7 @@ async function textOf(response: Response, url: string): Promise<string> {
     }
     text += decoder.decode(read.value, { stream: true });
   }
-  return text + decoder.decode();
+  return text;
 }
 
 /** Node's fetch says only "fetch failed" and keeps the reason (ECONNREFUSED, ENOTFOUND, a certificate) in `cause`. */

@@ -3,7 +3,6 @@ import type { Socket, SocketEvents, Transport } from './socket.ts';
 
 /** The part of the platform's WebSocket that is used here: this file compiles without the DOM library, which Node's types contradict. */
 interface PlatformWebSocket {
-  readonly readyState: number;
   readonly bufferedAmount: number;
   onopen: (() => void) | null;
   onmessage: ((event: { readonly data: unknown }) => void) | null;
@@ -13,8 +12,6 @@ interface PlatformWebSocket {
 }
 
 type PlatformConstructor = new (url: string) => PlatformWebSocket;
-
-const OPEN = 1;
 
 function isConstructor(value: unknown): value is PlatformConstructor {
   return typeof value === 'function';
@@ -44,10 +41,7 @@ export const browserTransport: Transport = {
       get bufferedBytes() {
         return socket.bufferedAmount;
       },
-      send: (data) => {
-        if (socket.readyState === OPEN) socket.send(data);
-      },
-      close: () => socket.close(1000),
+      send: (data) => socket.send(data),
       terminate: () => socket.close(1000),
     };
   },

@@ -14,7 +14,6 @@ export const nodeTransport: Transport = {
   connect(url: string, apiToken: string, events: SocketEvents): Socket {
     const socket = new WebSocket(url, {
       headers: { authorization: `Bearer ${apiToken}` },
-      followRedirects: false,
       // Audio does not compress, and waiting for the compressor would hold frames back.
       perMessageDeflate: false,
       maxPayload: MAX_MESSAGE_BYTES,
@@ -32,9 +31,9 @@ export const nodeTransport: Transport = {
       events.onOpen();
     });
     socket.on('message', (data, isBinary) => {
-      if (!over) events.onText(isBinary ? '(binary)' : data.toString());
+      events.onText(isBinary ? '(binary)' : data.toString());
     });
-    socket.on('unexpected-response', (request, response) => {
+    socket.on('unexpected-response', (_request, response) => {
       let body = '';
       const refused = () => {
         const answer = {
@@ -43,7 +42,6 @@ export const nodeTransport: Transport = {
           location: response.headers.location ?? null,
           body,
         };
-        request.destroy();
         fail(toError(answer));
       };
       response.setEncoding('utf8');
@@ -69,10 +67,7 @@ export const nodeTransport: Transport = {
       get bufferedBytes() {
         return socket.bufferedAmount;
       },
-      send: (data) => {
-        if (socket.readyState === WebSocket.OPEN) socket.send(data);
-      },
-      close: () => socket.close(1000),
+      send: (data) => socket.send(data),
       terminate: () => socket.terminate(),
     };
   },

@@ -15,8 +15,6 @@ export interface Socket {
   /** Bytes handed to `send` that have not left this machine's buffers. */
   readonly bufferedBytes: number;
   send(data: string | Uint8Array): void;
-  /** Closes in good order, 1000. */
-  close(): void;
   /** Ends the connection without waiting for the other side, where the platform can. */
   terminate(): void;
 }

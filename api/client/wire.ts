@@ -52,11 +52,11 @@ export type ServerMessage =
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** @returns the JSON object in `text`, or undefined when it holds anything else. */
+/** @returns the fields of the JSON object in `text`, or undefined when it holds no object. */
 export function parseObject(text: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
   } catch {
     return undefined;
   }

@@ -42,11 +42,9 @@ export class FrameSender {
     else this.#whenEmpty.push(callback);
   }
 
-  /** Drops what is held back; nothing is sent any more. */
+  /** What is held back is not sent any more. */
   stop(): void {
     clearTimeout(this.#timer);
-    this.#queue.length = 0;
-    this.#whenEmpty.length = 0;
   }
 
   #send(): void {

@@ -32,7 +32,6 @@ export function recognizeLive(
         partial,
         final,
         failed(failure) {
-          session = undefined;
           const retryMs = failure.kind === 'busy' ? BUSY_RETRIES_MS[retries] : undefined;
           if (retryMs === undefined) return reject(failure);
           retries += 1;

@@ -132,7 +132,6 @@ export class StreamSession {
   }
 
   #deadline(ms: number, awaited: string): ReturnType<typeof setTimeout> {
-    clearTimeout(this.#timer);
     return setTimeout(() => {
       this.#fail(new Failure('connection_lost', `no ${awaited} within ${ms / 1000} s`));
     }, ms);
@@ -148,10 +147,6 @@ export class StreamSession {
     this.#state = 'closed';
     clearTimeout(this.#timer);
     this.#sender.stop();
-    this.#held.length = 0;
-    this.#socket.onopen = null;
-    this.#socket.onmessage = null;
-    this.#socket.onclose = null;
     this.#socket.close();
   }
 }

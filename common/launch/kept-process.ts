@@ -105,7 +105,6 @@ export class KeptProcess {
     this.#run = run;
     this.#options.onChange(run.pid);
     const ending = await run.ended;
-    this.#run = undefined;
     this.#options.onChange(undefined);
     return ending;
   }

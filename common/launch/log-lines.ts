@@ -17,7 +17,7 @@ export function plainLogLine(line: string): string {
   if (entry === undefined) return line;
   const { time, level, process: name, pid, msg } = entry;
   const clock = typeof time === 'string' ? time.slice(11, 19) : '';
-  const rank = typeof level === 'number' ? (LEVELS.get(level) ?? String(level)) : '';
+  const rank = typeof level === 'number' ? LEVELS.get(level) : '';
   const fields = Object.entries(entry)
     .filter(([key]) => !SHOWN_IN_FRONT.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' ? visible(value) : stackOrJson(value)}`);

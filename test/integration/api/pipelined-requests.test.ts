@@ -87,6 +87,24 @@ test('one that offers HTTP/2 waits for its turn like the others', async () => {
   expect(texts).toEqual(recordings.map((pcm) => scriptedText(pcm)));
 });
 
+test.each(['websocket', 'h2c'])(
+  'a client that resets its connection while its offer of %s waits ends only itself',
+  async (protocol) => {
+    const isEnd = ({ code, route }: Record<string, unknown>) =>
+      code === 'client_gone' && route === '/v1/audio/transcriptions';
+    const gone = () => api.log.filter(isEnd).length;
+    const before = gone();
+    const held = inference.recognizer.hold();
+    const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+    socket.write(uploadOf(scriptedPcm(0.5)));
+    socket.write(`GET /ws/asr HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`);
+    await held.entered;
+    socket.resetAndDestroy();
+    await expect.poll(() => gone()).toBe(before + 1);
+    held.release();
+  },
+);
+
 test('100 on one connection are answered, with one more that waits it is ended', async () => {
   const gate = inference.recognizer.hold();
   const most = await sent(uploadOf(scriptedPcm(0.5)), asked('/healthz', 99));
@@ -96,12 +114,15 @@ test('100 on one connection are answered, with one more that waits it is ended',
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
 
   const held = inference.recognizer.hold();
-  const over = await sent(uploadOf(scriptedPcm(0.5)), asked('/healthz', 100));
+  const over = await sent(uploadOf(scriptedPcm(0.5)), asked('/healthz', 110));
   await over.untilClosed();
   expect(over.received).toHaveLength(0);
-  await api.logged((line) => String(line['msg']).startsWith('a connection on which over 100 requests wait'));
+  const isEnd = (line: Record<string, unknown>) =>
+    String(line['msg']).startsWith('a connection on which over 100 requests wait');
+  await api.logged(isEnd);
   await held.entered;
   held.release();
+  expect(api.log.filter(isEnd)).toHaveLength(1);
 });
 
 test.each([

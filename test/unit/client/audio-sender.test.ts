@@ -27,6 +27,34 @@ test('at most 64,000 bytes wait in the connection', async () => {
   expect(mostBytes).toBeLessThanOrEqual(64_000);
 });
 
+test.each([
+  { what: 'for its time', waitMs: 60_000, bufferedBytes: 0 },
+  { what: 'for the connection', waitMs: 0, bufferedBytes: 64_000 },
+])('one that waits $what is stopped at once, and sends nothing more', async ({ waitMs, bufferedBytes }) => {
+  const sent: unknown[] = [];
+  const sink = { bufferedBytes, send: (frame: unknown) => sent.push(frame) };
+  const pace = new Pace('live');
+  pace.take = () => waitMs;
+  const stop = new AbortController();
+  const sender = new AudioSender(Promise.resolve(sink), pace, stop.signal);
+  const waiting = sender.push(new Int16Array(1_600));
+  setImmediate(() => stop.abort(new Error('enough')));
+  await expect(waiting).rejects.toThrow('enough');
+  sink.bufferedBytes = 0;
+  await expect(sender.flush()).rejects.toThrow('enough');
+  expect(sent).toEqual([]);
+});
+
+test.each([0, 60_000])('what comes after the stop is not sent, nor waits for its %d ms', async (waitMs) => {
+  const sent: unknown[] = [];
+  const sink = Promise.resolve({ bufferedBytes: 0, send: (frame: unknown) => sent.push(frame) });
+  const pace = new Pace('live');
+  pace.take = () => waitMs;
+  const sender = new AudioSender(sink, pace, AbortSignal.abort(new Error('enough')));
+  await expect(sender.push(new Int16Array(1_600))).rejects.toThrow('enough');
+  expect(sent).toEqual([]);
+});
+
 test('real time: 100 ms a frame; after being held up, half a second is caught up, no more', () => {
   const pace = new Pace('real-time');
   const waits = [1_000, 1_000, 1_200, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000, 3_000].map((nowMs) =>

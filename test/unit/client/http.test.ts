@@ -44,7 +44,7 @@ test('transcribe sends a form with a WAV of 16 kHz mono PCM16 and the token, and
 
 test('an address with a path, as of a proxy that serves other things, too, keeps it', async () => {
   service.http = [json(200, RESULT)];
-  const behind = new AsrClient({ url: `${service.url}/asr/`, apiToken: TOKEN });
+  const behind = new AsrClient({ url: `${service.url}/asr//`, apiToken: TOKEN });
   await behind.transcribe(PCM);
   expect(service.requests[0]?.path).toBe('/asr/v1/audio/transcriptions');
   service.stream = [(session) => session.on('start', () => session.ready())];
@@ -144,6 +144,9 @@ test.for([
     status: 413,
     says: 'text/html (Too large)',
   },
+  { answer: html(401, '<h1>No</h1>'), code: 'unauthorized', status: 401, says: 'text/html (No)' },
+  { answer: html(408, '<h1>Late</h1>'), code: 'timeout', status: 408, says: 'text/html (Late)' },
+  { answer: json(400, { detail: [] }), code: 'unexpected_response', status: 400, says: 'Application/JSON' },
   { answer: html(500, ''), code: 'unexpected_response', status: 500, says: 'empty body' },
   {
     answer: html(200, '<p>Welcome to nginx!</p>'),
@@ -291,16 +294,18 @@ test('an abort rejects with its reason: in a request, with its failure, between 
   };
   await expect(client.transcribe(PCM, { signal: between.signal, retry })).rejects.toBe(reason);
 
-  const withFailure = new AbortController();
-  const failing = withRetry(
-    async () => {
-      withFailure.abort(reason);
-      throw new AsrError('busy', 'taken');
-    },
-    {},
-    withFailure.signal,
-  );
-  await expect(failing).rejects.toBe(reason);
+  for (const code of ['busy', 'timeout'] as const) {
+    const withFailure = new AbortController();
+    const failing = withRetry(
+      async () => {
+        withFailure.abort(reason);
+        throw new AsrError(code, 'it failed');
+      },
+      {},
+      withFailure.signal,
+    );
+    await expect(failing).rejects.toBe(reason);
+  }
 
   const requests = service.requests.length;
   await expect(client.transcribe(PCM, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);

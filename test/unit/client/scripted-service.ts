@@ -133,14 +133,14 @@ export class ScriptedSession {
 export const json =
   (status: number, body: unknown): HttpScript =>
   (response) => {
-    response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
+    response.writeHead(status, { 'content-type': 'Application/JSON; charset=utf-8' });
     response.end(JSON.stringify(body));
   };
 
 export const html =
   (status: number, body: string): HttpScript =>
   (response) => {
-    response.writeHead(status, { 'content-type': 'text/html' });
+    response.writeHead(status, { 'content-type': 'text/html; charset=utf-8' });
     response.end(body);
   };
 

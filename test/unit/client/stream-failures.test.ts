@@ -164,9 +164,14 @@ test.for([
 });
 
 test('a handshake answered with a page without end: the error without waiting for it', async () => {
-  service.handshake = (socket) =>
-    socket.write(`HTTP/1.1 403 Forbidden\r\ncontent-type: text/html\r\n\r\n${'x'.repeat(70_000)}`);
+  const hungUp = new Promise((resolve) => {
+    service.handshake = (socket) => {
+      socket.on('error', resolve).on('end', resolve).resume();
+      socket.write(`HTTP/1.1 403 Forbidden\r\ncontent-type: text/html\r\n\r\n${'x'.repeat(70_000)}`);
+    };
+  });
   expect(await failure(client.stream().final)).toMatchObject({ code: 'forbidden', status: 403 });
+  await hungUp;
 });
 
 test('nobody listens, or the connection breaks in the handshake: network', async () => {
@@ -189,6 +194,11 @@ test.for([
   },
   { what: 'ready twice', says: '{"type":"ready","session_id":"a","chunk_ms":500}', shown: 'twice' },
   {
+    what: 'a text in a binary frame',
+    says: Buffer.from('{"type":"partial","revision":1,"text":"你"}'),
+    shown: '(binary)',
+  },
+  {
     what: 'an unknown error code',
     says: '{"type":"error","code":"moon","message":"full"}',
     shown: 'moon: full',
@@ -198,7 +208,7 @@ test.for([
     (session) => {
       session.on('start', () => session.ready());
       session.on('audio', () => {
-        session.say(says);
+        session.socket.send(says);
         session.socket.close(1011);
       });
     },

@@ -31,6 +31,7 @@ test('a whole recording: start, frames of 3,200 bytes and a short tail, end; par
   expect(session?.request.url).toBe('/ws/asr');
   expect(session?.request.headers.authorization).toBe(`Bearer ${TOKEN}`);
   expect(session?.request.headers.origin).toBeUndefined();
+  expect(session?.request.headers['sec-websocket-extensions']).toBeUndefined();
   expect(session?.control).toEqual([START, { type: 'end' }]);
   expect(session?.frames.map((frame) => frame.length)).toEqual([3_200, 3_200, 1_600]);
   expect(session?.pcm.equals(PCM_BYTES)).toBe(true);

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { folderFingerprint } from '../../../inference/folder-change.ts';
 import { LocatedRecognizer } from '../../../inference/located-recognizer.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 
@@ -18,4 +19,25 @@ test('a model that was copied into its folder behind the load begun ahead is loa
   await expect(recognizer().load()).rejects.toThrow('there is no folder');
   writeEchoModel(folder, 'nemo-ctc', 32);
   expect(await begun.load()).toMatchObject({ family: 'nemo-ctc', id: folder });
+});
+
+test('a load begun ahead that fails is told once, to who asks for the model; the next one tries again', async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => void unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  const options = { providers: ['cpu'], threads: 1 } as const;
+  const begun = new LocatedRecognizer('/nowhere/at/all', options);
+  begun.begin();
+  // The same two looks at the folder, after the first one's.
+  await folderFingerprint('/nowhere/at/all');
+  await new LocatedRecognizer('/nowhere/at/all', options).load().catch(() => undefined);
+  await new Promise(setImmediate);
+  const failed = (): Promise<unknown> => begun.load().catch((error: unknown) => error);
+  const [first, second] = [await failed(), await failed()];
+  expect([String(first), String(second)]).toEqual(
+    Array(2).fill(expect.stringContaining('there is no folder')),
+  );
+  expect(second).not.toBe(first);
+  expect(unhandled).toEqual([]);
 });

@@ -171,4 +171,5 @@ test('stopped while it waits, it starts nothing', async () => {
   expect(await one.stop()).toBe(true);
   await ended;
   expect(starts).toBe(2);
+  expect(said).toHaveLength(3);
 });

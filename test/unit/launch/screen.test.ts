@@ -70,13 +70,15 @@ test('a log line as a person reads it; one of an error says which process can be
   log.info({ status: 200, peer: '127.0.0.1', durationMs: 1.5, nested: { a: 1 } }, 'request');
   log.warn('a warning');
   log.error({ err: new RangeError('too much') }, 'it failed');
-  const [info, warning, error] = lines;
+  log.fatal('it ends');
+  const [info, warning, error, fatal] = lines;
   expect(info).toMatch(
     /^\d\d:\d\d:\d\d api request status=200 peer=127\.0\.0\.1 durationMs=1\.5 nested=\{"a":1\}$/,
   );
   expect(warning).toMatch(/^\d\d:\d\d:\d\d api WARN a warning$/);
   expect(error).toMatch(/ api \(process \d+\) ERROR it failed err=\nRangeError: too much\n\s+at /);
   expect(error).toContain(`(process ${process.pid})`);
+  expect(fatal).toMatch(/^\d\d:\d\d:\d\d api \(process \d+\) FATAL it ends$/);
 });
 
 test('what strangers send steers no terminal and makes no lines', () => {

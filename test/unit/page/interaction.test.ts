@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Waiting, withRetries } from '../../../api/page/backoff.ts';
 import { Failure } from '../../../api/page/failures.ts';
@@ -39,7 +40,9 @@ describe('the record button', () => {
   it('toggles with two short presses', () => {
     const { log, gesture } = button();
     gesture.down(1_000);
-    gesture.up(1_100);
+    gesture.up(1_499);
+    // Of another button of the mouse.
+    gesture.up(3_000);
     expect(log).toEqual(['start']);
     gesture.down(5_000);
     expect(log).toEqual(['start', 'stop']);
@@ -103,11 +106,13 @@ describe('retries', () => {
     vi.setSystemTime(0);
     const { attempt, atMs } = failing(kind, 4);
     const waits: Waiting[] = [];
-    const result = withRetries(attempt, (wait) => waits.push(wait), new AbortController().signal);
+    const { signal } = new AbortController();
+    const result = withRetries(attempt, (wait) => waits.push(wait), signal);
     await vi.runAllTimersAsync();
     await expect(result).resolves.toBe('done');
     expect(atMs).toEqual([0, 500, 1_500, 3_500, 7_500]);
     expect(waits.map((wait) => wait.attempt)).toEqual([1, 2, 3, 4]);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('end: the last failure is told', async () => {
@@ -136,9 +141,25 @@ describe('retries', () => {
   it('stop in the middle of a wait', async () => {
     const { attempt, atMs } = failing('busy', 1_000);
     const abort = new AbortController();
-    const result = withRetries(attempt, () => abort.abort(new Failure('cancelled')), abort.signal);
-    await expect(result).rejects.toMatchObject({ kind: 'cancelled' });
+    const result = expect(withRetries(attempt, () => {}, abort.signal)).rejects.toMatchObject({
+      kind: 'cancelled',
+    });
+    await vi.advanceTimersByTimeAsync(100);
+    abort.abort(new Failure('cancelled'));
+    await result;
     expect(atMs).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('are none when the attempt was stopped, however it then fails', async () => {
+    const abort = new AbortController();
+    const waits: Waiting[] = [];
+    const stopped = async (): Promise<never> => {
+      abort.abort(new Failure('cancelled'));
+      throw new Failure('connection_lost');
+    };
+    const result = withRetries(stopped, (wait) => waits.push(wait), abort.signal);
+    await expect(result).rejects.toMatchObject({ kind: 'cancelled' });
+    expect(waits).toEqual([]);
   });
 });

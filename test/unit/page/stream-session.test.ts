@@ -92,12 +92,49 @@ describe('a stream session of the page', () => {
     expect(socket.sent.slice(1)).toEqual([...Array.from({ length: 30 }, (_, n) => n + 1), { type: 'end' }]);
   });
 
+  it('sends at once again what comes after it has caught up', () => {
+    const { socket, session: opened } = session();
+    socket.ready();
+    socket.bufferedAmount = 64_000;
+    opened.push(frame(1));
+    opened.push(frame(2));
+    socket.bufferedAmount = 0;
+    vi.advanceTimersByTime(25);
+    opened.push(frame(3));
+    expect(socket.sent.slice(1)).toEqual([1, 2, 3]);
+  });
+
+  it('sends nothing of what is held back when it has ended', () => {
+    const { socket, events, session: opened } = session();
+    socket.ready();
+    socket.bufferedAmount = 64_000;
+    opened.push(frame(1));
+    opened.push(frame(2));
+    opened.end();
+    socket.receive({ type: 'error', code: 'timeout', message: '' });
+    socket.bufferedAmount = 0;
+    expect(vi.getTimerCount()).toBe(0);
+    opened.push(frame(3));
+    socket.receive(FINAL);
+    expect(socket.sent).toEqual([START]);
+    expect(events).toEqual(['timeout']);
+  });
+
+  it('may last longer than the wait for ready', () => {
+    const { socket, events, session: opened } = session();
+    socket.ready();
+    vi.advanceTimersByTime(15_000);
+    opened.end();
+    socket.receive(FINAL);
+    expect(events).toMatchObject([{ text: '你好' }]);
+  });
+
   it('takes no word back for a snapshot that is older than the one shown', () => {
     const { socket, events } = session();
     socket.ready();
-    for (const revision of [1, 3, 2, 3, 4])
+    for (const revision of [0, 1, 3, 2, 3, 4])
       socket.receive({ type: 'partial', revision, text: `${revision}` });
-    expect(events).toEqual(['1', '3', '4']);
+    expect(events).toEqual(['0', '1', '3', '4']);
   });
 
   it.each([
@@ -134,12 +171,16 @@ describe('a stream session of the page', () => {
 
   it('waits for nothing without end', () => {
     const opening = session();
-    vi.advanceTimersByTime(10_000);
+    vi.advanceTimersByTime(9_999);
+    expect(opening.events).toEqual([]);
+    vi.advanceTimersByTime(1);
     expect(opening.events).toEqual(['connection_lost']);
     const finishing = session();
     finishing.socket.ready();
     finishing.session.end();
-    vi.advanceTimersByTime(40_000);
+    vi.advanceTimersByTime(39_999);
+    expect(finishing.events).toEqual([]);
+    vi.advanceTimersByTime(1);
     expect(finishing.events).toEqual(['connection_lost']);
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -214,6 +255,13 @@ describe('live recognition', () => {
     await failed;
     vi.advanceTimersByTime(60_000);
     expect(sockets).toHaveLength(1);
+  });
+
+  it('hangs up when it is abandoned', () => {
+    const { sockets, recognition } = live();
+    sockets[0]?.ready();
+    recognition.abandon();
+    expect(sockets.map(({ closed }) => closed)).toEqual([true]);
   });
 
   it('opens nothing any more once it is abandoned', () => {

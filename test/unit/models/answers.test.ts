@@ -1,0 +1,45 @@
+import { Headers } from 'undici';
+import { expect, test, vi } from 'vitest';
+import { closedInPeace } from '../../../models/archive.ts';
+import { readAnswer } from '../../../models/range-answer.ts';
+
+const WANTED = { url: 'http://models.example/one.tar.bz2', expectedBytes: 100 };
+
+test.each([
+  ['gzip', 'discard'],
+  ['deflate', 'discard'],
+  ['br', 'discard'],
+  ['zstd', 'discard'],
+  ['x-bzip2, GZIP', 'discard'],
+  ['x-bzip2', 'store'],
+])('bytes of a file that come as %s, which fetch() takes off or leaves: %s', (encoding, kind) => {
+  const headers = new Headers({ 'content-range': 'bytes 60-99/100', 'content-encoding': encoding });
+  expect(readAnswer({ status: 206, statusText: '', headers }, WANTED, 60).kind).toBe(kind);
+});
+
+test.each([
+  [{ connection: 'keep-alive', 'content-length': '3' }, true],
+  [{ connection: 'Keep-Alive', 'transfer-encoding': 'chunked' }, true],
+  [{ connection: 'keep-alive' }, false],
+  [{ connection: 'close', 'content-length': '3' }, false],
+  [{ 'content-length': '3' }, false],
+])('behind the head %j the server is told to wait for the disk: %s', (headers, waits) => {
+  const controller = {
+    aborted: false,
+    paused: false,
+    reason: null,
+    rawHeaders: null,
+    rawTrailers: null,
+    abort: vi.fn(),
+    pause: vi.fn(),
+    resume: vi.fn(),
+  };
+  const answer = closedInPeace((_options, handler) => {
+    handler.onResponseStart?.(controller, 200, headers, 'OK');
+    handler.onResponseData?.(controller, Buffer.from('abc'));
+    return true;
+  });
+  answer({ path: '/', method: 'GET' }, { onResponseData: (one) => one.pause() });
+  expect(controller.pause).toHaveBeenCalledOnce();
+  expect(controller.resume).toHaveBeenCalledTimes(waits ? 0 : 1);
+});

@@ -4,7 +4,7 @@ import type { ReadinessStore } from '../common/readiness/readiness.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
 import { parseResultEntry, type ResultEntry } from '../common/sessions/entries.ts';
 import { SessionProducer, type SessionProducerScripts } from '../common/sessions/session-producer.ts';
-import { SLOT_TTL_MS, type Slot, slotHolder } from '../common/slot/slot.ts';
+import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, slotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
 import type { Access } from './access.ts';
 import type { Cleanups } from './cleanups.ts';
@@ -108,8 +108,10 @@ export class StreamOpener {
         events.onFailure(error);
       }
     });
+    let endTimer: NodeJS.Timeout | undefined;
     const stop = (): void => {
       stopKeeping();
+      clearInterval(endTimer);
       clearTimeout(graceTimer);
       unsubscribe();
     };
@@ -133,7 +135,11 @@ export class StreamOpener {
       append: async (frame) => {
         if (!(await producer.append(frame))) slotLost();
       },
-      end: () => producer.end(),
+      end: () => {
+        // A replica that became the master may lack what came last: without the end, both sides would wait for each other.
+        endTimer = setInterval(() => void producer.end().catch(() => undefined), SLOT_RENEW_MS);
+        return producer.end();
+      },
       done: () => {
         stop();
         // Behind the messages that end the connection.

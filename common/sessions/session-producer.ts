@@ -18,6 +18,7 @@ export class SessionProducer {
   /** The entry before it. */
   #last: Promise<boolean> = Promise.resolve(true);
   #lastEntry = 0;
+  #endEntry: number | undefined;
 
   constructor(
     redis: RedisClient,
@@ -50,10 +51,12 @@ export class SessionProducer {
     return this.#next;
   }
 
-  /** Says that no more audio comes. @throws StoreUnavailable */
+  /** Says that no more audio comes; once more it is the same entry, which is added only where it is not there. @throws StoreUnavailable */
   async end(): Promise<void> {
     // Frames and end are sent without a wait between them: the connection keeps the order.
-    await Promise.all([this.#flush(), this.#add('kind', 'end')]);
+    const frames = this.#flush();
+    this.#endEntry ??= this.#nextEntry();
+    await Promise.all([frames, this.#add(this.#endEntry, 'kind', 'end')]);
   }
 
   /** Ends a session without a result: the client is gone, or broke the protocol. @throws StoreUnavailable */
@@ -73,14 +76,18 @@ export class SessionProducer {
       const pcm = Buffer.concat(this.#waiting);
       this.#waiting = [];
       this.#next = undefined;
-      this.#last = this.#add('pcm', pcm);
+      this.#last = this.#add(this.#nextEntry(), 'pcm', pcm);
     }
     return this.#last;
   }
 
-  async #add(field: string, value: string | Buffer): Promise<boolean> {
+  #nextEntry(): number {
     this.#lastEntry += 1;
-    const id = `${this.#lastEntry}-1`;
+    return this.#lastEntry;
+  }
+
+  async #add(entry: number, field: string, value: string | Buffer): Promise<boolean> {
+    const id = `${entry}-1`;
     const key = this.#keys.audio(this.sessionId);
     const added = this.#redis.xadd(key, 'NOMKSTREAM', id, field, value).catch((error: unknown) => {
       // A repeated append after a lost reply: the entry is there, because its number is its id.

@@ -92,6 +92,25 @@ test('a stream that ends while its replica has lost Redis for a moment frees the
   await expect.poll(() => redis.keys('{asr}:slot'), { timeout: 5_000 }).toEqual([]);
 });
 
+test('an end that a failover lost is said again: the stream has its final, and not 40 s later a timeout', async () => {
+  const { redis, api, inference } = await service();
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  const { session_id } = await client.message('ready');
+  const gate = inference.recognizer.hold();
+  const pcm = scriptedPcm(0.5);
+  for (let sent = 0; sent < pcm.length; sent += 3_200) client.audio(pcm.subarray(sent, sent + 3_200));
+  await gate.entered;
+  const audio = `{asr}:session:${session_id}:audio`;
+  const [before, entries] = [await redis.client.dumpBuffer(audio), await redis.client.xlen(audio)];
+  client.end();
+  await expect.poll(() => redis.client.xlen(audio)).toBe(entries + 1);
+  // What the new master has.
+  await redis.client.restore(audio, 60_000, before ?? '', 'REPLACE');
+  gate.release();
+  expect(await client.message('final')).toMatchObject({ text: scriptedText(pcm), audio_ms: 500 });
+});
+
 test('a stream whose results cannot be read where they are waited for goes on, and has its final', async () => {
   const { redis, api } = await service();
   const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);

@@ -1,11 +1,12 @@
 -- Ends a session whose client is gone or was refused.
 -- KEYS[1] slot   KEYS[2] lease   KEYS[3] audio   KEYS[4] results
--- ARGV[1] holder
+-- ARGV[1] holder   ARGV[2] TTL of the audio in ms
 -- Returns 1 when an inference process works on it and will free the slot when its running model call has returned; 0 when nobody does
--- and everything was freed here.
+-- and everything was freed here. The process hears of it also where the audio itself is lost: it would wait until the slot has run out.
 -- Guarantee: another holder's slot is never freed; safe to send twice.
 if redis.call('EXISTS', KEYS[2]) == 1 then
-  redis.call('XADD', KEYS[3], 'NOMKSTREAM', '*', 'kind', 'abort')
+  redis.call('XADD', KEYS[3], '*', 'kind', 'abort')
+  redis.call('PEXPIRE', KEYS[3], ARGV[2])
   return 1
 end
 redis.call('DEL', KEYS[3], KEYS[4])

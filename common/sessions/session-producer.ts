@@ -62,7 +62,7 @@ export class SessionProducer {
   /** Ends a session without a result: the client is gone, or broke the protocol. @throws StoreUnavailable */
   async abort(): Promise<void> {
     const keys = this.#keys.ofSession(this.sessionId);
-    await fromStore(this.#scripts.abort.run(this.#redis, keys, [this.#holder]));
+    await fromStore(this.#scripts.abort.run(this.#redis, keys, [this.#holder, SESSION_KEYS_TTL_MS]));
   }
 
   /** The last result has been read: nothing of the session stays behind. @throws StoreUnavailable */

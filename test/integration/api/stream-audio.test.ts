@@ -44,8 +44,9 @@ describe('amount of audio', () => {
   test('audio that is kept for nobody any more is no reason to call a client in real time too fast', async () => {
     const client = await service.ready();
     client.audio(Buffer.alloc(3_200));
-    const audio = `{asr}:session:${client.received[0]?.['session_id']}:audio`;
-    await expect.poll(() => service.redis.client.del(audio)).toBe(1);
+    const session = `{asr}:session:${client.received[0]?.['session_id']}`;
+    await expect.poll(() => service.redis.keys(`${session}:lease`)).toHaveLength(1);
+    expect(await service.redis.client.del(`${session}:audio`)).toBe(1);
     const sending = setInterval(() => client.audio(Buffer.alloc(3_200)), 100);
     const error = await client.message('error');
     clearInterval(sending);

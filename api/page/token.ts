@@ -8,8 +8,8 @@ export class TokenField {
   readonly #form = find('form#token-form');
   readonly #input = find('input#token');
   readonly #change = find('button#token-change');
-  /** Not the field's own: WebKit empties that, without an event, when somebody comes back to the page. */
-  value = '';
+  /** WebKit empties the field, without an event, when somebody comes back to the page. */
+  #typed = '';
 
   /** @param entered called with each token that was typed in. */
   constructor(entered: (token: string) => void) {
@@ -19,7 +19,7 @@ export class TokenField {
       // A browser that keeps nothing for pages (site data blocked) refuses even to look.
     }
     const read = (): void => {
-      this.value = this.#input.value.trim();
+      this.#typed = this.#input.value.trim();
     };
     read();
     this.#input.oninput = read;
@@ -38,6 +38,11 @@ export class TokenField {
       const secret = this.#input.classList.toggle('secret');
       show.setAttribute('aria-pressed', String(!secret));
     };
+  }
+
+  /** First the field's own, which a password manager may fill in without an `input` event. */
+  get value(): string {
+    return this.#input.value.trim() || this.#typed;
   }
 
   /** Shows the field and puts the cursor into it. */

@@ -114,6 +114,16 @@ describe('the page', { timeout: 60_000 }, () => {
     expect(addresses.filter((address) => address.includes(TOKEN))).toEqual([]);
   });
 
+  it('takes a token that was put into the field without an input event', async () => {
+    const { page, complaints } = await openPage(browser, service.origin, 'en-GB');
+    await page.evaluate(`document.querySelector('#token').value = '${TOKEN}'`);
+    await page.getByRole('button', { name: 'Use token' }).click();
+    await page.locator('#status[data-status="ready"]').waitFor({ timeout: 5_000 });
+    expect(await page.locator('#token').inputValue()).toBe(TOKEN);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
   it('asks again for a token that is wrong, and forgets it with the tab', async () => {
     const { page, complaints } = await openPage(browser, service.origin, 'en-GB');
     for (const wrong of ['not-the-token-at-all', '错误的令牌']) {

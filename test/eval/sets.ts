@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readWav } from '../../common/audio/wav.ts';
+import { messageOf } from '../../common/errors.ts';
 import { packageRoot } from '../../common/package-root.ts';
 
 export interface Recording {
@@ -41,7 +42,7 @@ async function makeSets(program: string): Promise<string | undefined> {
     return code === 0 ? undefined : 'see above';
   } catch (error) {
     // It was not started, so nothing stands above.
-    return `${program} does not run (${error instanceof Error ? error.message : String(error)}): PYTHON names another one`;
+    return `${program} does not run (${messageOf(error)}): PYTHON names another one`;
   }
 }
 

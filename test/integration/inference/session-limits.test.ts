@@ -22,6 +22,9 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.restoreAllMocks();
   await inference.stop();
+  // As in sessions.test.ts: nothing of a session stays behind once the process has ended.
+  expect(await redis.keys('*session:*')).toEqual([]);
+  expect(await redis.keys('{asr}:slot')).toEqual([]);
   await redis.client.flushall();
   expect(inference.fatal).toEqual([]);
 });

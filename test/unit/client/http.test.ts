@@ -3,8 +3,8 @@ import { AsrClient, type AsrClientOptions, AsrError, type Retry } from '../../..
 import { withRetry } from '../../../api/client/retry.ts';
 import { wavFile } from '../../support/wav.ts';
 import { drop, html, json, ScriptedService } from './scripted-service.ts';
+import { failure, TOKEN } from './sessions.ts';
 
-const TOKEN = 'a-token-of-the-tests';
 const RESULT = { text: '你好', audio_ms: 100, inference_ms: 12.5 };
 const PCM = Int16Array.from({ length: 1_600 }, (_, n) => n - 800);
 const FAST = { firstDelayMs: 1, maxDelayMs: 2, attempts: 4 };
@@ -17,15 +17,6 @@ beforeEach(async () => {
   client = new AsrClient({ url: `${service.url}/`, apiToken: TOKEN });
 });
 afterEach(() => service.stop());
-
-async function failure(run: Promise<unknown>): Promise<AsrError> {
-  const error: unknown = await run.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof AsrError)) throw new Error(`no AsrError but ${error}`);
-  return error;
-}
 
 test('transcribe sends a form with a WAV of 16 kHz mono PCM16 and the token, and returns the result', async () => {
   service.http = [json(200, RESULT)];

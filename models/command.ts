@@ -50,9 +50,7 @@ export async function runCommand(argv: readonly string[], context: CommandContex
   const command = COMMANDS.find((known) => known === name);
   const expected = command === 'list' ? 1 : 2;
   if (command === undefined || argv.length !== expected) {
-    context.screen.write(
-      `${name === undefined ? 'no command' : `not a command: ${argv.join(' ')}`}\n\n${USAGE}\n`,
-    );
+    context.screen.write(`${whatIsWrong(command, name)}\n\n${USAGE}\n`);
     return 2;
   }
   try {
@@ -87,6 +85,12 @@ export async function runCommand(argv: readonly string[], context: CommandContex
     context.screen.write(`${failure.message}\n`);
     return 1;
   }
+}
+
+function whatIsWrong(command: (typeof COMMANDS)[number] | undefined, name: string | undefined): string {
+  if (name === undefined) return 'no command';
+  if (command === undefined) return `not a command: ${name}`;
+  return `${command} takes ${command === 'list' ? 'no' : 'one'} id`;
 }
 
 /** The path that the system names in its error. */

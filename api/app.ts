@@ -110,7 +110,7 @@ export async function buildApp({
     // While this replica drains it serves what still comes, see stopListeningOnClose.
     return503OnClosing: false,
     clientErrorHandler: (error, socket) =>
-      void pipelined.broken(socket, (current) => {
+      void pipelined.broken(error, socket, (current) => {
         const refusal = replyToBrokenHttp(error, socket, current);
         if (refusal === undefined || (current && inFlight.refused(current, refusal))) return;
         // A connection on which nothing was ever sent, such as a browser makes in advance, is no request.

@@ -16,12 +16,18 @@ const MAX_WAITING_HEADERS = 200;
 export class PipelinedRequests {
   /** The responses of a connection that are not closed, in the order of their requests; at least the last one. */
   readonly #responses = new WeakMap<Duplex, ServerResponse[]>();
+  /** How many requests and handshakes have begun on a connection. */
+  readonly #heads = new WeakMap<Duplex, number>();
   /** Connections that have sent what is not HTTP. */
   readonly #broken = new WeakSet<Duplex>();
 
   watch(server: Server): void {
+    const headCame = (socket: Duplex): void =>
+      void this.#heads.set(socket, (this.#heads.get(socket) ?? 0) + 1);
+    server.prependListener('upgrade', (_request, socket) => headCame(socket));
     // In front of the listener that serves the request.
     server.prependListener('request', ({ socket }, response) => {
+      headCame(socket);
       this.#responses.set(socket, [...this.#open(socket), response]);
     });
   }
@@ -35,7 +41,12 @@ export class PipelinedRequests {
    * What has arrived is not HTTP, or did not arrive in time: the complete requests in front of it are answered first, as a proxy would that reads one after the other.
    * @param reply gets the response to the request that is broken, or else the last one in front of it
    */
-  async broken(socket: Duplex, reply: (current: ServerResponse | undefined) => void): Promise<void> {
+  async broken(
+    { code }: { code?: string },
+    socket: Duplex,
+    reply: (current: ServerResponse | undefined) => void,
+  ): Promise<void> {
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && (await this.#hasArrived(socket))) return;
     // Each piece that follows the broken one is an error again.
     if (socket.destroyed || this.#broken.has(socket)) return;
     this.#broken.add(socket);
@@ -67,6 +78,14 @@ export class PipelinedRequests {
     if (!socket.destroyed) await firstToClose(before, socket);
     if (socket.destroyed) throw new ClientGone('the client hung up before it was its turn');
   };
+
+  /** Node looks at its clocks before it reads: what has come while this process itself stood still is not late. */
+  async #hasArrived(socket: Duplex): Promise<boolean> {
+    const arrived = (): string => `${this.#heads.get(socket)} ${this.last(socket)?.req.complete}`;
+    const before = arrived();
+    await new Promise((resolve) => setImmediate(resolve));
+    return arrived() !== before;
+  }
 
   #open(socket: Duplex): ServerResponse[] {
     return (this.#responses.get(socket) ?? []).filter((response) => !response.closed);

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../common/audio/limits.ts';
 import { ApiFailure, FormFailure, messageOf } from '../common/errors.ts';
+import { afterSilence } from '../common/silence.ts';
 
 /** The client hung up before its request was complete: there is nobody to answer. */
 export class ClientGone extends Error {
@@ -37,7 +38,7 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
     let bytes = 0;
     const stop = (settle: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
-      clearTimeout(timer);
+      arrived();
       settle();
     };
     const onData = (chunk: Buffer): void => {
@@ -61,7 +62,7 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
       stop(() =>
         reject(new ApiFailure('timeout', `the upload was not complete in time; ${bytes} bytes arrived`)),
       );
-    const timer = setTimeout(onTimeout, timeoutMs);
+    const arrived = afterSilence(timeoutMs, onTimeout);
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
     // It may have gone during the checks before, and then sends no event any more.
     if (request.destroyed) onGone();

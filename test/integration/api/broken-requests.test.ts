@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { buildApp } from '../../../api/app.ts';
 import { createLogger } from '../../../common/log.ts';
@@ -111,15 +111,44 @@ test.each([
   expect((await once(socket, 'close'))[0]).toBe(closeCode);
 });
 
-test('headers that do not come in time are 408 timeout', async () => {
-  const { config, services, metrics } = api;
-  const app = await buildApp({ config, services, metrics, log: createLogger('silent', 'api'), keptMs: 0 });
-  onTestFinished(() => app.close());
-  // Ten seconds, for users.
-  app.server.headersTimeout = 200;
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1');
-  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
-  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 408 [^{]*{"error":"timeout"/);
-  socket.destroy();
+describe('headers that come late', () => {
+  /** Node looks at this clock once a second. */
+  async function connected() {
+    const { config, services, metrics } = api;
+    const app = await buildApp({ config, services, metrics, log: createLogger('silent', 'api'), keptMs: 0 });
+    onTestFinished(() => app.close());
+    // Ten seconds, for users.
+    app.server.headersTimeout = 200;
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    const accepted = once(app.server, 'connection');
+    const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    await Promise.all([accepted, once(socket, 'connect')]);
+    return socket;
+  }
+  const head = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
+
+  test('are 408 timeout', async () => {
+    const socket = await connected();
+    socket.write(head);
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 408 [^{]*{"error":"timeout"/);
+  });
+
+  test.each([
+    ['a request', `${head}\r\n`, '200'],
+    ['a handshake', handshake(KEY, '13'), '101'],
+  ])('are in time where the replica itself stood still: %s', async (_name, request, status) => {
+    const socket = await connected();
+    let answer = '';
+    socket.on('data', (data) => {
+      answer += data.toString();
+    });
+    socket.write(request);
+    const stillUntilMs = performance.now() + 1_200;
+    while (performance.now() < stillUntilMs);
+    await once(socket, 'data');
+    socket.end();
+    await once(socket, 'close');
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+  });
 });

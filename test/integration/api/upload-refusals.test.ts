@@ -228,6 +228,20 @@ describe('refused before or while the body comes', () => {
     expect(answer).toContain('"error":"timeout"');
   });
 
+  test('an upload that came while the replica itself stood still is in time', async () => {
+    const { body, type } = form([filePart(wavFile(Buffer.alloc(0)))]);
+    const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+    const headers = `Content-Type: ${type}\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n`;
+    socket.write(rawRequest(headers));
+    // From now on the time limit of 700 ms runs.
+    await once(socket, 'data');
+    socket.write(body);
+    const stillUntilMs = performance.now() + 1_000;
+    while (performance.now() < stillUntilMs);
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 400 [^{]*{"error":"empty_audio"/);
+    socket.destroy();
+  });
+
   test('an upload that is too slow → 408, and no reset under a proxy that sends the rest before it reads', async () => {
     const socket = connect({
       port: Number(new URL(api.origin).port),

@@ -54,6 +54,8 @@ export class LocatedRecognizer implements Recognizer {
   async #load(signal?: AbortSignal): Promise<ModelInfo> {
     await this.#recognizer?.close();
     const { id, folder } = await locateModel(this.#setting);
+    // Should the process be killed for want of memory, or a broken graph end it, this is the only line to name the model.
+    this.#options.log?.(`loading the model ${id} in ${folder}`);
     this.#recognizer = new OnnxRecognizer({ ...this.#options, modelDir: folder, modelId: id });
     return this.#recognizer.load(signal);
   }

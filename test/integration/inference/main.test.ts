@@ -7,6 +7,7 @@ import { EXIT_CONFIG } from '../../../common/config.ts';
 import { packageRoot } from '../../../common/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
+import { modelFolders } from '../../../models/store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ProcessUnderTest } from '../../support/inference-process.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -53,6 +54,10 @@ describe('the inference process', () => {
     process.kill('SIGTERM');
     expect(await process.exited).toEqual({ code: 0, signal: null });
     const [loaded] = process.logged('model loaded');
+    // Named before, for a load that ends the process.
+    const begins = process.stdout.indexOf(`"loading the model bundled in ${modelFolders().bundled}"`);
+    expect(begins).toBeGreaterThan(-1);
+    expect(begins).toBeLessThan(process.stdout.indexOf('model loaded'));
     expect(loaded).toMatchObject({
       process: 'inference',
       model: { id: 'bundled', loadMs: expect.any(Number) },

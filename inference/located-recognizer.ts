@@ -38,26 +38,25 @@ export class LocatedRecognizer implements Recognizer {
   }
 
   /** @throws ModelFailure when there is no such model, and what the engine's `load()` throws. */
-  async load(signal?: AbortSignal): Promise<ModelInfo> {
+  async load(): Promise<ModelInfo> {
     const begun = this.#begun;
     this.#begun = undefined;
-    if (begun === undefined) return this.#load(signal);
+    if (begun === undefined) return this.#load();
     try {
       return await begun.model;
     } catch (error) {
       // Who calls this looks for changes in the folder from now on; a copy that ended before would be waited for in vain.
       if ((await folderFingerprint(this.folder)) === (await begun.files)) throw error;
-      return this.#load(signal);
+      return this.#load();
     }
   }
 
-  async #load(signal?: AbortSignal): Promise<ModelInfo> {
-    await this.#recognizer?.close();
+  async #load(): Promise<ModelInfo> {
     const { id, folder } = await locateModel(this.#setting);
     // Should the process be killed for want of memory, or a broken graph end it, this is the only line to name the model.
     this.#options.log?.(`loading the model ${id} in ${folder}`);
     this.#recognizer = new OnnxRecognizer({ ...this.#options, modelDir: folder, modelId: id });
-    return this.#recognizer.load(signal);
+    return this.#recognizer.load();
   }
 
   async open(): Promise<RecognizerStream> {

@@ -46,7 +46,7 @@ export class ModelLoading {
       signal.throwIfAborted();
       void heartbeat.report({ state: 'loading' });
       try {
-        return await recognizer.load(signal);
+        return await recognizer.load();
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof ExecutionProviderError) throw error;

@@ -12,7 +12,7 @@ export interface Recognizer {
    * Loads the model and does one warm-up run. May be called again after it failed.
    * @throws ModelLoadError that names file, found and expected; ExecutionProviderError.
    */
-  load(signal?: AbortSignal): Promise<ModelInfo>;
+  load(): Promise<ModelInfo>;
 
   /**
    * Starts a recording from zero state. Only one is open at a time: a second `open()` waits until the first is closed.

@@ -27,7 +27,7 @@ interface PendingCall {
 
 /** The main thread's end of one worker thread. */
 export class EngineThread {
-  /** The model is ready; rejects with a ModelLoadError, or with the reason of `abandonLoad()`. */
+  /** The model is ready; rejects with a ModelLoadError or ExecutionProviderError. */
   readonly loaded: Promise<LoadedInfo>;
   /** The thread has ended. */
   readonly exited: Promise<void>;
@@ -76,21 +76,12 @@ export class EngineThread {
     });
   }
 
-  /** Rejects `loaded` and lets the thread end when its load has. */
-  abandonLoad(reason: unknown): void {
-    this.#settleLoad.reject(reason);
-    this.#post({ type: 'shutdown' });
-  }
-
   /** Stops the running request between two model steps and ends the thread. */
   async shutdown(): Promise<void> {
     this.#settleLoad.reject(new ModelLoadError('the engine was closed while its model was loading'));
-    this.#post({ type: 'shutdown' });
-    await this.exited;
-  }
-
-  #post(request: EngineRequest): void {
+    const request: EngineRequest = { type: 'shutdown' };
     this.#worker.postMessage(request);
+    await this.exited;
   }
 
   #receive(reply: EngineReply): void {

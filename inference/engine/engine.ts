@@ -34,9 +34,7 @@ export class OnnxRecognizer implements Recognizer {
     this.#options = { log: () => {}, ...options };
   }
 
-  /** An abort takes effect when the load under way has ended: it cannot be cut off. */
-  async load(signal?: AbortSignal): Promise<ModelInfo> {
-    signal?.throwIfAborted();
+  async load(): Promise<ModelInfo> {
     if (this.#state.name !== 'idle')
       throw new Error(`load() needs an idle engine, this one is ${this.#state.name}`);
     const { modelDir, modelId, providers, threads, log } = this.#options;
@@ -44,18 +42,13 @@ export class OnnxRecognizer implements Recognizer {
     const thread = new EngineThread({ modelDir, modelId, providers, threads }, log);
     this.#state = { name: 'loading', thread };
     void thread.exited.then(() => this.#forget(thread));
-    const onAbort = (): void => thread.abandonLoad(signal?.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
     try {
       const info = await thread.loaded;
-      signal?.throwIfAborted();
       if (this.#state.name === 'loading') this.#state = { name: 'ready', thread };
       return { ...info, loadMs: Math.round(performance.now() - startedAt) };
     } catch (cause) {
       await thread.exited;
       throw cause;
-    } finally {
-      signal?.removeEventListener('abort', onAbort);
     }
   }
 

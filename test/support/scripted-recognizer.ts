@@ -91,9 +91,8 @@ export class ScriptedRecognizer implements Recognizer {
     this.#loadFailures.push(error);
   }
 
-  async load(signal?: AbortSignal): Promise<ModelInfo> {
+  async load(): Promise<ModelInfo> {
     await this.#loadGate;
-    signal?.throwIfAborted();
     const failure = this.#loadFailures.shift();
     if (failure) throw failure;
     return {

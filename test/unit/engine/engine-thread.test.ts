@@ -60,17 +60,6 @@ test('a thread that dies while it loads is a model that does not load, and can b
   expect(await engine.load()).toMatchObject({ id: 'test', stepMs: 320 });
 });
 
-test('an abort that comes when the model is loaded disturbs nothing', async () => {
-  const engine = engineOf();
-  const abort = new AbortController();
-  await engine.load(abort.signal);
-  const stream = await engine.open();
-  abort.abort();
-  expect(await stream.accept(fifteenSeconds())).toBe('');
-  expect(await stream.finish()).toBe('');
-  await stream.close();
-});
-
 test.each([
   [undefined, '1'],
   ['0', '0'],

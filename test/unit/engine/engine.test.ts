@@ -98,16 +98,6 @@ describe('loading', () => {
     expect(await recognize(engine, fixture(0).samples)).toBe(fixture(0).text);
   });
 
-  test('can be aborted, and tried again', async () => {
-    const engine = engineOf(BUNDLED_MODEL_DIR);
-    const abort = new AbortController();
-    const load = engine.load(abort.signal);
-    abort.abort(new Error('changed my mind'));
-    await expect(load).rejects.toThrow('changed my mind');
-    await expect(engine.load(abort.signal)).rejects.toThrow('changed my mind');
-    expect((await engine.load()).id).toBe('test');
-  });
-
   test('ends when the engine is closed', async () => {
     const engine = engineOf(BUNDLED_MODEL_DIR);
     const load = engine.load();

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { packageRoot } from '../../../common/package-root.ts';
 import { folderFingerprint } from '../../../inference/folder-change.ts';
 import { LocatedRecognizer } from '../../../inference/located-recognizer.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
@@ -19,6 +20,17 @@ test('a model that was copied into its folder behind the load begun ahead is loa
   await expect(recognizer().load()).rejects.toThrow('there is no folder');
   writeEchoModel(folder, 'nemo-ctc', 32);
   expect(await begun.load()).toMatchObject({ family: 'nemo-ctc', id: folder });
+  // Its thread, which nothing else would end.
+  await begun.close();
+  await expect(begun.open()).rejects.toThrow('the engine is closed');
+});
+
+test.each([
+  ['bundled', join(packageRoot(), 'models/bundled')],
+  ['x-asr-480ms', join(packageRoot(), 'models/downloaded/x-asr-480ms')],
+  ['./x-asr-480ms', resolve('x-asr-480ms')],
+])('changes of the model %s are looked for in %s', (setting, folder) => {
+  expect(new LocatedRecognizer(setting, { providers: ['cpu'], threads: 1 }).folder).toBe(folder);
 });
 
 test('a load begun ahead that fails is told once, to who asks for the model; the next one tries again', async () => {

@@ -71,7 +71,6 @@ export class ModelLoading {
       await Promise.race(waits);
     } finally {
       over.abort();
-      await Promise.allSettled(waits);
     }
   }
 }

@@ -74,6 +74,23 @@ describe('the heartbeat', () => {
     expect((await readiness.read()).processes).toMatchObject([{ id: 'ending', state: 'draining' }]);
   });
 
+  it('stays at draining when the load under way fails because the process ends', async () => {
+    const log = createLogger('silent', 'inference');
+    const identity = { id: 'ending', host: 'here', pid: process.pid };
+    const heartbeat = new HeartbeatSender(readiness, identity, new OutageLog(log));
+    const recognizer = new ScriptedRecognizer();
+    const stopping = new AbortController();
+    const ended = new Error('ended');
+    recognizer.load = async () => {
+      stopping.abort(ended);
+      await heartbeat.drain();
+      throw new ModelLoadError('the engine was closed while its model was loading');
+    };
+    const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: tmpdir(), log });
+    await expect(loading.untilLoaded(stopping.signal, () => undefined)).rejects.toBe(ended);
+    expect((await readiness.read()).processes).toMatchObject([{ id: 'ending', state: 'draining' }]);
+  });
+
   it('goes on while nothing changes', async () => {
     inference = await startInference(redis.url);
     const key = `{asr}:inference:${inference.inference.id}`;
@@ -113,9 +130,24 @@ describe('a model that does not load', () => {
     inference = await startInference(redis.url, (recognizer) => recognizer.failNextLoad(broken));
     await whenSaid({ ready: false, error: 'ModelLoadError' });
     expect(inference.log.filter((line) => line['reason'] === broken.message)).toHaveLength(1);
+    const release = inference.recognizer.holdLoad();
     inference.inference.retryLoad();
+    await whenSaid({ ready: false, error: undefined });
+    release();
     await whenSaid({ ready: true, error: undefined });
     expect(inference.fatal).toEqual([]);
+  });
+
+  it('is not waited for any longer when the process ends', async () => {
+    const log = createLogger('silent', 'inference');
+    const identity = { id: 'ending', host: 'here', pid: process.pid };
+    const heartbeat = new HeartbeatSender(readiness, identity, new OutageLog(log));
+    const recognizer = new ScriptedRecognizer();
+    recognizer.failNextLoad(broken);
+    const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: undefined, log });
+    const stopping = new AbortController();
+    const loaded = loading.untilLoaded(stopping.signal, () => setImmediate(() => stopping.abort()));
+    await expect(loaded).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
   });
 
   it('is tried again when its folder appears', async () => {

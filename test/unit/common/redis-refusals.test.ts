@@ -26,7 +26,12 @@ test.each([FULL, byScript(FULL)])('a Redis that is full is one line that says wh
   const refusal = new StoreUnavailable('Redis', { cause: new Error(answer) });
   outages.failed(refusal);
   outages.failed(refusal);
-  expect(lines).toEqual([expect.stringContaining('maxmemory is reached: raise it')]);
+  const full = expect.stringContaining('maxmemory is reached: raise it');
+  expect(lines).toEqual([full]);
+  outages.worked();
+  outages.worked();
+  outages.failed(refusal);
+  expect(lines).toEqual([full, expect.stringContaining('Redis works again'), full]);
 });
 
 test.each([
@@ -63,6 +68,8 @@ test('Redis is back when the last of several connections is', () => {
   expect(said()).toEqual(away);
   other?.emit('ready');
   expect(said()).toEqual([...away, [30, 'Redis is back']]);
+  one?.emit('error', new Error('ECONNREFUSED'));
+  expect(said().at(-1)).toEqual(away[0]);
 });
 
 test('an address with several sides that all refuse has a reason, too', () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -22,4 +22,16 @@ test('a folder that stays as it is has not changed', async () => {
   const before = await folderFingerprint(folder);
   const looks = folderChange(folder, before, AbortSignal.timeout(100), 1);
   await expect(looks).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
+});
+
+test('behind a thousand files no subfolder is looked into: a folder named by mistake is not read whole', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-folder-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const weights = join(folder, 'data', 'weights.bin');
+  mkdirSync(join(folder, 'data'));
+  writeFileSync(weights, '');
+  for (let file = 0; file < 1_000; file += 1) writeFileSync(join(folder, `${file}`), '');
+  const before = await folderFingerprint(folder);
+  writeFileSync(weights, 'others');
+  expect(await folderFingerprint(folder)).toBe(before);
 });

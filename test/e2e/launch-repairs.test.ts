@@ -68,10 +68,11 @@ test('an npm that says yes and installs nothing, as on a full disk; no kind of p
 });
 
 test.each([
-  [process.platform, INSTALLED],
-  ['another-system', []],
-])('an optional package for %s that an installation by hand has left out', async (os, lines) => {
-  const entry = { version: '1.0.0', optional: true, os: [os], cpu: [process.arch] };
+  [process.platform, INSTALLED, {}],
+  ['another-system', [], {}],
+  [process.platform, [], { libc: ['musl'] }],
+])('an optional package for %s that an installation by hand has left out', async (os, lines, libc) => {
+  const entry = { version: '1.0.0', optional: true, os: [os], cpu: [process.arch], ...libc };
   const lock = (packages: object): string => JSON.stringify({ name: 'small', lockfileVersion: 3, packages });
   await project.write('package-lock.json', lock({ 'node_modules/native': entry }));
   await mkdir(join(project.folder, 'node_modules'));
@@ -83,6 +84,23 @@ test.each([
   await chmod(join(project.folder, 'npm'), 0o755);
   project.env['PATH'] = `${project.folder}:${process.env['PATH']}`;
   expect(await setUp()).toEqual(lines);
+  await rm(join(project.folder, 'node_modules/native'), { recursive: true, force: true });
+  expect(await setUp()).toEqual(lines);
+});
+
+test('an optional package that npm leaves out is asked for once', async () => {
+  const entry = { version: '1.0.0', optional: true, os: [process.platform], cpu: [process.arch] };
+  const lock = (packages: object): string => JSON.stringify({ name: 'small', lockfileVersion: 3, packages });
+  await project.write('package-lock.json', lock({ 'node_modules/native': entry }));
+  await project.write('record', lock({}));
+  await project.write(
+    'npm',
+    '#!/bin/sh\nmkdir -p node_modules && cp record node_modules/.package-lock.json\n',
+  );
+  await chmod(join(project.folder, 'npm'), 0o755);
+  project.env['PATH'] = `${project.folder}:${process.env['PATH']}`;
+  expect(await setUp()).toEqual(INSTALLED);
+  expect(await setUp()).toEqual([]);
 });
 
 test('on a disk that is nearly full, that is said in front of what npm says', async () => {

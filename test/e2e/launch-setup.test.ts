@@ -180,7 +180,7 @@ test('no redis-server, and none to be had: one line that says what to do; with R
   await project.write(
     'vendor/typescript/bin/tsc',
     `require('node:fs').mkdirSync('dist/common/launch', { recursive: true });
-    require('node:fs').writeFileSync('dist/common/launch/start.js', "console.log('started')");`,
+    require('node:fs').writeFileSync('dist/common/launch/start.js', "console.log('started', process.env.PATH)");`,
   );
   const none = `
     import fs from 'node:fs';
@@ -197,11 +197,16 @@ test('no redis-server, and none to be had: one line that says what to do; with R
   expect(without.lines.at(-1)).toMatch(
     /^redis-server was not found: .*install.*\. Without it: `npm start` also works .* REDIS_URL/,
   );
-  expect(without.lines).not.toContain('started');
+  expect(without.lines.join()).not.toContain('started');
   project.env['REDIS_URL'] = 'redis://127.0.0.1:6379';
   const launched = setup('start');
   expect(await launched.ended).toBe(0);
-  expect(launched.lines).toEqual(['started']);
+  expect(launched.lines).toEqual([`started ${process.env['PATH']}`]);
+  // What is there, and not on PATH, the program finds all the same.
+  Object.assign(project.env, { NODE_OPTIONS: '', REDIS_URL: '', PATH: '/no/such/folder' });
+  const elsewhere = setup('start');
+  expect(await elsewhere.ended).toBe(0);
+  expect(elsewhere.lines).toEqual([expect.stringMatching(/^started \/no\/such\/folder:\/[\w/]+$/)]);
 });
 
 test("a command's own arguments stand in front of those that it is given", async () => {

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
@@ -66,6 +68,8 @@ test('serves, brings back what dies, and Ctrl-C leaves nothing', { timeout: 30_0
   expect(await pasted(launched)).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_099 });
   const page = (await launched.line('  page ')).trim().split(/\s+/)[1] ?? '';
   expect((await fetch(page)).status).toBe(200);
+  // No terminal: the logs are for programs.
+  expect(JSON.parse(await launched.line('"msg":"serving"'))).toMatchObject({ process: 'api' });
 
   const first = await serversOf(launched);
   const { REDIS_URL: redisUrl = '' } = await environmentOf(first.api);
@@ -153,7 +157,10 @@ test('killed itself, it leaves no process and no file', { timeout: 30_000 }, asy
   await expectGone(servers, temp);
 });
 
-test('Ctrl-C on a terminal: a recording that is active is finished', { timeout: 30_000 }, async () => {
+test.each([
+  ['Ctrl-C on a terminal', 'SIGINT'],
+  ['a terminal that is closed', 'SIGHUP'],
+] as const)('%s: a recording that is active is finished', { timeout: 30_000 }, async (_what, signal) => {
   const { launched, temp } = await startLaunched({ ASR_PORT: '0', ASR_API_TOKEN: TOKEN }, 'pipe', true);
   pids.add(launched.pid);
   folders.push(temp);
@@ -162,7 +169,7 @@ test('Ctrl-C on a terminal: a recording that is active is finished', { timeout: 
   const { pcm, text } = fixture('e12');
   const client = await openStream(`${page.replace('http', 'ws')}ws/asr`);
   await sendPaced(client, pcm.subarray(0, 32_000), 3_200, 25);
-  process.kill(-launched.pid, 'SIGINT');
+  process.kill(-launched.pid, signal);
   await launched.line('stopping');
   await sendPaced(client, pcm.subarray(32_000), 3_200, 25);
   client.end();
@@ -231,6 +238,16 @@ test('settings that only show to be wrong when the model is loaded end it, and a
   expect(text).toContain('asr inference: ASR_EXECUTION_PROVIDERS="cuda": cuda does not load on this machine');
   expect(text).toContain('inference cannot run with these settings');
   expect(text).not.toContain('starting it again');
+  expect(await readdir(temp)).toEqual([]);
+});
+
+test('a Redis that does not start: its own words and exit code 1, which is no wrong setting', async () => {
+  const bin = await mkdtemp(join(tmpdir(), 'asr-launch-bin-'));
+  folders.push(bin);
+  await writeFile(join(bin, 'redis-server'), '#!/bin/sh\nread -r _\necho no room\nexit 3\n', { mode: 0o755 });
+  const { launched, temp } = await start({ PATH: `${bin}:${process.env['PATH']}` });
+  expect(await launched.ended).toBe(1);
+  expect(launched.lines).toEqual(['redis-server does not start (exit code 3)', 'no room']);
   expect(await readdir(temp)).toEqual([]);
 });
 

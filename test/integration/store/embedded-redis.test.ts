@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { startRedis } from '../../../common/launch/embedded-redis.ts';
 
 test.each(['quotes " and \\', 'spaces 语音', 'a line break\nappendonly yes', 'a tab\tand a bell\u0007'])(
@@ -56,4 +56,35 @@ test('one that does not start is said with its own last words, and is not tried 
     'redis-server does not start (exit code 1)\nbind: Address already in use',
   );
   expect(await readFile(join(folder, 'tries'), 'utf8')).toBe('\n'.repeat(5));
+});
+
+test('one that never gets ready is given up and ended, and is nobody any more', async () => {
+  const folder = await replaceServer('echo $$ > new; mv new pid; exec sleep 60');
+  const tooLate = new AbortController();
+  const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(tooLate.signal);
+  onTestFinished(() => timeout.mockRestore());
+  const pids: unknown[] = [];
+  const starting = startRedis({ folder, onPid: (pid) => pids.push(pid) });
+  const failure = expect(starting).rejects.toThrow('redis-server does not start (not ready within 10000 ms)');
+  const pid = await vi.waitFor(() => readFile(join(folder, 'pid'), 'utf8').then(Number), { timeout: 9_000 });
+  tooLate.abort();
+  await failure;
+  expect(pids).toEqual([pid, undefined]);
+  const runs = (): boolean => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+  await expect.poll(runs).toBe(false);
+});
+
+test('no shell to be had is a start that failed', async () => {
+  const { PATH } = process.env;
+  process.env['PATH'] = '/no/such/folder';
+  onTestFinished(() => {
+    process.env['PATH'] = PATH;
+  });
+  await expect(startRedis({ folder: '.' })).rejects.toThrow('it cannot be run: spawn sh ENOENT');
 });

@@ -173,3 +173,13 @@ test('stopped while it waits, it starts nothing', async () => {
   expect(starts).toBe(2);
   expect(said).toHaveLength(3);
 });
+
+test('killed, it starts nothing again', async () => {
+  const { kept: one, said } = kept(() => Promise.reject(new Error('too often')));
+  const run = new ScriptedRun(1);
+  const ended = one.keep(run);
+  one.kill();
+  await ended;
+  expect(await run.ended).toEqual({ how: 'SIGKILL', final: false });
+  expect(said).toEqual([]);
+});

@@ -1,4 +1,7 @@
-import { afterEach, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { startServer } from '../../../common/launch/server-process.ts';
 
 const node = process.execPath;
@@ -10,4 +13,17 @@ afterEach(() => {
 test('no process to be had is a start that failed, to be tried again, and no wrong setting', async () => {
   process.execPath = '/no/such/folder/node';
   await expect(startServer('any.js', {}, false)).rejects.toThrow('spawn /no/such/folder/node ENOENT');
+});
+
+test('on a terminal its log is for a person', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-server-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const program = join(folder, 'server.mjs');
+  writeFileSync(program, `console.log('{"level":30,"process":"api","msg":"serving"}');`);
+  const shown = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+  onTestFinished(() => shown.mockRestore());
+  const run = await startServer(program, {}, true);
+  await expect.poll(() => shown.mock.calls).toEqual([['api serving']]);
+  run.kill();
+  await run.ended;
 });

@@ -105,6 +105,44 @@ test('a command fails when nobody answers it within a second', async () => {
   closeRedis(client);
 });
 
+/** A connection for commands with one under way that Redis does not carry out yet. */
+async function withSetUnderWay() {
+  const own = await startRedis();
+  onTestFinished(() => own.stop());
+  const target = { kind: 'single', url: own.url } as const;
+  const client = connectRedis(target, 'commands', 'under-way', () => undefined);
+  onTestFinished(() => closeRedis(client));
+  await whenReady(client, 10_000);
+  await own.client.client('PAUSE', 60_000, 'WRITE');
+  const sent = client.set('sent', '1').catch(() => 'failed');
+  const lines = async () => String(await own.client.client('LIST')).split('\n');
+  const isSent = (line: string): boolean => / name=under-way .* cmd=set /.test(line);
+  await expect.poll(async () => (await lines()).some(isSent)).toBe(true);
+  const id = Number(/id=(\d+)/.exec((await lines()).find(isSent) ?? '')?.[1]);
+  return { own, client, sent, id };
+}
+
+test('a command whose connection is lost is sent again at once', async () => {
+  const { own, client, sent, id } = await withSetUnderWay();
+  const closed = once(client, 'close');
+  await own.client.client('KILL', 'ID', id);
+  await own.client.client('UNPAUSE');
+  await closed;
+  expect(await sent).toBe('OK');
+});
+
+test('a command that fails while Redis is away is not carried out when it is back', async () => {
+  const { own, client, sent } = await withSetUnderWay();
+  const closed = once(client, 'close');
+  await own.kill();
+  await closed;
+  const meanwhile = client.set('meanwhile', '1').catch(() => 'failed');
+  expect([await sent, await meanwhile]).toEqual(['failed', 'failed']);
+  await own.restart();
+  expect(await whenReady(client, 10_000)).toBe(true);
+  expect(await client.mget('sent', 'meanwhile')).toEqual([null, null]);
+});
+
 test('a Cluster gets the password of its URL; a command fails when nobody answers it within a second, too', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'asr-cluster-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

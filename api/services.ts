@@ -24,8 +24,6 @@ import { StreamOpener } from './stream-opener.ts';
 import { Transcriber } from './transcriber.ts';
 import { UploadQueue } from './upload-queue.ts';
 
-const CLOSE_TIMEOUT_MS = 1_000;
-
 /** Everything of a replica that outlives one request: the connections and what works on them. */
 export interface ApiServices {
   readonly access: Access;
@@ -71,7 +69,7 @@ export function createServices(
     // The one that the samples go over, in front of their job.
     connection: redis,
   });
-  // It repeats what its connection reports; without a listener that would end the process.
+  // It repeats what its connection reports; without a listener each of these errors would be printed, past our log.
   queue.on('error', () => undefined);
 
   const access = new Access(config.allowedClients, config.apiToken, config.allowedOrigins);
@@ -111,7 +109,6 @@ export function createServices(
     closing: [
       // After that a slot that could not be given back has run out.
       { name: 'cleanups', run: () => endedWithin(cleanups.finished(), SLOT_TTL_MS) },
-      { name: 'queue', run: () => endedWithin(queue.close(), CLOSE_TIMEOUT_MS) },
       {
         name: 'redis',
         run: async () => {

@@ -41,7 +41,9 @@ describe.concurrent.each(['api', 'inference'] as const)('a stop of %s leaves no 
   test.for([AWAY, serving])('without a Redis, at “%s”', async (endingAt, context) => {
     const redis = await ownRedis(context);
     await redis.kill();
-    context.expect(await start(context, endingAt, redis.url).exited).toEqual(ENDED);
+    const ending = start(context, endingAt, redis.url);
+    context.expect(await ending.exited).toEqual(ENDED);
+    context.expect(ending.stderr).toBe('');
   });
 
   test('after Redis has gone', async (context) => {

@@ -36,7 +36,7 @@ export function startOrphanWatch(folder: string): OrphanWatch {
   return {
     update: ({ redis, servers }) => void shell.stdin.write(`${redis ?? 0} ${servers.join(' ')}\n`),
     async close() {
-      shell.stdin.end('0\n');
+      shell.stdin.end();
       await ended;
       await rm(folder, { recursive: true, force: true }); // had somebody killed the shell
     },

@@ -95,7 +95,6 @@ async function putAside(path, deadContent) {
 
 /** @param {number} pid */
 function isAlive(pid) {
-  if (!(pid > 0)) return false;
   try {
     process.kill(pid, 0);
     return true;

@@ -57,7 +57,6 @@ async function isReady({ origin, token }: ReachedService, signal: AbortSignal): 
     await response.arrayBuffer();
     return response.ok;
   } catch {
-    signal.throwIfAborted();
-    return false; // nobody listens there yet
+    return false; // nobody listens there yet, or the wait is over
   }
 }

@@ -58,3 +58,14 @@ test.each([
   await build();
   expect(await readFile(output('common'), 'utf8')).toContain("'changed'");
 });
+
+test('settings of the compiler that are older than the build count, and a record that was deleted is made again', async () => {
+  const path = join(root, 'common/tsconfig.json');
+  const settings = JSON.parse(await readFile(path, 'utf8'));
+  settings.compilerOptions.module = 'commonjs';
+  await writeFile(path, JSON.stringify(settings));
+  await utimes(path, new Date('2020-01-01'), new Date('2020-01-01'));
+  await rm(join(root, 'dist/api/tsconfig.tsbuildinfo'));
+  await build();
+  expect(await readFile(output('common'), 'utf8')).toContain('exports.name');
+});

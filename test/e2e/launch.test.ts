@@ -172,6 +172,8 @@ test.each([
   process.kill(-launched.pid, signal);
   await launched.line('stopping');
   await sendPaced(client, pcm.subarray(32_000), 3_200, 25);
+  // Nor is what cleans up, should it be killed now, gone with the signal.
+  expect(JSON.stringify(await childrenOf(launched.pid))).toContain('asr-orphan-watch');
   client.end();
   expect(await client.message('final')).toMatchObject({ text });
   expect(await launched.ended).toBe(0);

@@ -95,7 +95,6 @@ function optionsOf(use: ConnectionUse): RedisOptions {
       // Neither kept during an outage nor sent again after it: old reads would stand in a row, each blocking the next ones.
       return {
         enableOfflineQueue: false,
-        autoResendUnfulfilledCommands: false,
         maxRetriesPerRequest: 0,
         socketTimeout: SILENT_SOCKET_MS,
         // A connection is given up when nobody answers on it (see blockingRead), who will not say goodbye either.

@@ -44,6 +44,7 @@ describe.concurrent.each(['api', 'inference'] as const)('a stop of %s leaves no 
     const ending = start(context, endingAt, redis.url);
     context.expect(await ending.exited).toEqual(ENDED);
     context.expect(ending.stderr).toBe('');
+    context.expect(ending.logged('a shutdown step failed')).toEqual([]);
   });
 
   test('after Redis has gone', async (context) => {

@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../common/log.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
@@ -56,22 +56,28 @@ describe('the heartbeat', () => {
     };
     // A beat that a busy machine did not get through is followed by the next one.
     await eventually(async () => expect((await readiness.read()).processes).toEqual([ready]));
+    const close = vi.spyOn(inference.recognizer, 'close');
     await inference.stop();
     inference = undefined;
     expect((await readiness.read()).processes).toEqual([]);
+    // Its thread may be at work on a load that nobody waits for.
+    expect(close).toHaveBeenCalledTimes(1);
   });
 
   it('stays at draining when a load was about to be tried again', async () => {
     const log = createLogger('silent', 'inference');
     const identity = { id: 'ending', host: 'here', pid: process.pid };
     const heartbeat = new HeartbeatSender(readiness, identity, new OutageLog(log));
+    await heartbeat.report({ state: 'ready', model: 'scripted', provider: 'cpu' });
     await heartbeat.drain();
     const recognizer = new ScriptedRecognizer();
     const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: tmpdir(), log });
     const ended = new Error('ended');
     await expect(loading.untilLoaded(AbortSignal.abort(ended), () => undefined)).rejects.toBe(ended);
     await heartbeat.beat();
-    expect((await readiness.read()).processes).toMatchObject([{ id: 'ending', state: 'draining' }]);
+    expect((await readiness.read()).processes).toMatchObject([
+      { id: 'ending', state: 'draining', model: 'scripted', provider: 'cpu' },
+    ]);
   });
 
   it('stays at draining when the load under way fails because the process ends', async () => {

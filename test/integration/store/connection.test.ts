@@ -154,7 +154,24 @@ test('nor is one that came while a connection was being made', async () => {
   await expect(client.set('came', '1')).rejects.toThrow();
   relay.to(redis.port);
   expect(await whenReady(client, 10_000)).toBe(true);
+  // What waits goes out behind the first command.
+  await client.ping();
   expect(await client.get('came')).toBeNull();
+});
+
+test('what a reader waits for when its connection is lost has failed, and is not asked for again', async () => {
+  const reader = connectRedis({ kind: 'single', url: redis.url }, 'blocking', 'lost', () => undefined);
+  onTestFinished(() => closeRedis(reader));
+  await whenReady(reader, 10_000);
+  const read = reader.xread('BLOCK', 60_000, 'STREAMS', 'nothing', '$').catch(() => 'failed');
+  const clients = async () => String(await redis.client.client('LIST'));
+  await expect.poll(clients).toMatch(/ name=lost .* cmd=xread /);
+  const id = Number(/id=(\d+) .* name=lost /.exec(await clients())?.[1]);
+  await redis.client.client('KILL', 'ID', id);
+  expect(await read).toBe('failed');
+  // Behind a read that is asked for again this would wait.
+  await whenReady(reader, 10_000);
+  expect(await reader.ping()).toBe('PONG');
 });
 
 test('a Cluster gets the password of its URL; a command fails when nobody answers it within a second, too', async () => {
@@ -169,8 +186,11 @@ test('a Cluster gets the password of its URL; a command fails when nobody answer
   const target = parseRedisUrl(`redis+cluster://:secret@127.0.0.1:${node.port}`);
   const client = connectRedis(target, 'commands', 'test', () => undefined);
   onTestFinished(() => closeRedis(client));
+  await expect(client.get('{asr}:one')).rejects.toThrow('enableOfflineQueue');
   expect(await whenReady(client, 10_000)).toBe(true);
   expect(await client.set('{asr}:one', '1')).toBe('OK');
+  // Its connections have what a single one has.
+  expect(await node.client.client('LIST')).toContain(' name=test ');
   node.pause();
   await expect(client.get('{asr}:one')).rejects.toThrow('Command timed out');
 });

@@ -45,6 +45,19 @@ test('a second signal ends inference though its model hangs in native code', asy
   expect(inference.logged('second signal: exiting at once')).toHaveLength(1);
 }, 30_000);
 
+test('inference that is to stop ends when its time is over, though its model hangs in native code', async () => {
+  // The active recording may take 40 s; here that is a second.
+  const hurry = 'const t=setTimeout;globalThis.setTimeout=(f,ms,...a)=>t(f,ms===40000?1000:ms,...a)';
+  const { redis, inference } = await inferenceThatHangs({
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hurry)}`,
+  });
+  const { queueName, prefix } = new RedisKeys('{asr}');
+  await expect.poll(() => redis.client.llen(`${prefix}:${queueName}:active`)).toBe(1);
+  inference.kill('SIGTERM');
+  expect(await inference.exited).toEqual({ code: null, signal: 'SIGKILL' });
+  expect(inference.logged('not drained in time: exiting')).toHaveLength(1);
+}, 30_000);
+
 test('a model that hangs ends inference', async () => {
   // A model call may take a minute; here that is a second.
   const hurry = 'const t=setTimeout;globalThis.setTimeout=(f,ms,...a)=>t(f,ms===60000?1000:ms,...a)';

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorName, messageOf } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import { folderChange, folderFingerprint } from './folder-change.ts';
@@ -11,14 +12,19 @@ export interface ModelLoadingParts {
   /** Where the model's files are or should be; undefined: nothing to watch. */
   readonly modelFolder: string | undefined;
   readonly log: Logger;
+  /** How long after a failure it is tried again unasked. */
+  readonly tryAgainMs?: number;
 }
+
+/** A failure may pass without a trace in the folder: there was no memory, thread or file handle to be had. */
+const TRY_AGAIN_MS = 60_000;
 
 /**
  * Loads the model until it works:
  *
  *   loading ──→ loaded
- *      ↑ └────→ failed, reported ── SIGHUP, or the model's folder changed ──┐
- *      └────────────────────────────────────────────────────────────────────┘
+ *      ↑ └────→ failed, reported ── SIGHUP, the model's folder changed, or a minute went by ──┐
+ *      └──────────────────────────────────────────────────────────────────────────────────────┘
  */
 export class ModelLoading {
   readonly #parts: ModelLoadingParts;
@@ -52,21 +58,24 @@ export class ModelLoading {
         if (error instanceof ExecutionProviderError) throw error;
         log.error(
           { error: errorName(error), reason: messageOf(error) },
-          'the model does not load; trying again on SIGHUP or when its folder changes',
+          'the model does not load; trying again on SIGHUP, when its folder changes, or in a minute',
         );
         await heartbeat.report({ state: 'loading', error: errorName(error) });
       }
       onFailed();
-      await this.#retryOrChange(before, signal);
+      await this.#reasonToRetry(before, signal);
     }
   }
 
-  async #retryOrChange(before: string, signal: AbortSignal): Promise<void> {
-    const { modelFolder } = this.#parts;
+  async #reasonToRetry(before: string, signal: AbortSignal): Promise<void> {
+    const { modelFolder, tryAgainMs = TRY_AGAIN_MS } = this.#parts;
     const over = new AbortController();
-    const either = AbortSignal.any([signal, over.signal]);
-    const waits: Promise<unknown>[] = [once(this.#retries, 'retry', { signal: either })];
-    if (modelFolder !== undefined) waits.push(folderChange(modelFolder, before, either));
+    const any = AbortSignal.any([signal, over.signal]);
+    const waits: Promise<unknown>[] = [
+      once(this.#retries, 'retry', { signal: any }),
+      sleep(tryAgainMs, undefined, { signal: any }),
+    ];
+    if (modelFolder !== undefined) waits.push(folderChange(modelFolder, before, any));
     try {
       await Promise.race(waits);
     } finally {

@@ -156,6 +156,17 @@ describe('a model that does not load', () => {
     await expect(loaded).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
   });
 
+  it('is tried again unasked: what was in its way, such as a want of memory, may be gone', async () => {
+    const log = createLogger('silent', 'inference');
+    const identity = { id: 'waiting', host: 'here', pid: process.pid };
+    const heartbeat = new HeartbeatSender(readiness, identity, new OutageLog(log));
+    const recognizer = new ScriptedRecognizer();
+    recognizer.failNextLoad(broken);
+    const parts = { recognizer, heartbeat, modelFolder: undefined, log, tryAgainMs: 50 };
+    const loaded = new ModelLoading(parts).untilLoaded(new AbortController().signal, () => undefined);
+    expect(await loaded).toMatchObject({ id: 'scripted' });
+  });
+
   it('is tried again when its folder appears', async () => {
     const parent = await mkdtemp(join(tmpdir(), 'asr-model-'));
     const folder = join(parent, 'model');

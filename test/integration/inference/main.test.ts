@@ -108,7 +108,9 @@ describe('the inference process', () => {
     const folder = join(parent, 'mine');
     const process = start({ REDIS_URL: redis.url, ASR_MODEL: folder });
     const failures = () =>
-      process.logged('the model does not load; trying again on SIGHUP or when its folder changes');
+      process.logged(
+        'the model does not load; trying again on SIGHUP, when its folder changes, or in a minute',
+      );
     await whenSaid({ ready: false, error: 'ModelFailure' });
     await eventually(() => expect(failures()).toHaveLength(1));
     expect(failures()[0]?.['reason']).toContain(folder);

@@ -46,7 +46,7 @@ const stopping = shutdownOnSignal(['SIGTERM', 'SIGINT', 'SIGHUP'], log, DRAIN_MS
   ...services.closing,
 ]);
 
-const metrics = new ApiMetrics(services.readiness);
+const metrics = new ApiMetrics(services);
 const app = await buildApp({ config, services, metrics, log });
 servers.push({ name: 'http', run: async () => app.close() });
 // The queue board is a large import that most replicas do without.

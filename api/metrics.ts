@@ -1,7 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { CLOSE_CODE, HTTP_STATUS } from '../common/errors.ts';
-import type { ReadinessStore } from '../common/readiness/readiness.ts';
-import type { SlotOwner } from '../common/slot/slot.ts';
+import type { ApiServices } from './services.ts';
 import type { StreamSummary } from './stream-tally.ts';
 
 export interface AnsweredRequest {
@@ -59,7 +58,7 @@ export class ApiMetrics {
     registers: [this.registry],
   });
 
-  constructor(readiness: ReadinessStore) {
+  constructor({ readiness, slot }: Pick<ApiServices, 'readiness' | 'slot'>) {
     const gauges = {
       busy: new Gauge({
         name: 'asr_slot_busy',
@@ -80,10 +79,13 @@ export class ApiMetrics {
     };
     this.#beginAtZero();
     this.refresh = async () => {
-      const state = await readiness.read().catch(() => undefined);
+      const [state, ageMs] = await Promise.all([
+        readiness.read().catch(() => undefined),
+        slot.ageMs().catch(() => 0),
+      ]);
       gauges.store.set(state ? 1 : 0);
       gauges.busy.set(state?.busy ? 1 : 0);
-      gauges.slotAge.set(slotAgeSeconds(state?.holder));
+      gauges.slotAge.set(ageMs / 1000);
       gauges.ready.set(state?.processes.filter((process) => process.state === 'ready').length ?? 0);
     };
   }
@@ -123,10 +125,4 @@ export class ApiMetrics {
     if (summary.outcome === 'final') this.#audioSeconds.inc({ via: 'ws' }, summary.audioMs / 1000);
     if (summary.finalizeMs !== undefined) this.#finalizeSeconds.observe(summary.finalizeMs / 1000);
   }
-}
-
-/** By the clock of the replica that took it; another host's may be ahead. */
-function slotAgeSeconds(holder: SlotOwner | undefined): number {
-  const sinceMs = Date.parse(holder?.since ?? '');
-  return Number.isNaN(sinceMs) ? 0 : Math.max(0, Date.now() - sinceMs) / 1000;
 }

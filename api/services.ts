@@ -28,6 +28,7 @@ import { UploadQueue } from './upload-queue.ts';
 export interface ApiServices {
   readonly access: Access;
   readonly readiness: ReadinessStore;
+  readonly slot: Slot;
   readonly transcriber: Transcriber;
   readonly streams: StreamOpener;
   readonly queue: Queue<UploadJob>;
@@ -81,6 +82,7 @@ export function createServices(
   return {
     access,
     readiness,
+    slot,
     transcriber: new Transcriber({
       slot,
       uploads,

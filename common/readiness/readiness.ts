@@ -1,7 +1,6 @@
 import { LuaScript, type RedisClient } from '../lua.ts';
 import { fromStore } from '../redis.ts';
 import type { RedisKeys } from '../redis-keys.ts';
-import { readSlotHolder, type SlotOwner } from '../slot/slot.ts';
 
 const HEARTBEAT_TTL_MS = 3_000;
 export const HEARTBEAT_INTERVAL_MS = 1_000;
@@ -21,8 +20,6 @@ export interface Heartbeat {
 export interface Readiness {
   readonly ready: boolean;
   readonly busy: boolean;
-  /** Who has the slot; undefined also when a stranger wrote it. */
-  readonly holder: SlotOwner | undefined;
   /** Why it is not ready, as an exception's name. */
   readonly error: string | undefined;
   readonly processes: readonly Heartbeat[];
@@ -96,7 +93,6 @@ export class ReadinessStore {
     return {
       ready: processes.some((process) => process.state === 'ready'),
       busy: typeof holder === 'string',
-      holder: holder ? readSlotHolder(holder) : undefined,
       error: processes.find((process) => process.error !== undefined)?.error,
       processes,
     };

@@ -41,6 +41,7 @@ export class Slot {
   readonly #acquire = new LuaScript('slot/acquire.lua', 2);
   readonly #renew = new LuaScript('slot/renew.lua', 1);
   readonly #release = new LuaScript('slot/release.lua', 1);
+  readonly #age = new LuaScript('slot/age.lua', 2);
   readonly #raiseFence = new LuaScript('slot/raise-fence.lua', 1);
 
   constructor(redis: RedisClient, keys: RedisKeys) {
@@ -75,6 +76,11 @@ export class Slot {
   /** The next fences will be larger than this one. @throws StoreUnavailable */
   async raiseFence(seen: number): Promise<void> {
     await fromStore(this.#raiseFence.run(this.#redis, [this.#keys.fence], [seen]));
+  }
+
+  /** @returns for how long it has been taken, by the clock of Redis; 0 while it is free. @throws StoreUnavailable */
+  async ageMs(): Promise<number> {
+    return Number(await fromStore(this.#age.run(this.#redis, [this.#keys.slot, this.#keys.fence], [])));
   }
 
   /** @returns the slot's value; undefined is a free slot. @throws StoreUnavailable */

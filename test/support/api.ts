@@ -61,7 +61,7 @@ export async function startApi(
   const services = createServices(config, log, options.uploadDeadlineMs);
   // Where a shutdown is not the subject, it is as short as it can be.
   const { streamTimeouts, unreadMs, keptMs = 0 } = options;
-  const metrics = new ApiMetrics(services.readiness);
+  const metrics = new ApiMetrics(services);
   const app = await buildApp({
     config,
     services,

@@ -35,7 +35,7 @@ async function api(): Promise<void> {
   const config = readApiConfig({ ...process.env, ASR_API_TOKEN: 'test-token-0123456789', ASR_PORT: '0' });
   const log = createLogger('info', 'api', destination);
   const services = createServices(config, log);
-  const app = await buildApp({ config, services, metrics: new ApiMetrics(services.readiness), log });
+  const app = await buildApp({ config, services, metrics: new ApiMetrics(services), log });
   await app.listen({ host: '127.0.0.1', port: config.port });
   log.info('serving');
   await reached.promise;

@@ -15,7 +15,7 @@ let admin: FastifyInstance;
 beforeAll(async () => {
   redis = await startRedis();
   api = await startApi(redis.url);
-  admin = await buildAdmin(api.services, new ApiMetrics(api.services.readiness));
+  admin = await buildAdmin(api.services, new ApiMetrics(api.services));
   await admin.listen({ host: '127.0.0.1', port: 0 });
 });
 afterAll(async () => {
@@ -54,7 +54,7 @@ test("Node's own metrics are there, and nothing is spent on them where nobody re
   const text = await (await fetch(`${admin.listeningOrigin}/metrics`)).text();
   for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes', 'asr_redis_up'])
     expect(text).toContain(`\n${name} `);
-  expect(await new ApiMetrics(api.services.readiness).registry.metrics()).not.toContain('nodejs_');
+  expect(await new ApiMetrics(api.services).registry.metrics()).not.toContain('nodejs_');
 });
 
 test('the board, which works without internet, asks no other host for anything', async () => {
@@ -85,7 +85,7 @@ test('its root leads to the board', async () => {
 });
 
 test('its end waits for no connection that a browser has made in advance', async () => {
-  const other = await buildAdmin(api.services, new ApiMetrics(api.services.readiness));
+  const other = await buildAdmin(api.services, new ApiMetrics(api.services));
   await other.listen({ host: '127.0.0.1', port: 0 });
   const socket = connect(Number(new URL(other.listeningOrigin).port), '127.0.0.1').on(
     'error',

@@ -3,6 +3,9 @@ import type { Logger } from './log.ts';
 import type { RedisClient } from './lua.ts';
 import { DATABASE_REFUSED, refusedWith } from './redis.ts';
 
+const COMMAND_MISSING =
+  'it lacks a command that the service needs: give it back where its configuration says rename-command, or take another store';
+
 /** What to do about a Redis that answers and will not work, by the word it refuses with. */
 const REFUSALS: readonly [word: string, advice: string][] = [
   [
@@ -11,6 +14,7 @@ const REFUSALS: readonly [word: string, advice: string][] = [
   ],
   ['READONLY', 'it is a replica: REDIS_URL must lead to the master'],
   ['NOPERM', 'the user in REDIS_URL must be allowed every command on the keys under ASR_KEY_PREFIX'],
+  ['ERR unknown command', COMMAND_MISSING],
   ['MISCONF', 'it cannot write to its disk, and need not: start it with --save "" --appendonly no'],
 ];
 
@@ -24,6 +28,11 @@ const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
   [
     'NOAUTH ',
     'Redis wants a password, and REDIS_URL has none: add it there, as in redis://:PASSWORD@HOST:PORT',
+  ],
+  ['ERR unknown command ', `Redis refuses to work: ${COMMAND_MISSING}`],
+  [
+    'certificate',
+    'Redis and this process do not agree on a certificate: a private CA goes into NODE_EXTRA_CA_CERTS, and the host in REDIS_URL must be one that the certificate names',
   ],
 ];
 

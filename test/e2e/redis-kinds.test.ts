@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { freePort } from '../../common/launch/ports.ts';
+import { closeRedis, connectRedis } from '../../common/redis.ts';
+import { Outage } from '../../common/redis-outage.ts';
 import { upload } from '../support/api.ts';
 import type { ProcessUnderTest } from '../support/inference-process.ts';
 import {
@@ -114,7 +116,17 @@ test('rediss://: TLS', async () => {
     'no',
   ]);
   cleanups.push(() => redis.stop());
-  await expectToWork({ REDIS_URL: `rediss://localhost:${tlsPort}`, NODE_EXTRA_CA_CERTS: certificate });
+  const url = `rediss://localhost:${tlsPort}`;
+  await expectToWork({ REDIS_URL: url, NODE_EXTRA_CA_CERTS: certificate });
+
+  const withoutIt = await new Promise<Error>((resolve) => {
+    const client = connectRedis({ kind: 'single', url }, 'commands', 'test', resolve);
+    cleanups.push(async () => closeRedis(client));
+  });
+  expect(new Outage().heard(withoutIt)).toMatchObject({
+    isRefusal: true,
+    line: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+  });
 }, 40_000);
 
 test('redis+sentinel://: the master that a Sentinel names, also when another one is down; one that is back is listened to', async () => {

@@ -86,6 +86,19 @@ it('a Redis that refuses the password is one line in the log, without the passwo
   expect(warnings()).toHaveLength(1);
 });
 
+it.each(['INFO', 'EVAL'])('a Redis without a command is one line that says so: %s', async (command) => {
+  // The test's own client, too, would wait for an answer to INFO.
+  const options = ['--requirepass', 'given-password', '--rename-command', command, ''];
+  const poor = await startRedis(options);
+  onTestFinished(() => poor.stop());
+  inference = await startInference(poor.url.replace('//', '//:given-password@'));
+  const refusals = () =>
+    inference.log.filter(({ msg }) => String(msg).startsWith('Redis refuses to work: it lacks a command'));
+  await eventually(() => expect(refusals()).toHaveLength(1));
+  expect(refusals()[0]?.['error']).toContain(`unknown command '${command.toLowerCase()}'`);
+  expect(outageLines()).toEqual([]);
+});
+
 it('a Redis that was away and wants a password when it is there: one line for each', async () => {
   const relay = await startRelay(redis.port);
   onTestFinished(() => relay.stop());

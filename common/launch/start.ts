@@ -3,6 +3,9 @@ import { supervise } from './supervisor.ts';
 
 /** `npm start`: the whole service on this machine, for one person who tries it or works on it. */
 
+/** How long its last lines may take at the end. */
+const LINES_WRITTEN_MS = 2_000;
+
 // A full disk, a pipe that nobody reads or a closed terminal costs lines, not the service; Node's console forgives only the first error.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
 
@@ -13,3 +16,5 @@ try {
   console.error(error.message);
   process.exitCode = EXIT_CONFIG;
 }
+// Node itself waits for ever for an output that takes nothing, such as a pipe whose reader stands still.
+setTimeout(() => process.exit(), LINES_WRITTEN_MS).unref();

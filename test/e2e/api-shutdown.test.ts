@@ -1,11 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../common/launch/ports.ts';
 import { packageRoot } from '../../common/package-root.ts';
+import { fullPipe } from '../support/full-pipe.ts';
 import { ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { openStream, sendPaced, startApiProcess, untilReady } from '../support/real-service.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -98,22 +97,3 @@ test('a reader of the log that stands still does not keep a replica from serving
   api.kill('SIGTERM');
   expect(await ended).toEqual([null, 'SIGKILL']);
 }, 20_000);
-
-/** @returns the end to write to of a pipe that takes nothing any more */
-function fullPipe(): number {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-pipe-'));
-  const path = join(folder, 'pipe');
-  execFileSync('mkfifo', [path]);
-  const end = openSync(path, constants.O_RDWR);
-  const filling = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-  onTestFinished(() => {
-    closeSync(end);
-    rmSync(folder, { recursive: true });
-  });
-  try {
-    for (;;) writeSync(filling, Buffer.alloc(4_096));
-  } catch {
-    closeSync(filling);
-  }
-  return end;
-}

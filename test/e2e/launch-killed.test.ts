@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test, vi } from 'vitest';
+import { freePort } from '../../common/launch/ports.ts';
 import { packageRoot } from '../../common/package-root.ts';
+import { fullPipe } from '../support/full-pipe.ts';
 import { childrenOf, startLaunched, stillRunning, tidy } from './launched.ts';
 
 const pids = new Set<number>();
@@ -76,4 +78,18 @@ test('Ctrl-C leaves no file when the shell that would clean up was killed', { ti
   expect(await launched.ended).toBe(0);
   expect(await readdir(temp)).toEqual([]);
   expect(await stillRunning([...pids])).toEqual([]);
+});
+
+test('a reader of its output that stands still does not keep it from ending', {
+  timeout: 30_000,
+}, async () => {
+  const port = await freePort();
+  const { launched, temp } = await startLaunched({ ASR_PORT: String(port) }, fullPipe());
+  folders.push(temp);
+  pids.add(launched.pid);
+  const alive = () => fetch(`http://127.0.0.1:${port}/healthz`).then(({ ok }) => ok);
+  await expect.poll(() => alive().catch(() => false), { timeout: 10_000 }).toBe(true);
+  process.kill(launched.pid, 'SIGTERM');
+  expect(await launched.ended).toBe(0);
+  expect(await readdir(temp)).toEqual([]);
 });

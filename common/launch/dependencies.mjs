@@ -103,7 +103,7 @@ async function npmCi(root) {
     const words = output === '' ? '' : `${lastLines(output, 15)}\n\n`;
     const room = await roomWords(root);
     throw new SetupFailure(
-      `${words}${room}npm ci failed (${ending})${words === '' ? '' : ', its last lines are above'}. Check the connection to the registry ("npm ping"; behind a proxy: HTTPS_PROXY), then give the same command again.`,
+      `${words}${room}npm ci failed (${ending})${words === '' ? '' : ', its last lines are above'}. Check the connection to the registry ("npm ping"; behind a proxy: HTTPS_PROXY) and whether this user may write in npm's cache ("npm config get cache"; npm_config_cache names another folder), then give the same command again.`,
     );
   }
   say(`dependencies installed in ${Math.round((Date.now() - startedAt) / 1_000)} s`);

@@ -146,7 +146,9 @@ test('when npm fails, its own words and what to do', async () => {
   expect(await launched.ended).toBe(1);
   const text = launched.lines.join('\n');
   expect(text).toContain('npm error');
-  expect(text).toMatch(/npm ci failed \(exit code 1\).*then give the same command again/);
+  expect(text).toMatch(
+    /npm ci failed \(exit code 1\).*registry.*npm's cache.*then give the same command again/,
+  );
   expect(text).not.toContain('program');
 });
 

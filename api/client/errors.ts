@@ -71,6 +71,8 @@ export interface AsrErrorOptions {
   readonly closeCode?: number | undefined;
   readonly detail?: unknown;
   readonly cause?: unknown;
+  /** The same again fails the same way, where neither code nor cause says so. */
+  readonly lasting?: boolean | undefined;
 }
 
 /** Every failure of this client but an abort, which rejects with the signal's own reason. */
@@ -83,6 +85,7 @@ export class AsrError extends Error {
   readonly closeCode: number | undefined;
   /** The `detail` array of a 422 answer. */
   readonly detail: unknown;
+  readonly #lasting: boolean;
 
   constructor(code: AsrErrorCode, message: string, options: AsrErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -90,10 +93,12 @@ export class AsrError extends Error {
     this.status = options.status;
     this.closeCode = options.closeCode;
     this.detail = options.detail;
+    this.#lasting = options.lasting ?? false;
   }
 
   /** true for busy, not ready and passing network failures: the only ones where the same request can succeed a little later. */
   get retryable(): boolean {
+    if (this.#lasting) return false;
     switch (this.code) {
       case 'busy':
       case 'not_ready':

@@ -1,4 +1,5 @@
 import { AsrError } from './errors.ts';
+import { reasonOf } from './http.ts';
 import type { Socket, SocketEvents, Transport } from './socket.ts';
 
 /** The part of the platform's WebSocket that is used here: this file compiles without the DOM library, which Node's types contradict. */
@@ -7,6 +8,7 @@ interface PlatformWebSocket {
   onopen: (() => void) | null;
   onmessage: ((event: { readonly data: unknown }) => void) | null;
   onclose: ((event: { readonly code: number; readonly reason: string }) => void) | null;
+  onerror: (() => void) | null;
   send(data: string | Uint8Array): void;
   close(code?: number): void;
 }
@@ -17,6 +19,16 @@ function isConstructor(value: unknown): value is PlatformConstructor {
   return typeof value === 'function';
 }
 
+/** @throws AsrError where the platform refuses at once: every one to a page of HTTPS that asks for `ws:`, Firefox also by the page's policy. */
+function opening(platform: PlatformConstructor, url: string): PlatformWebSocket {
+  try {
+    return new platform(url);
+  } catch (error) {
+    const message = `no connection to ${url}: the browser forbids it to this page (${reasonOf(error)})`;
+    throw new AsrError('network', message, { cause: error, lasting: true });
+  }
+}
+
 /** Connects with the platform's own WebSocket, the token in the first message. */
 export const browserTransport: Transport = {
   tokenInStart: true,
@@ -24,18 +36,24 @@ export const browserTransport: Transport = {
   connect(url: string, _apiToken: string, events: SocketEvents): Socket {
     const platform: unknown = Reflect.get(globalThis, 'WebSocket');
     if (!isConstructor(platform)) throw new TypeError('this platform has no WebSocket');
-    const socket = new platform(url);
+    const socket = opening(platform, url);
     let opened = false;
+    const failed = () => {
+      socket.onclose = null;
+      // A browser tells a page nothing more, so that pages cannot probe a network.
+      const possible =
+        'the service is away, or refuses this address or this page’s origin (403), or this page’s Content-Security-Policy forbids it (connect-src)';
+      events.onFailed(new AsrError('network', `no connection to ${url}: ${possible}`, { closeCode: 1006 }));
+    };
     socket.onopen = () => {
       opened = true;
       events.onOpen();
     };
     socket.onmessage = ({ data }) => events.onText(typeof data === 'string' ? data : '(binary)');
-    socket.onclose = ({ code, reason }) => {
-      if (opened) return events.onClose(code, reason);
-      // A browser tells a page nothing more, so that pages cannot probe a network.
-      const possible = 'the service is away, or refuses this address or this page’s origin (403)';
-      events.onFailed(new AsrError('network', `no connection to ${url}: ${possible}`, { closeCode: code }));
+    socket.onclose = ({ code, reason }) => (opened ? events.onClose(code, reason) : failed());
+    // Of a connection that the page's policy forbids, Chromium tells this alone and never a close.
+    socket.onerror = () => {
+      if (!opened) failed();
     };
     return {
       get bufferedBytes() {

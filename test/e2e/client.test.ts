@@ -26,6 +26,7 @@ beforeAll(async () => {
   site = createServer((request, response) => {
     const path = normalize(new URL(request.url ?? '/', 'http://site').pathname);
     response.setHeader('content-type', path.endsWith('.js') ? 'text/javascript' : 'text/html');
+    if (path === '/strict') response.setHeader('content-security-policy', "connect-src 'self'");
     response.end(path.endsWith('.js') ? readFileSync(join(root, 'dist/api', path)) : '<title>site</title>');
   }).listen(0, '127.0.0.1');
   await once(site, 'listening');
@@ -100,7 +101,7 @@ test('a wrong token: 401, and a handshake refused with 403', async () => {
   await expect(stranger.stream().ready).rejects.toMatchObject({ status: 403, retryable: false });
 });
 
-test('in Chromium: an upload from the service’s own origin, the stream from an allowed one', async () => {
+test('in Chromium: an upload from the service’s own origin, the stream from an allowed one; why not from elsewhere', async () => {
   const browser: Browser = await chromium.launch({
     executablePath: chromiumPath(),
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
@@ -128,6 +129,31 @@ test('in Chromium: an upload from the service’s own origin, the stream from an
       const error = await clientWith('a-wrong-token-0123456789').stream().ready.catch((reason) => reason);
       return [error instanceof AsrError, error.code, error.closeCode];`;
     expect(await inPage('/client/browser.js', refused)).toEqual([true, 'unauthorized', 1008]);
+
+    // Forbidden by the page's own policy, which Chromium tells without a close; and to a page of HTTPS, which it throws.
+    const forbidden = `
+      const error = await client.stream().ready.catch((reason) => reason);
+      return [error instanceof AsrError, error.code, error.retryable, error.message];`;
+    await page.goto(`${siteOrigin}/strict`);
+    expect(await inPage('/client/browser.js', forbidden)).toEqual([
+      true,
+      'network',
+      true,
+      expect.stringContaining('Content-Security-Policy'),
+    ]);
+    await page.route('https://site.example/**', async (route) => {
+      const { pathname } = new URL(route.request().url());
+      await route.fulfill({ response: await route.fetch({ url: siteOrigin + pathname }) });
+    });
+    await page.goto('https://site.example/');
+    // This machine itself would be let through.
+    const inTheClear = "new AsrClient({ url: 'http://asr.example', apiToken: 'x' })";
+    expect(await inPage('/client/browser.js', forbidden.replace(/client/, inTheClear))).toEqual([
+      true,
+      'network',
+      false,
+      expect.stringContaining('loaded over HTTPS'),
+    ]);
 
     // The service's own origin, with the client's files put there.
     await page.route(`${service.url}/dist/**`, (route) =>

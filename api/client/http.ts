@@ -128,11 +128,20 @@ export async function request(url: string, options: RequestOptions): Promise<Htt
   } catch (error) {
     if (attempt.signal.aborted) throw attempt.signal.reason;
     if (error instanceof AsrError) throw error;
-    throw new AsrError('network', `no connection to ${url}: ${reasonOf(error)}`, { cause: error });
+    const message = `no connection to ${url}: ${reasonOf(error)}${hintForPage(url)}`;
+    throw new AsrError('network', message, { cause: error });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', stop);
   }
+}
+
+/** A browser tells a page of another origin only that its request failed. */
+function hintForPage(url: string): string {
+  const page: unknown = Reflect.get(globalThis, 'location');
+  const isForeign =
+    typeof page === 'object' && page !== null && 'origin' in page && page.origin !== new URL(url).origin;
+  return isForeign ? '; the service has no CORS: pages of another origin can only use its stream' : '';
 }
 
 /** Read no further than any answer of the service goes, which a small compressed one can. @throws AsrError `unexpected_response` */

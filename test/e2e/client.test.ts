@@ -130,6 +130,11 @@ test('in Chromium: an upload from the service’s own origin, the stream from an
       return [error instanceof AsrError, error.code, error.closeCode];`;
     expect(await inPage('/client/browser.js', refused)).toEqual([true, 'unauthorized', 1008]);
 
+    const foreign = `
+      const error = await client.transcribe(wav, { retry: false }).catch((reason) => reason);
+      return [error.code, error.message];`;
+    expect(await inPage('/client/browser.js', foreign)).toEqual(['network', expect.stringContaining('CORS')]);
+
     // Forbidden by the page's own policy, which Chromium tells without a close; and to a page of HTTPS, which it throws.
     const forbidden = `
       const error = await client.stream().ready.catch((reason) => reason);

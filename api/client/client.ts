@@ -82,15 +82,24 @@ export class AsrClientCore {
 function checkedBaseUrl(given: string | URL): string {
   const address = String(given);
   const shown = JSON.stringify(address);
-  if (!URL.canParse(address))
+  const url = parsed(address);
+  if (url === undefined)
     throw new TypeError(`url ${shown} is not an address; expected http://HOST:PORT or https://HOST`);
-  const url = new URL(address);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new TypeError(`url ${shown} begins with ${url.protocol}; expected http: or https:`);
   // Addresses end up in logs, so nothing secret may be in one.
   if (url.username !== '' || url.password !== '' || url.search !== '')
     throw new TypeError('the url may hold no user, password or query; the token is given as apiToken');
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+/** Without `URL.canParse`, which Chromium has from 120 and Safari from 17. */
+function parsed(address: string): URL | undefined {
+  try {
+    return new URL(address);
+  } catch {
+    return undefined;
+  }
 }
 
 function checkedToken(token: string): string {

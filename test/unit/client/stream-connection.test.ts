@@ -129,3 +129,13 @@ test('a browser’s connection is heard when it opens and not when it was given 
   (opened[1] as unknown as Platform).onopen();
   expect(sent).toEqual([]);
 });
+
+test('a browser without URL.canParse, as Chromium before 120 and Safari before 17, is new enough', async () => {
+  const { canParse } = URL;
+  onTestFinished(() => void Object.assign(URL, { canParse }));
+  Reflect.deleteProperty(URL, 'canParse');
+  service.http = [(response) => void response.writeHead(401).end()];
+  const browser = new BrowserClient({ url: service.url, apiToken: TOKEN });
+  expect(await failure(browser.ready())).toMatchObject({ code: 'unauthorized' });
+  expect(() => new BrowserClient({ url: 'asr', apiToken: TOKEN })).toThrow('url "asr" is not an address');
+});

@@ -38,7 +38,8 @@ export async function whenServing(
       // While Redis is not there its connection has said so.
       const readiness = await store.read().catch(() => undefined);
       if (readiness?.ready === true && (await isReady(service, signal))) return;
-      const error = readiness?.error;
+      // During the next attempt there is none.
+      const error = readiness?.error ?? lastError;
       if (error !== undefined && error !== lastError) onFailure(printable(error));
       lastError = error;
       await sleep(LOOK_AGAIN_MS, undefined, { signal });

@@ -6,6 +6,7 @@ import { type Heartbeat, ReadinessStore } from '../../../common/readiness/readin
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { OutageLog } from '../../../common/redis-outage.ts';
 import { HeartbeatSender } from '../../../inference/heartbeat.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let redis: TestRedis;
@@ -109,4 +110,29 @@ test('an error that is no name is said as text, and steers no terminal', async (
   });
   stop.abort();
   expect(reason).toBe('\\u{1b}[2J\\u{a}ready after 0.1 s');
+});
+
+test('on the screen of npm start a model that fails again at each attempt is one line', async () => {
+  const looks = async (): Promise<number> =>
+    Number(/cmdstat_mget:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? 0);
+  const reasons: string[] = [];
+  const stop = new AbortController();
+  const service = { origin: 'http://127.0.0.1:1', token: 'none' };
+  const waiting = whenServing(
+    service,
+    readInferenceConfig({ REDIS_URL: redis.url }),
+    (reason) => void reasons.push(reason),
+    stop.signal,
+  );
+  for (const error of ['ModelLoadError', 'ModelLoadError', 'ModelFailure']) {
+    for (const state of [beat('a', 'loading'), { ...beat('a', 'loading'), error }]) {
+      await store.beat(state);
+      const before = await looks();
+      // The first of them may have been sent before the beat.
+      await eventually(async () => expect(await looks()).toBeGreaterThan(before + 2));
+    }
+  }
+  stop.abort();
+  await expect(waiting).rejects.toThrow('aborted');
+  expect(reasons).toEqual(['ModelLoadError', 'ModelFailure']);
 });

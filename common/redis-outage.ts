@@ -3,6 +3,8 @@ import type { Logger } from './log.ts';
 import type { RedisClient } from './lua.ts';
 import { DATABASE_REFUSED, refusedWith } from './redis.ts';
 
+/** Also one that a script calls: `ERR Unknown Redis command called from script …`, Redis 6.2 with the script's line in front. */
+const isCommandMissing = (answer: string): boolean => /\bunknown (redis )?command /i.test(answer);
 const COMMAND_MISSING =
   'it lacks a command that the service needs: give it back where its configuration says rename-command, or take another store';
 
@@ -14,7 +16,6 @@ const REFUSALS: readonly [word: string, advice: string][] = [
   ],
   ['READONLY', 'it is a replica: REDIS_URL must lead to the master'],
   ['NOPERM', 'the user in REDIS_URL must be allowed every command on the keys under ASR_KEY_PREFIX'],
-  ['ERR unknown command', COMMAND_MISSING],
   ['MISCONF', 'it cannot write to its disk, and need not: start it with --save "" --appendonly no'],
 ];
 
@@ -95,7 +96,8 @@ export class OutageLog {
   /** A command has failed. What is no refusal is the connections' to report. */
   failed({ cause }: StoreUnavailable): void {
     const answer = cause instanceof Error ? cause.message : '';
-    const advice = REFUSALS.find(([word]) => refusedWith(word, answer))?.[1];
+    const refusal = REFUSALS.find(([word]) => refusedWith(word, answer))?.[1];
+    const advice = isCommandMissing(answer) ? COMMAND_MISSING : refusal;
     if (advice === undefined || this.#isRefusing) return;
     this.#isRefusing = true;
     this.#log.error({ error: answer }, `Redis refuses to work: ${advice}`);

@@ -38,6 +38,10 @@ test.each([
   [REPLICA, 'it is a replica: REDIS_URL must lead to the master'],
   ["NOPERM this user has no permissions to run the 'evalsha' command", 'must be allowed every command'],
   ['MISCONF Redis is configured to save RDB snapshots, but', 'start it with --save "" --appendonly no'],
+  [
+    'ERR Error running script (call to f_45): @user_script:6: @user_script: 6: Unknown Redis command called from Lua script ',
+    'it lacks a command',
+  ],
 ])('so is what any other Redis refuses with: %s', (answer, advice) => {
   const lines: string[] = [];
   const outages = new OutageLog(createLogger('info', 'api', { write: (line) => void lines.push(line) }));

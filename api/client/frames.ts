@@ -29,11 +29,9 @@ export class FrameCutter {
     return frames;
   }
 
-  /** @returns the short last frame, if there is one */
+  /** The last call. @returns the short last frame, if there is one */
   flush(): Bytes[] {
-    const rest = this.#rest;
-    this.#rest = new Uint8Array(0);
-    return rest.length === 0 ? [] : [rest];
+    return this.#rest.length === 0 ? [] : [this.#rest];
   }
 }
 

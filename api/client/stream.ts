@@ -236,7 +236,6 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
   }
 
   #limit(durationMs: number, what: string): void {
-    clearTimeout(this.#timer);
     this.#timer = after(durationMs, () => {
       this.#fail(new AsrError('no_answer', `${what} within ${durationMs / 1000} s`));
     });

@@ -37,8 +37,11 @@ test('an answer may be cut anywhere, also within a character', async () => {
   const pieces = Readable.from([bytes.subarray(0, 11), bytes.subarray(11)], { objectMode: false });
   const headers = { 'content-type': 'application/json' };
   vi.stubGlobal('fetch', async () => new Response(Readable.toWeb(pieces) as ReadableStream, { headers }));
-  onTestFinished(() => void vi.unstubAllGlobals());
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.unstubAllGlobals().useRealTimers());
   expect(await client.transcribe(PCM)).toEqual(RESULT);
+  // Nor does its limit hold the program on.
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test('a browser, which hides where a redirect leads, follows none and sends no cookie', async () => {

@@ -276,6 +276,11 @@ test('an abort rejects with its reason: in a request, with its failure, between 
   service.http = [() => inRequest.abort(reason)];
   await expect(client.transcribe(PCM, { signal: inRequest.signal })).rejects.toBe(reason);
 
+  // The one request that is never repeated.
+  const asking = new AbortController();
+  service.http = [() => asking.abort(reason)];
+  await expect(client.ready({ signal: asking.signal })).rejects.toBe(reason);
+
   const between = new AbortController();
   service.http = [json(409, { error: 'busy' })];
   const retry = {

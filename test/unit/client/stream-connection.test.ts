@@ -17,6 +17,13 @@ beforeEach(async () => {
 });
 afterEach(() => service.stop());
 
+/** Waits for the connection's events alone: whatever waits by the clock, as `poll` does, sets the false one forward. */
+async function noTimers(): Promise<void> {
+  for (let turn = 0; turn < 1_000 && vi.getTimerCount() > 0; turn += 1)
+    await new Promise((next) => setImmediate(next));
+  expect(vi.getTimerCount()).toBe(0);
+}
+
 test('a handshake answered with a page that breaks off, within a character: what there is of it', async () => {
   const page = Buffer.from('{"error":"forbidden","message":"不行"}');
   const head = `HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\ncontent-length: ${page.length}\r\n\r\n`;
@@ -31,14 +38,16 @@ test('a handshake answered with a page that breaks off, within a character: what
 
 test('a message that is too large for any of the service is not read', async () => {
   service.stream = [onStart((session) => session.say('x'.repeat(1_048_577)))];
-  expect(await failure(client.stream().final)).toMatchObject({ code: 'network' });
+  const message = expect.stringContaining('the connection broke');
+  expect(await failure(client.stream().final)).toMatchObject({ code: 'network', closeCode: 1006, message });
 });
 
-test('end() behind an error of the service is not said: it would be a second fault', async () => {
+test('audio and end() behind an error of the service are not sent: they would be a second fault', async () => {
   service.stream = [
     onStart((session) => {
       session.ready();
       session.say({ type: 'error', code: 'timeout', message: 'late' });
+      session.say('whatever follows');
       session.socket.ping();
     }),
   ];
@@ -47,9 +56,12 @@ test('end() behind an error of the service is not said: it would be a second fau
   await stream.ready;
   const [session] = service.sessions;
   await once(session?.socket as WebSocket, 'pong');
+  const sent = failure(stream.send(PCM));
   const ended = failure(stream.end());
   session?.socket.close(1008);
   expect(await ended).toMatchObject({ code: 'timeout', closeCode: 1008 });
+  expect(await sent).toBe(await ended);
+  expect(session?.frames).toEqual([]);
   expect(session?.control.map(({ type }) => type)).toEqual(['start']);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
@@ -102,18 +114,28 @@ test('a recording has no limit of time here, and its connection holds no program
     await stream.ready;
     expect(vi.getTimerCount()).toBe(0);
     await stream.end();
-    await expect.poll(() => vi.getTimerCount()).toBe(0);
+    await noTimers();
+    // Nor does the pace of one that was given up.
+    const heard = new Promise<void>((resolve) => {
+      service.stream = [(session) => session.on('start', () => session.ready()).on('audio', resolve)];
+    });
+    const abandoned = client.stream({ audio: new Int16Array(160_000) });
+    await heard;
+    abandoned.close();
+    await noTimers();
   } finally {
     vi.useRealTimers();
   }
 });
 
-test('a browser’s connection is heard when it opens and not when it was given up; it says what waits in it', () => {
+test('a browser’s connection is heard when it opens and not when it was given up; it says what waits in it, and that it broke', async () => {
   const opened: Record<string, unknown>[] = [];
   const sent: unknown[] = [];
   class Platform {
     bufferedAmount = 64_000;
     onopen = (): void => {};
+    onerror = (): void => {};
+    onclose = (_: object): void => {};
     constructor() {
       opened.push(this as never);
     }
@@ -128,6 +150,13 @@ test('a browser’s connection is heard when it opens and not when it was given 
   stream.close();
   (opened[1] as unknown as Platform).onopen();
   expect(sent).toEqual([]);
+  // One that breaks was there: the browser tells an error first, and then how.
+  const broken = new BrowserClient({ url: service.url, apiToken: TOKEN }).stream();
+  const platform = opened[2] as unknown as Platform;
+  platform.onopen();
+  platform.onerror();
+  platform.onclose({ code: 1006, reason: '' });
+  expect((await failure(broken.final)).message).toContain('the connection broke');
 });
 
 test('a browser without URL.canParse, as Chromium before 120 and Safari before 17, is new enough', async () => {
@@ -136,6 +165,9 @@ test('a browser without URL.canParse, as Chromium before 120 and Safari before 1
   Reflect.deleteProperty(URL, 'canParse');
   service.http = [(response) => void response.writeHead(401).end()];
   const browser = new BrowserClient({ url: service.url, apiToken: TOKEN });
-  expect(await failure(browser.ready())).toMatchObject({ code: 'unauthorized' });
+  expect(await failure(browser.ready())).toMatchObject({
+    code: 'unauthorized',
+    message: 'status 401 with no content type and an empty body, not an answer of the service',
+  });
   expect(() => new BrowserClient({ url: 'asr', apiToken: TOKEN })).toThrow('url "asr" is not an address');
 });

@@ -76,7 +76,6 @@ function capture(context: AudioContext, stream: MediaStream, events: CaptureEven
   const end = (reason: Parameters<CaptureEvents['end']>[0]): void => {
     if (ended) return;
     ended = true;
-    clearTimeout(silent);
     removeEventListener('pointerup', wake);
     node.port.onmessage = null;
     release(stream);

@@ -119,7 +119,8 @@ export class Recordings {
       delete play.dataset['playing'];
       play.setAttribute('aria-label', texts.play);
     };
-    this.#played = audio.onpause = audio.onended = audio.onerror = done;
+    // At its end it pauses, too.
+    this.#played = audio.onpause = audio.onerror = done;
     audio.ontimeupdate = () => wave.show(levels, audio.currentTime / audio.duration);
     audio.play().catch(done);
   }

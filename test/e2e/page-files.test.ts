@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { chunk, wavFile } from '../support/wav.ts';
 import {
   figure,
   launchBrowser,
+  listenTo,
   notice,
   openReady,
   resultText,
@@ -63,6 +64,14 @@ function silentMp3(seconds: number): Buffer {
   return Buffer.alloc(36 * Math.ceil(seconds / 0.036), frame);
 }
 
+/** How many pixels of a waveform are in full colour: its bars, as far as they are filled (or played). */
+const fullBars = (page: Page, selector: string): Promise<number> =>
+  page.evaluate(`(() => {
+    const canvas = document.querySelector('${selector}');
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return data.filter((value, n) => n % 4 === 3 && value === 255).length;
+  })()`);
+
 /** Sizes of everything that the page, its modules and its style name, by path. */
 async function pageFiles(origin: string): Promise<Map<string, number>> {
   const bytes = new Map<string, number>();
@@ -82,6 +91,8 @@ async function pageFiles(origin: string): Promise<Map<string, number>> {
 describe('files on the page', { timeout: 60_000 }, () => {
   it('takes a file by the button, of any rate and form', async () => {
     const { page, complaints } = await readyPage('en-GB');
+    // Or the browser refuses the clipboard to the page, which then copies as it does without HTTPS.
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const long = `studio-${'x'.repeat(200)}.2.m4a`;
     const studio = { name: long, mimeType: 'audio/wav', buffer: asStudioWav(ONE_WAV) };
     for (const [file, text] of [
@@ -113,12 +124,29 @@ describe('files on the page', { timeout: 60_000 }, () => {
       await page.getByRole('button', { name: `Copied ${name}`, exact: true }).waitFor();
     }
     await page.getByRole('button', { name: 'Copy 1. h08.wav', exact: true }).waitFor();
+    // Copied is what stands there, and the field is where it can be seen.
+    await page.getByRole('button', { name: 'Change token' }).click();
+    await page.keyboard.press('Control+V');
+    expect(await page.locator('#token').inputValue()).toBe(ONE_TEXT);
+    // As loud as it was, at all times of its own; in the colours of the moment.
+    const stage = '#stage .wave';
+    const first = '#recordings li:first-child .wave';
+    expect(await fullBars(page, stage)).toBeGreaterThan(0);
+    const all = await fullBars(page, first);
+    expect(all).toBeGreaterThan(0);
+    const picture = (selector: string) => page.evaluate(`document.querySelector('${selector}').toDataURL()`);
+    const light = [await picture(stage), await picture(first)];
+    await page.emulateMedia({ colorScheme: 'dark' });
+    for (const [n, selector] of [stage, first].entries())
+      await expect.poll(() => picture(selector)).not.toBe(light[n]);
     // One plays at a time, and only that one says so.
     const players = page.locator('#recordings .play');
     for (const n of [0, 1]) {
       await players.nth(n).click();
       await page.locator(`#recordings li:nth-child(${n + 1}) [data-playing]`).waitFor();
       expect(await page.locator('#recordings [data-playing]').count()).toBe(1);
+      if (n === 0) await expect.poll(() => fullBars(page, first)).toBeLessThan(all);
+      else expect(await fullBars(page, first)).toBe(all);
       await page.getByRole('button', { name: /^Pause/ }).waitFor();
     }
     // What is saved is a WAV, whatever the file was.
@@ -161,6 +189,12 @@ describe('files on the page', { timeout: 60_000 }, () => {
       await input.setInputFiles(file(wavFile(pcm, { dataBytes })));
       expect(await resultText(page), `${dataBytes}`).toBe(ONE_TEXT);
     }
+    // Nothing of a result stays beside what follows it.
+    await page.locator('.facts button').waitFor();
+    await input.setInputFiles(file(Buffer.alloc(0)));
+    await notice(page, 'file_empty').waitFor();
+    expect(await page.locator('.facts button').isVisible()).toBe(false);
+    expect(await fullBars(page, '#stage .wave')).toBe(0);
     // WebKit on Linux hears nothing in a file whose last byte only makes the size of its sound even.
     await page.evaluate(`{
       const { decodeAudioData } = OfflineAudioContext.prototype;
@@ -174,6 +208,7 @@ describe('files on the page', { timeout: 60_000 }, () => {
     expect(await page.locator('body').getAttribute('data-decoded')).toBe(String(HEADER_BYTES + 16_001));
     await input.setInputFiles(file(wavFile(silence(15.01))));
     await notice(page, 'file_too_long').waitFor();
+    expect(await notice(page, 'file_too_long').getAttribute('title')).toBe('15.01 s');
     await shoot(page, 'file-too-long');
     expect(await page.locator('#alert').textContent()).toContain('longer than 15 seconds');
     await input.setInputFiles(file(wavFile(silence(15))));
@@ -225,6 +260,8 @@ describe('files on the page', { timeout: 60_000 }, () => {
     );
     const short = { name: 'some.wav', mimeType: 'audio/wav', buffer: wavFile(silence(0.1)) };
     const add = () => page.locator('#file').setInputFiles(short);
+    const spoken = await listenTo(page, '#status');
+    await page.route('**/readyz', (route) => route.abort());
     await add();
     await notice(page, 'connection_lost').waitFor();
     await notice(page, 'unexpected').getByText('moon: HTTP 500 full').waitFor();
@@ -234,6 +271,12 @@ describe('files on the page', { timeout: 60_000 }, () => {
       await page.locator(`#recording-${n}`).waitFor();
       await page.locator('body[data-state="idle"]').waitFor();
     }
+    // Each result says so, long before the service is asked again.
+    expect(await spoken()).toContain('Ready');
+    // One that has been played to its end can be played again.
+    await page.locator('#recordings .play').first().click();
+    await page.locator('#recordings [data-playing]').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Play 21. some.wav', exact: true }).waitFor();
     const names = await page.locator('#recordings .name').allTextContents();
     expect(names).toEqual(Array.from({ length: 20 }, (_, n) => `${21 - n}. some.wav`));
     // Its memory is free, too.
@@ -251,20 +294,23 @@ describe('files on the page', { timeout: 60_000 }, () => {
   it('takes a file that is dropped on it', async () => {
     const { page } = await readyPage();
     const base64 = readFileSync(OTHER_WAV).toString('base64');
-    const drag = (type: string, what = 'file'): Promise<unknown> =>
+    const drag = (type: string, what = 'file', relatedTarget = 'null'): Promise<unknown> =>
       page.evaluate(`{
         const files = new DataTransfer();
         const bytes = Uint8Array.from(atob('${base64}'), (character) => character.charCodeAt(0));
         if ('${what}' === 'file') files.items.add(new File([bytes], '昨天.wav', { type: 'audio/wav' }));
         else files.setData('text/plain', '昨天');
-        const options = { bubbles: true, cancelable: true, dataTransfer: files };
+        const options = { bubbles: true, cancelable: true, dataTransfer: files, relatedTarget: ${relatedTarget} };
         document.querySelector('#stage').dispatchEvent(new DragEvent('${type}', options));
       }`);
     // What is no file is for the token's field.
-    await drag('dragover', 'text');
+    for (const type of ['dragover', 'drop']) expect(await drag(type, 'text')).toBe(true);
     expect(await page.getByText('把录音拖放到这里').isVisible()).toBe(false);
     await drag('dragover');
     await page.getByText('把录音拖放到这里').waitFor();
+    // From one element of the page to another one.
+    await drag('dragleave', 'file', 'document.body');
+    expect(await page.getByText('把录音拖放到这里').isVisible()).toBe(true);
     await drag('dragleave');
     await page.getByText('把录音拖放到这里').waitFor({ state: 'hidden' });
     await drag('dragover');
@@ -279,8 +325,9 @@ describe('files on the page', { timeout: 60_000 }, () => {
     await page.locator('body[data-state="recording"]').waitFor();
     await drag('dragover');
     expect(await page.getByText('把录音拖放到这里').isVisible()).toBe(false);
+    expect(await page.locator('#choose').isDisabled()).toBe(true);
     await drag('drop');
-    await page.locator('#notice', { hasText: '一次只能处理一段录音' }).waitFor();
+    await page.locator('#notice[data-tone="wait"]', { hasText: '一次只能处理一段录音' }).waitFor();
     expect(await page.locator('#announcement').textContent()).toContain('一次只能处理一段录音');
     expect(await page.locator('body').getAttribute('data-state')).toBe('recording');
     await shoot(page, 'dropped-while-recording');

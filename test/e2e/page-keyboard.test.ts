@@ -50,7 +50,16 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
   it('takes a space bar that is held for talking, and no other use of it', async () => {
     const page = await readyPage();
     const state = () => page.locator('body').getAttribute('data-state');
+    await page.getByText('The space bar works too.').waitFor();
     await page.locator('#record').click({ button: 'right' });
+    // A long press on a touch screen opens no menu; a held space bar does not scroll the page.
+    for (const event of [
+      `MouseEvent('contextmenu', { bubbles: true, cancelable: true })`,
+      `KeyboardEvent('keydown', { code: 'Space', repeat: true, bubbles: true, cancelable: true })`,
+    ])
+      expect(await page.evaluate(`document.querySelector('#record').dispatchEvent(new ${event})`)).toBe(
+        false,
+      );
     // Away from the button, which any space bar presses.
     await page.locator('#transcript').click();
     await page.keyboard.press('Control+Space');
@@ -77,6 +86,12 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
     const box = await page.locator('#record').boundingBox();
     const touch = await page.context().newCDPSession(page);
     const touchPoints = [{ x: (box?.x ?? 0) + 40, y: (box?.y ?? 0) + 40 }];
+    // A hold that the system ends is over, too.
+    await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints });
+    await secondsLeft(page, 14);
+    await touch.send('Input.dispatchTouchEvent', { type: 'touchCancel', touchPoints: [] });
+    await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
+    await resultText(page);
     await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints });
     await page.locator('#record[data-state=opening], #record[data-state=recording]').waitFor();
     await touch.send('Input.dispatchTouchEvent', { type: 'touchCancel', touchPoints: [] });
@@ -166,6 +181,12 @@ it('does not wait for a service that no longer answers when the record button is
     const devices = navigator.mediaDevices;
     const open = devices.getUserMedia.bind(devices);
     devices.getUserMedia = async (constraints) => (window.opened = await open(constraints));
+    window.AudioContext = class extends AudioContext {
+      constructor() {
+        super();
+        window.recordingContext = this;
+      }
+    };
   }`);
   await page.locator('#record').click();
   await page.locator('body[data-state="opening"]').waitFor();
@@ -175,6 +196,7 @@ it('does not wait for a service that no longer answers when the record button is
   // The microphone, open already, is let go.
   const tracks = 'opened.getTracks().map(({ readyState }) => readyState)';
   await expect.poll(() => page.evaluate(tracks)).toEqual(['ended']);
+  await expect.poll(() => page.evaluate('recordingContext.state')).toBe('closed');
 });
 
 it('says that a microphone gives no sound at all', async () => {
@@ -197,6 +219,9 @@ it('copies without a clipboard of its own (no HTTPS), and stays at the button', 
   await page.locator('.facts button').focus();
   await page.keyboard.press('Enter');
   await page.locator('.facts button:focus', { hasText: 'Copied' }).waitFor();
+  expect(await page.locator('#announcement').textContent()).toBe('Copied');
+  // Nothing is left that a Tab would lead to.
+  expect(await page.locator('textarea').count()).toBe(0);
 });
 
 it('is as large as the reader has set it, where there is room', async () => {

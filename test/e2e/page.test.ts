@@ -75,6 +75,14 @@ describe('the page', { timeout: 60_000 }, () => {
     // A screen reader reads it in the voice of its language, also what has no letters on the screen.
     expect(await page.locator('html').getAttribute('lang')).toBe('zh-CN');
     await page.locator('meter[aria-label="麦克风音量"]').waitFor({ state: 'attached' });
+    // And says by itself what these hold.
+    for (const [role, ids] of [
+      ['status', ['status', 'announcement']],
+      ['alert', ['alert']],
+    ] as const) {
+      expect(await page.getByRole(role).evaluateAll((all) => all.map(({ id }) => id))).toEqual(ids);
+    }
+    expect(await page.getByRole('button', { name: '复制' }).count()).toBe(0);
     await page.keyboard.type(TOKEN);
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: '就绪' }).waitFor();
@@ -120,6 +128,9 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.getByRole('button', { name: 'Use token' }).click();
     await page.locator('#status[data-status="ready"]').waitFor({ timeout: 5_000 });
     expect(await page.locator('#token').inputValue()).toBe(TOKEN);
+    await page.getByRole('button', { name: 'Change token' }).click();
+    await page.locator('#token:focus').waitFor();
+    expect(await page.getByRole('button', { name: 'Change token' }).count()).toBe(0);
     expect(complaints).toEqual([]);
     await page.close();
   });
@@ -134,8 +145,8 @@ describe('the page', { timeout: 60_000 }, () => {
       // At its field, which names it as its own; seen as a whole in a small window, or a large zoom.
       const field = page.getByRole('textbox', { name: 'Access token' });
       expect(await field.getAttribute('aria-invalid')).toBe('true');
-      const [described] = ((await field.getAttribute('aria-describedby')) ?? '').split(' ');
-      expect(described).toBe('notice');
+      expect(await field.getAttribute('aria-describedby')).toBe('notice token-hint');
+      expect(await notice(page, 'unauthorized').getAttribute('data-tone')).toBe('problem');
     }
     await shoot(page, 'wrong-token');
     // To compare it with what one was given.
@@ -143,7 +154,10 @@ describe('the page', { timeout: 60_000 }, () => {
     for (const pressed of [true, false]) {
       await page.getByRole('button', { name: 'Show', exact: true }).click();
       await page.getByRole('button', { name: 'Show', exact: true, pressed }).waitFor();
-      expect(await field.evaluate((input) => input.classList.contains('secret'))).toBe(!pressed);
+      const shown = await page.evaluate(
+        "getComputedStyle(document.querySelector('#token')).webkitTextSecurity",
+      );
+      expect(shown).toBe(pressed ? 'none' : 'disc');
     }
     for (const [width, height] of [
       [640, 400],
@@ -153,10 +167,12 @@ describe('the page', { timeout: 60_000 }, () => {
       await page.evaluate('scrollTo(0, 0)');
       await page.getByRole('button', { name: 'Use token' }).click();
       await notice(page, 'unauthorized').waitFor();
-      await page.waitForFunction(`(() => {
+      // Not `waitForFunction`: the page's policy forbids its looking again.
+      const inSight = `(() => {
         const { top, bottom } = document.querySelector('#token-form #notice').getBoundingClientRect();
         return top >= 0 && bottom <= innerHeight + 1;
-      })()`);
+      })()`;
+      await expect.poll(() => page.evaluate(inSight)).toBe(true);
     }
     // Also where the check at the start has not seen it: the service itself refuses the recording.
     await page.locator('#record').click();
@@ -168,6 +184,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.keyboard.press('Enter');
     await page.locator('#status[data-status="ready"]').waitFor();
     expect(await page.locator('#token').getAttribute('aria-invalid')).toBe('false');
+    expect(await page.locator('#token').getAttribute('aria-describedby')).toBe('token-hint');
     expect(await page.locator('#token-form #notice').count()).toBe(0);
     await page.getByRole('button', { name: 'Try again' }).click();
     await resultText(page);
@@ -198,6 +215,8 @@ describe('the page', { timeout: 60_000 }, () => {
     await secondsLeft(page, SPOKEN_SECONDS_LEFT);
     // The service hangs up on a stream that is silent for 10 s.
     other.audio(silence(0.1));
+    // Wherever the pointer is by then.
+    await page.mouse.move(0, 0);
     await page.mouse.up();
     await notice(page, 'busy')
       .getByText(/秒后自动重试（第 2 次/)
@@ -230,6 +249,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await closed;
     service.wire.mend();
     expect(await resultText(page)).toBe(SPOKEN_TEXT);
+    expect(await page.locator('#notice').isVisible()).toBe(false);
     await page.locator('#status[data-status="ready"]').waitFor();
   });
 
@@ -278,6 +298,11 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.clock.runFor(30_000);
     await page.evaluate('fetch("/healthz")');
     expect(asked).toBe(1);
+    // But again when something else tells of the service's state.
+    await page.unroute('**/readyz');
+    await page.route('**/v1/**', (route) => route.abort());
+    await page.locator('#file').setInputFiles(join(FIXTURES, `${SPOKEN}.wav`));
+    await page.locator('#status[data-status="ready"]').waitFor({ timeout: 5_000 });
   });
 
   it('asks no longer with a token that was taken away', async () => {
@@ -300,6 +325,11 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.evaluate('fetch("/healthz")');
     expect(asked).toBe(askedBefore);
     expect(await page.locator('#status').getAttribute('data-status')).toBe('no_token');
+    // But with the next one as soon as it is used, were it only typed.
+    await page.locator('#token').fill(TOKEN);
+    await page.route('**/v1/**', (route) => route.abort());
+    await page.locator('#file').setInputFiles(join(FIXTURES, `${SPOKEN}.wav`));
+    await page.locator('#status[data-status="unreachable"]').waitFor({ timeout: 5_000 });
   });
 
   it('keeps a recording through a lost connection', async () => {

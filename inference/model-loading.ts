@@ -70,12 +70,12 @@ export class ModelLoading {
   async #reasonToRetry(before: string, signal: AbortSignal): Promise<void> {
     const { modelFolder, tryAgainMs = TRY_AGAIN_MS } = this.#parts;
     const over = new AbortController();
-    const any = AbortSignal.any([signal, over.signal]);
+    const ended = AbortSignal.any([signal, over.signal]);
     const waits: Promise<unknown>[] = [
-      once(this.#retries, 'retry', { signal: any }),
-      sleep(tryAgainMs, undefined, { signal: any }),
+      once(this.#retries, 'retry', { signal: ended }),
+      sleep(tryAgainMs, undefined, { signal: ended }),
     ];
-    if (modelFolder !== undefined) waits.push(folderChange(modelFolder, before, any));
+    if (modelFolder !== undefined) waits.push(folderChange(modelFolder, before, ended));
     try {
       await Promise.race(waits);
     } finally {

@@ -43,6 +43,10 @@ async function whenSaid(expected: Partial<Readiness>): Promise<Readiness> {
   });
 }
 
+const log = createLogger('silent', 'inference');
+const heartbeatOf = (id: string): HeartbeatSender =>
+  new HeartbeatSender(readiness, { id, host: 'here', pid: process.pid }, new OutageLog(log));
+
 describe('the heartbeat', () => {
   it('says ready, with model and provider, once the model is loaded, and nothing after the end', async () => {
     inference = await startInference(redis.url);
@@ -65,9 +69,7 @@ describe('the heartbeat', () => {
   });
 
   it('stays at draining when a load was about to be tried again', async () => {
-    const log = createLogger('silent', 'inference');
-    const identity = { id: 'ending', host: 'here', pid: process.pid };
-    const heartbeat = new HeartbeatSender(readiness, identity, new OutageLog(log));
+    const heartbeat = heartbeatOf('ending');
     await heartbeat.report({ state: 'ready', model: 'scripted', provider: 'cpu' });
     await heartbeat.drain();
     const recognizer = new ScriptedRecognizer();
@@ -81,9 +83,7 @@ describe('the heartbeat', () => {
   });
 
   it('stays at draining when the load under way fails because the process ends', async () => {
-    const log = createLogger('silent', 'inference');
-    const identity = { id: 'ending', host: 'here', pid: process.pid };
-    const heartbeat = new HeartbeatSender(readiness, identity, new OutageLog(log));
+    const heartbeat = heartbeatOf('ending');
     const recognizer = new ScriptedRecognizer();
     const stopping = new AbortController();
     const ended = new Error('ended');
@@ -145,9 +145,7 @@ describe('a model that does not load', () => {
   });
 
   it('is not waited for any longer when the process ends', async () => {
-    const log = createLogger('silent', 'inference');
-    const identity = { id: 'ending', host: 'here', pid: process.pid };
-    const heartbeat = new HeartbeatSender(readiness, identity, new OutageLog(log));
+    const heartbeat = heartbeatOf('ending');
     const recognizer = new ScriptedRecognizer();
     recognizer.failNextLoad(broken);
     const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: undefined, log });
@@ -157,9 +155,7 @@ describe('a model that does not load', () => {
   });
 
   it('is tried again unasked: what was in its way, such as a want of memory, may be gone', async () => {
-    const log = createLogger('silent', 'inference');
-    const identity = { id: 'waiting', host: 'here', pid: process.pid };
-    const heartbeat = new HeartbeatSender(readiness, identity, new OutageLog(log));
+    const heartbeat = heartbeatOf('waiting');
     const recognizer = new ScriptedRecognizer();
     recognizer.failNextLoad(broken);
     const parts = { recognizer, heartbeat, modelFolder: undefined, log, tryAgainMs: 50 };

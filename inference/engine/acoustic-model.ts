@@ -23,9 +23,15 @@ export interface StepDecoder {
   readonly tokenIds: readonly number[];
 
   /**
-   * Runs the next step.
-   * @param frames (windowFrames, 80) row by row; not changed before the promise settles.
-   * @throws InferenceError when the model run fails.
+   * Runs the next steps.
+   * @param steps of each its frames, (windowFrames, 80) row by row; not changed before the promise settles.
+   * @param signal aborts between two model runs.
+   * @throws InferenceError when a model run fails; RecordingAborted. Nothing more can be run then.
    */
-  step(frames: Float32Array): Promise<void>;
+  run(steps: readonly Float32Array[], signal: AbortSignal): Promise<void>;
+}
+
+/** Thrown by a recording whose signal was aborted. */
+export class RecordingAborted extends Error {
+  override readonly name = 'RecordingAborted';
 }

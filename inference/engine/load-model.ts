@@ -23,7 +23,8 @@ export async function loadAcousticModel(folder: string, options: SessionOptions)
   const model = await loadFolder(folder, options);
   try {
     const decoder = model.open();
-    for (let step = 0; step < 2; step++) await decoder.step(silence(model));
+    const { signal } = new AbortController();
+    for (let step = 0; step < 2; step++) await decoder.run([silence(model)], signal);
   } catch (cause) {
     await model.release();
     throw new ModelLoadError(
@@ -69,10 +70,7 @@ async function loadCtc(path: string, tokens: TokenTable, options: SessionOptions
   }
   const layout = isNemo ? nemoCtcLayout(outline) : zipformer2Layout(outline);
   const network = await StreamingNetwork.load(outline, layout, options);
-  return orRelease(
-    [network.onnx],
-    () => new CtcModel(isNemo ? 'nemo-ctc' : 'zipformer2-ctc', network, tokens),
-  );
+  return orRelease([network], () => new CtcModel(isNemo ? 'nemo-ctc' : 'zipformer2-ctc', network, tokens));
 }
 
 async function loadTransducer(
@@ -84,10 +82,10 @@ async function loadTransducer(
   const decoder = await readOnnxOutline(files.decoder);
   const joiner = await readOnnxOutline(files.joiner);
   const layout = zipformer2Layout(encoder);
-  const loaded: OnnxModel[] = [];
+  const loaded: Loaded[] = [];
   return orRelease(loaded, async () => {
     const network = await StreamingNetwork.load(encoder, layout, options);
-    loaded.push(network.onnx);
+    loaded.push(network);
     // Small, and called for every frame: the way to another device and back would cost more than it saves.
     const onCpu: SessionOptions = { ...options, providers: ['cpu'], threads: 1 };
     const load = async (outline: TransducerPart['outline']): Promise<TransducerPart> => {
@@ -99,12 +97,14 @@ async function loadTransducer(
   });
 }
 
+type Loaded = Pick<OnnxModel, 'release'>;
+
 /** Frees what was loaded when it turns out not to fit together. */
-async function orRelease<T>(loaded: readonly OnnxModel[], build: () => T | Promise<T>): Promise<T> {
+async function orRelease<T>(loaded: readonly Loaded[], build: () => T | Promise<T>): Promise<T> {
   try {
     return await build();
   } catch (cause) {
-    await Promise.all(loaded.map((onnx) => onnx.release()));
+    await Promise.all(loaded.map((graph) => graph.release()));
     throw cause;
   }
 }

@@ -9,10 +9,8 @@ import { trailingSilenceSamples } from './trailing-silence.ts';
 const BLOCK_SAMPLES = 3200;
 const FULL_SCALE = 32_768;
 
-/** Thrown by a recording whose signal was aborted, between two steps. */
-class RecordingAborted extends Error {
-  override readonly name = 'RecordingAborted';
-}
+/** Steps that are run together when there is audio for them: more gain nothing, and each holds its frames and what goes between parts. */
+const MAX_STEPS = 16;
 
 /** One recording on its way through the model: PCM → features → steps → text. */
 export class Recording {
@@ -23,13 +21,15 @@ export class Recording {
   readonly #window: FrameWindow;
   readonly #block = new Float32Array(BLOCK_SAMPLES);
   readonly #signal: AbortSignal;
+  /** Frames of the steps that can run. */
+  readonly #steps: Float32Array[] = [];
   /** A step that failed leaves the model's states undefined: every later call fails as it did. */
   #failure: Error | undefined;
   #acceptedSamples = 0;
   #writtenTokens = 0;
   #text = '';
 
-  /** @param signal aborts between two model steps. */
+  /** @param signal aborts between two model runs. */
   constructor(
     model: AcousticModel,
     extractor: FeatureExtractor,
@@ -63,6 +63,7 @@ export class Recording {
       }
       await this.#feed(block);
     }
+    await this.#runSteps();
     this.#acceptedSamples += total;
     return this.#textSoFar();
   }
@@ -78,6 +79,7 @@ export class Recording {
       await this.#feed(block);
       left -= block.length;
     }
+    await this.#runSteps();
     return this.#textSoFar();
   }
 
@@ -86,12 +88,19 @@ export class Recording {
     while (next < samples.length) {
       next = this.#extractor.accept(samples, next, this.#window);
       if (!this.#window.full) continue;
-      if (this.#signal.aborted) throw new RecordingAborted('the recording was closed');
-      await this.#decoder.step(this.#window.frames).catch((cause: Error) => {
-        this.#failure = cause;
-        throw cause;
-      });
+      this.#steps.push(this.#window.frames.slice());
       this.#window.advance();
+      if (this.#steps.length === MAX_STEPS) await this.#runSteps();
+    }
+  }
+
+  async #runSteps(): Promise<void> {
+    if (this.#steps.length === 0) return;
+    try {
+      await this.#decoder.run(this.#steps.splice(0), this.#signal);
+    } catch (cause) {
+      this.#failure = cause as Error;
+      throw cause;
     }
   }
 

@@ -39,15 +39,17 @@ export class CtcModel implements AcousticModel {
   }
 
   open(): StepDecoder {
-    const step = this.#network.open(this.vocabularySize);
+    const run = this.#network.open(this.vocabularySize);
     const search = new CtcGreedySearch(this.#blankId);
     return {
       tokenIds: search.tokenIds,
-      step: async (frames) => search.accept(await step(frames), this.vocabularySize),
+      run: async (steps, signal) => {
+        for (const scores of await run(steps, signal)) search.accept(scores, this.vocabularySize);
+      },
     };
   }
 
   async release(): Promise<void> {
-    await this.#network.onnx.release();
+    await this.#network.release();
   }
 }

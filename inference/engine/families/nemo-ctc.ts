@@ -2,7 +2,7 @@ import { Tensor } from 'onnxruntime-node';
 import { MEL_BINS } from '../features/frames.ts';
 import { MAX_DIMENSION, MAX_WINDOW_FRAMES } from '../files/model-metadata.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
-import { checkSignature, type NetworkSignature } from '../network/stateful-network.ts';
+import { checkSignature, type NetworkSignature } from '../network/network-signature.ts';
 import type { StreamingLayout } from '../network/streaming-network.ts';
 import type { TensorSpec } from '../network/tensors.ts';
 

@@ -5,7 +5,7 @@ import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from '../network/onnx-session.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';
-import { checkInputs, dimensionText, floatsOf, outputAt } from '../network/tensors.ts';
+import { checkInputs, dimensionText, floatsOf, resultOf } from '../network/tensors.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';
 
@@ -74,12 +74,14 @@ export class TransducerModel implements AcousticModel {
     const search = new TransducerGreedySearch(this.#head());
     return {
       tokenIds: search.tokenIds,
-      step: async (frames) => search.accept(await encode(frames)),
+      run: async (steps, signal) => {
+        for (const frames of await encode(steps, signal)) await search.accept(frames);
+      },
     };
   }
 
   async release(): Promise<void> {
-    await Promise.all([this.#encoder, this.#decoder, this.#joiner].map(({ onnx }) => onnx.release()));
+    await Promise.all([this.#encoder, this.#decoder.onnx, this.#joiner.onnx].map((graph) => graph.release()));
   }
 
   #head(): TransducerHead<Tensor> {
@@ -95,7 +97,7 @@ export class TransducerModel implements AcousticModel {
       unknownId: this.tokens.unknownId,
       decode: async (context) => {
         const tokens = new Tensor('int64', BigInt64Array.from(context, BigInt), [1, this.#contextSize]);
-        return outputAt(decoder, await decoder.run({ [y]: tokens }), 0);
+        return resultOf(decoder, await decoder.run({ [y]: tokens }));
       },
       join: async (frame, decoded) => {
         const input = new Tensor('float32', frame, [1, this.#encoderDim]);

@@ -4,7 +4,7 @@ import { MEL_BINS } from '../features/frames.ts';
 import { normalizeWhisperWindow } from '../features/whisper-fbank.ts';
 import { MAX_DIMENSION, MAX_WINDOW_FRAMES, type ModelMetadata } from '../files/model-metadata.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
-import { checkSignature, type NetworkSignature } from '../network/stateful-network.ts';
+import { checkSignature, type NetworkSignature } from '../network/network-signature.ts';
 import type { StreamingLayout } from '../network/streaming-network.ts';
 import type { TensorSpec } from '../network/tensors.ts';
 

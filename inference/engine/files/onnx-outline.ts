@@ -1,10 +1,10 @@
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
 import { FileFields } from './file-fields.ts';
 import { ModelMetadata } from './model-metadata.ts';
+import { visit, visitChildren } from './protobuf-message.ts';
 
 /** Field numbers of onnx.proto. */
 const MODEL = { graph: 7, metadataProps: 14 } as const;
@@ -201,25 +201,11 @@ function orDamaged(fileName: string, what: string, read: () => void): void {
   }
 }
 
+/** The other way round; 0, which is no type, for a name that there is not. */
+export function elementTypeId(name: string): number {
+  return ELEMENT_TYPES.indexOf(name) + 1;
+}
+
 function elementType(id: number): string {
   return ELEMENT_TYPES[id - 1] ?? `element type ${id}`;
-}
-
-function visit(
-  bytes: Uint8Array,
-  onField: (number: number, reader: BinaryReader, wireType: WireType) => void,
-): void {
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [number, wireType] = reader.tag();
-    onField(number, reader, wireType);
-  }
-}
-
-/** Hands every message with this field number over. */
-function visitChildren(bytes: Uint8Array, wanted: number, onMessage: (bytes: Uint8Array) => void): void {
-  visit(bytes, (number, reader, wireType) => {
-    if (number === wanted && wireType === WireType.LengthDelimited) onMessage(reader.bytes());
-    else reader.skip(wireType);
-  });
 }

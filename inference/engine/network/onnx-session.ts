@@ -6,6 +6,7 @@ import type { ExecutionProvider, ExecutionProviders } from '../../../common/conf
 import { quoted } from '../../../common/printable.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
+import type { TensorType } from '../files/graph-part-file.ts';
 
 type ProviderList = Exclude<ExecutionProviders, 'auto'>;
 
@@ -13,6 +14,8 @@ export interface SessionOptions {
   readonly providers: ExecutionProviders;
   /** Threads of one operator. */
   readonly threads: number;
+  /** Values of weights in a part, where a graph is divided. */
+  readonly partValues?: number;
   /** Receives one line when `auto` falls back. */
   readonly log: (line: string) => void;
 }
@@ -31,6 +34,14 @@ export class OnnxModel {
 
   get outputNames(): readonly string[] {
     return this.#session.outputNames;
+  }
+
+  /** Of an output by its name: undefined when it is no tensor. */
+  outputType(name: string): TensorType | undefined {
+    const output = this.#session.outputMetadata.find((other) => other.name === name);
+    if (output?.isTensor !== true) return undefined;
+    // No dimensions are a single number, or a rank that nobody knows.
+    return { element: output.type, rank: output.shape.length || undefined };
   }
 
   /**
@@ -61,10 +72,13 @@ export class OnnxModel {
   }
 }
 
+/** Where a model comes from: its file, or what is in memory of it. */
+export type ModelSource = string | { readonly fileName: string; readonly bytes: Uint8Array };
+
 /** @throws ModelLoadError with what the runtime says; ExecutionProviderError. */
-export async function loadOnnxModel(path: string, options: SessionOptions): Promise<OnnxModel> {
+export async function loadOnnxModel(source: ModelSource, options: SessionOptions): Promise<OnnxModel> {
   const create = (...providers: ProviderList): Promise<OnnxModel> =>
-    createModel(path, providers, options.threads);
+    createModel(source, providers, options.threads);
   if (options.providers !== 'auto') return createNamed(options.providers, create);
   if (!cudaLibraryExists()) return create('cpu');
   try {
@@ -73,6 +87,11 @@ export async function loadOnnxModel(path: string, options: SessionOptions): Prom
     options.log(`execution provider cuda does not load (${errorText(cause)}): using cpu`);
     return create('cpu');
   }
+}
+
+/** Whether no other execution provider can take a model. */
+export function usesOnlyCpu({ providers }: SessionOptions): boolean {
+  return providers === 'auto' ? !cudaLibraryExists() : providers.every((provider) => provider === 'cpu');
 }
 
 /** @throws ExecutionProviderError when the same model loads on the CPU: then it is not the model's fault. */
@@ -104,12 +123,16 @@ function cudaLibraryExists(): boolean {
   return existsSync(join(packageDir, 'bin', 'napi-v6', process.platform, process.arch, library));
 }
 
-async function createModel(path: string, providers: ProviderList, threads: number): Promise<OnnxModel> {
-  const fileName = basename(path);
+async function createModel(
+  source: ModelSource,
+  providers: ProviderList,
+  threads: number,
+): Promise<OnnxModel> {
+  const fileName = typeof source === 'string' ? basename(source) : source.fileName;
   // What goes wrong is thrown; the runtime's own lines on stderr would not be part of the log.
   env.logLevel = 'fatal';
   try {
-    const session = await InferenceSession.create(path, {
+    const options: InferenceSession.SessionOptions = {
       executionProviders: providers,
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
@@ -120,7 +143,10 @@ async function createModel(path: string, providers: ProviderList, threads: numbe
         // and Redis from their cores.
         session: { intra_op: { allow_spinning: '1', spin_duration_us: '200' }, force_spinning_stop: '1' },
       },
-    });
+    };
+    const session = await (typeof source === 'string'
+      ? InferenceSession.create(source, options)
+      : InferenceSession.create(source.bytes, options));
     return new OnnxModel(fileName, providers[0], session);
   } catch (cause) {
     throw new ModelLoadError(

@@ -1,4 +1,4 @@
-import { type InferenceSession, Tensor } from 'onnxruntime-node';
+import { Tensor } from 'onnxruntime-node';
 import { quoted } from '../../../common/printable.ts';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { type OnnxOutline, OPEN_SIZE } from '../files/onnx-outline.ts';
@@ -74,26 +74,32 @@ function sameShape(found: readonly (number | string)[], expected: readonly numbe
   );
 }
 
-/** The output at this position. */
-export function outputAt(onnx: OnnxModel, outputs: InferenceSession.ReturnType, index: number): Tensor {
-  const name = onnx.outputNames[index];
-  const output = name === undefined ? undefined : outputs[name];
+/** What a run gave, by name. */
+export type Outputs = Readonly<Record<string, unknown>>;
+
+export function outputNamed(onnx: OnnxModel, outputs: Outputs, name: string): Tensor {
+  const output = outputs[name];
   if (!(output instanceof Tensor))
-    throw new InferenceError(`${onnx.fileName}: the run gave no output ${index}`);
+    throw new InferenceError(`${onnx.fileName}: the run gave no output ${quoted(name)}`);
   return output;
 }
 
-/** The values of output 0, the result. */
-export function floatsOf(onnx: OnnxModel, outputs: InferenceSession.ReturnType): Float32Array {
-  const { data, type } = outputAt(onnx, outputs, 0);
+/** Output 0, the result. */
+export function resultOf(onnx: OnnxModel, outputs: Outputs): Tensor {
+  return outputNamed(onnx, outputs, onnx.outputNames[0] ?? '');
+}
+
+/** Its values. */
+export function floatsOf(onnx: OnnxModel, outputs: Outputs): Float32Array {
+  const { data, type } = resultOf(onnx, outputs);
   if (!(data instanceof Float32Array))
     throw new InferenceError(`${onnx.fileName}: output 0 is ${type}, expected float32`);
   return data;
 }
 
 /** The same, where it is read in rows of `rowSize` values: the runtime does not hold a graph to the size that it declares. */
-export function rowsOf(onnx: OnnxModel, outputs: InferenceSession.ReturnType, rowSize: number): Float32Array {
-  const found = outputAt(onnx, outputs, 0).dims.at(-1);
+export function rowsOf(onnx: OnnxModel, outputs: Outputs, rowSize: number): Float32Array {
+  const found = resultOf(onnx, outputs).dims.at(-1);
   if (found !== rowSize) {
     throw new InferenceError(
       `${onnx.fileName}: output ${quoted(onnx.outputNames[0] ?? '')} has last dimension ${found ?? '(none)'} in a run, expected ${rowSize} as declared`,

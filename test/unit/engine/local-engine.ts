@@ -1,6 +1,7 @@
 import type { AcousticModel } from '../../../inference/engine/acoustic-model.ts';
 import { createFilterBank, FeatureExtractor } from '../../../inference/engine/features/feature-extractor.ts';
 import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
+import type { SessionOptions } from '../../../inference/engine/network/onnx-session.ts';
 import { Recording } from '../../../inference/engine/recording.ts';
 import { TranscriptWriter } from '../../../inference/engine/text/transcript.ts';
 
@@ -16,9 +17,9 @@ export class LocalEngine {
     this.#transcript = new TranscriptWriter(model.tokens, model.family);
   }
 
-  static async load(folder: string): Promise<LocalEngine> {
+  static async load(folder: string, options: Partial<SessionOptions> = {}): Promise<LocalEngine> {
     return new LocalEngine(
-      await loadAcousticModel(folder, { providers: ['cpu'], threads: 1, log: () => {} }),
+      await loadAcousticModel(folder, { providers: ['cpu'], threads: 1, log: () => {}, ...options }),
     );
   }
 

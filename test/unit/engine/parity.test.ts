@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { SessionOptions } from '../../../inference/engine/network/onnx-session.ts';
 import { trailingSilenceSamples } from '../../../inference/engine/trailing-silence.ts';
 import {
   BYTE_BPE_SYMBOLS,
@@ -44,15 +45,23 @@ const SPECIAL_SYMBOLS = /<[^<>\s]+> ?/g;
 const workDir = mkdtempSync(join(tmpdir(), 'asr-parity-'));
 afterAll(() => rmSync(workDir, { recursive: true }));
 
-describe.each(MODELS)(
-  'small $family, $features features, steps of $chunkFrames frames, int8 $int8',
-  (small) => {
-    const folder = join(workDir, `${small.family}-${small.chunkFrames}-${small.features}`);
+/** Cuts the small graphs as often as the largest ones are cut. */
+const SMALL_PARTS: Partial<SessionOptions> = { partValues: 500 };
+const DIVIDED = MODELS.filter(({ family }) => family !== 'nemo-ctc').map((small) => ({
+  ...small,
+  ...SMALL_PARTS,
+}));
+
+describe.each<SmallModel & Partial<SessionOptions>>([...MODELS, ...DIVIDED])(
+  'small $family, $features features, steps of $chunkFrames frames, int8 $int8, parts of $partValues values',
+  ({ partValues, ...small }) => {
+    const options = partValues === undefined ? {} : { partValues };
+    const folder = join(workDir, `${small.family}-${small.chunkFrames}-${small.features}-${partValues}`);
     let engine: LocalEngine;
     let reference: ReferenceEngine;
     beforeAll(async () => {
       const files = writeSmallModel(folder, small);
-      engine = await LocalEngine.load(folder);
+      engine = await LocalEngine.load(folder, options);
       reference = new ReferenceEngine(folder, files);
     });
     afterAll(() => engine.model.release());

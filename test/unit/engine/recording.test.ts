@@ -11,7 +11,11 @@ const WINDOW_FRAMES = 3;
 const BINS = 80;
 
 /** A recording by a model that is these steps. */
-function recordingOf(step: (frames: Float32Array) => Promise<void>, shiftFrames: number): Recording {
+function recordingOf(
+  step: (frames: Float32Array) => Promise<void>,
+  shiftFrames: number,
+  onRun: (stepCount: number) => void = () => {},
+): Recording {
   const layout = { features: 'kaldi', windowFrames: WINDOW_FRAMES, shiftFrames } as const;
   const tokens = new TokenTable('tokens.txt', new Map([[0, '<blk>']]));
   const model: AcousticModel = {
@@ -20,7 +24,13 @@ function recordingOf(step: (frames: Float32Array) => Promise<void>, shiftFrames:
     vocabularySize: 1,
     layout,
     provider: 'none',
-    open: () => ({ tokenIds: [], step }),
+    open: () => ({
+      tokenIds: [],
+      run: async (steps) => {
+        onRun(steps.length);
+        for (const frames of steps) await step(frames);
+      },
+    }),
     release: async () => {},
   };
   const extractor = new FeatureExtractor(createFilterBank('kaldi'));
@@ -69,6 +79,24 @@ describe('behind the last sample', () => {
     expect(await recording.finish()).toBe('');
     expect(steps).toBe(0);
   });
+});
+
+test('steps that the audio is there for are run together, up to 16', async () => {
+  const counts: number[] = [];
+  const recording = recordingOf(
+    async () => {},
+    2,
+    (count) => counts.push(count),
+  );
+  const step = new Uint8Array(2 * 320);
+  // The fourth frame, with which the first step runs, ends here.
+  await recording.accept(new Uint8Array(2 * 760));
+  await recording.accept(step);
+  expect(counts).toEqual([1, 1]);
+  await recording.accept(new Uint8Array(40 * step.length));
+  expect(counts).toEqual([1, 1, 16, 16, 8]);
+  await recording.finish();
+  expect(counts.slice(5)).toEqual([16, 16]);
 });
 
 test('a step that failed is the last one, and what failed all that follow', async () => {

@@ -1,0 +1,59 @@
+import type { Tensor } from 'onnxruntime-node';
+import { InferenceError } from '../../recognizer.ts';
+import type { NetworkSignature } from './network-signature.ts';
+import type { OnnxModel } from './onnx-session.ts';
+import { type Outputs, outputNamed, type TensorSpec, zeroTensor } from './tensors.ts';
+
+/** A graph, or a part of one, that is loaded. */
+export interface NetworkPart {
+  readonly onnx: OnnxModel;
+  /** What it gets in each step: the features, and what parts before it gave. */
+  readonly takes: readonly string[];
+  /** What it gives to parts behind it. */
+  readonly gives: readonly string[];
+  readonly constants: Readonly<Record<string, Tensor>>;
+  /** Its states, and the outputs that replace them. */
+  readonly states: readonly { readonly spec: TensorSpec; readonly next: string }[];
+}
+
+/** The graph as one part. */
+export function wholeNetwork(onnx: OnnxModel, signature: NetworkSignature): NetworkPart {
+  const states = signature.states.map((spec, i) => {
+    const next = onnx.outputNames[signature.firstStateOutput + i];
+    if (next === undefined) throw new InferenceError(`${onnx.fileName}: it has no output for state ${i}`);
+    return { spec, next };
+  });
+  return { onnx, takes: [signature.input.name], gives: [], constants: signature.constants, states };
+}
+
+/** What crosses from part to part in one step, by name. */
+export type StepValues = Map<string, Tensor>;
+
+/** A part and its states in one recording, which start at zero and go from each run to the next without a copy. */
+export class PartRun {
+  readonly part: NetworkPart;
+  readonly #feeds: Record<string, Tensor>;
+
+  constructor(part: NetworkPart) {
+    this.part = part;
+    this.#feeds = { ...part.constants };
+    for (const { spec } of part.states) this.#feeds[spec.name] = zeroTensor(spec);
+  }
+
+  /**
+   * Takes from `values`, and adds what it gives.
+   * @returns all outputs.
+   * @throws InferenceError when the run fails.
+   */
+  async step(values: StepValues): Promise<Outputs> {
+    const { onnx, takes, gives, states } = this.part;
+    for (const name of takes) {
+      const value = values.get(name);
+      if (value !== undefined) this.#feeds[name] = value;
+    }
+    const outputs = await onnx.run(this.#feeds);
+    for (const { spec, next } of states) this.#feeds[spec.name] = outputNamed(onnx, outputs, next);
+    for (const name of gives) values.set(name, outputNamed(onnx, outputs, name));
+    return outputs;
+  }
+}

@@ -1,0 +1,271 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { zipformer2Layout } from '../../../inference/engine/families/zipformer2.ts';
+import { type GraphFile, readGraphFile } from '../../../inference/engine/files/graph-file.ts';
+import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';
+import { type DividedNetwork, loadParts } from '../../../inference/engine/network/load-parts.ts';
+import type { NetworkSignature } from '../../../inference/engine/network/network-signature.ts';
+import { loadOnnxModel, type SessionOptions } from '../../../inference/engine/network/onnx-session.ts';
+import { type RunSteps, StreamingNetwork } from '../../../inference/engine/network/streaming-network.ts';
+import { OnnxGraph, type Value } from '../../onnx/graph.ts';
+import { SMALL_SIZES } from '../../onnx/model-folder.ts';
+import { Weights } from '../../onnx/weights.ts';
+import { buildZipformer2 } from '../../onnx/zipformer2.ts';
+
+const workDir = mkdtempSync(join(tmpdir(), 'asr-parts-'));
+afterAll(() => rmSync(workDir, { recursive: true }));
+
+const CPU: SessionOptions = { providers: ['cpu'], threads: 1, log: () => {} };
+const VOCABULARY_SIZE = 20;
+const STEPS = 21;
+const never = new AbortController().signal;
+let files = 0;
+
+async function fileOf(model: Uint8Array): Promise<OnnxOutline> {
+  const path = join(workDir, `model-${files++}.onnx`);
+  writeFileSync(path, model);
+  return readOnnxOutline(path);
+}
+
+describe.each([
+  { frontEnd: 'mixing', features: 'kaldi', int8: false, partValues: 500, parts: 10 },
+  { frontEnd: 'mixing', features: 'whisper', int8: true, partValues: 500, parts: 10 },
+  { frontEnd: 'convolutions', features: 'kaldi', int8: false, partValues: 10_000, parts: 2 },
+] as const)('a $frontEnd Zipformer in parts of $partValues values, int8 $int8', (variant) => {
+  const { frontEnd, features, int8, partValues } = variant;
+  const random = new Weights(7);
+  let steps: Float32Array[];
+  let expected: number[][];
+  let network: StreamingNetwork;
+  let outline: OnnxOutline;
+
+  beforeAll(async () => {
+    const { model } = buildZipformer2({
+      sizes: SMALL_SIZES,
+      chunkFrames: 16,
+      features,
+      int8,
+      seed: 5,
+      reads: int8 ? 'loud or not' : 'levels',
+      output: { kind: 'ctc', size: VOCABULARY_SIZE },
+      frontEnd,
+    });
+    outline = await fileOf(model);
+    const layout = zipformer2Layout(outline);
+    const frameValues = 80 * layout.windowFrames;
+    steps = Array.from({ length: STEPS }, () => random.normals(frameValues, 3));
+    const whole = await StreamingNetwork.load(outline, layout, CPU);
+    expected = toNumbers(await whole.open(VOCABULARY_SIZE)(steps, never));
+    await whole.release();
+    network = await StreamingNetwork.load(outline, layout, { ...CPU, partValues });
+  });
+  afterAll(() => network.release());
+
+  test('has several', async () => {
+    const divided = await loadParts(outline, zipformer2Layout(outline).signature, { ...CPU, partValues });
+    expect(divided?.parts.length).toBeGreaterThanOrEqual(variant.parts);
+    await release(divided);
+  });
+
+  test.each([1, 2, 16, STEPS])('gives what the graph gives, %i steps at a time', async (count) => {
+    const run = network.open(VOCABULARY_SIZE);
+    const found: number[][] = [];
+    for (let start = 0; start < STEPS; start += count)
+      found.push(...toNumbers(await run(steps.slice(start, start + count), never)));
+    expectNear(found, expected);
+  });
+
+  test('two recordings do not hear each other', async () => {
+    const [one, other] = [network.open(VOCABULARY_SIZE), network.open(VOCABULARY_SIZE)];
+    const found: number[][] = [];
+    for (let start = 0; start < STEPS; start += 3) {
+      found.push(...toNumbers(await one(steps.slice(start, start + 3), never)));
+      await other(steps.slice(0, 2), never);
+    }
+    expectNear(found, expected);
+  });
+
+  test('ends between two runs when it is aborted', async () => {
+    const abort = new AbortController();
+    const running = network.open(VOCABULARY_SIZE)(steps, abort.signal);
+    setImmediate(() => abort.abort());
+    await expect(running).rejects.toThrow('the recording was closed');
+  });
+});
+
+/** A network of a state and two products with weights: what is between them is up to the test. */
+async function chainOf(
+  between: (graph: OnnxGraph, value: Value) => Value,
+): Promise<[OnnxOutline, NetworkSignature]> {
+  const graph = new OnnxGraph();
+  const weights = (seed: number): Value => graph.floats(new Weights(seed).normals(16, 1), [4, 4]);
+  const x = graph.input('x', 'float32', [1, 4]);
+  const state = graph.input('s', 'float32', [1, 4]);
+  const sum = graph.op('Add', [graph.op('MatMul', [x, weights(1)]), state]);
+  const y = graph.op('MatMul', [between(graph, sum), weights(2)]);
+  graph.output('y', y, 'float32', [1, 4]);
+  graph.output('s1', sum, 'float32', [1, 4]);
+  const spec = (name: string) => ({ name, type: 'float32', shape: [1, 4] }) as const;
+  return [
+    await fileOf(graph.build()),
+    { input: spec('x'), constants: {}, states: [spec('s')], firstStateOutput: 1 },
+  ];
+}
+
+describe('a graph', () => {
+  const small = { ...CPU, partValues: 16 };
+
+  async function partCount(
+    [outline, signature]: [OnnxOutline, NetworkSignature],
+    options: SessionOptions = small,
+  ): Promise<number | undefined> {
+    const divided = await loadParts(outline, signature, options);
+    await release(divided);
+    return divided?.parts.length;
+  }
+
+  test('is divided on a processor, and only when it is large', async () => {
+    const chain = await chainOf((_, value) => value);
+    expect(await partCount(chain)).toBe(2);
+    expect(await partCount(chain, CPU)).toBeUndefined();
+    expect(await partCount(chain, { ...small, providers: ['cuda', 'cpu'] })).toBeUndefined();
+  });
+
+  /** The cut is behind the node that reads this. */
+  const heavy = (graph: OnnxGraph): Value => graph.floats(new Weights(3).normals(64, 1), [16, 4]);
+  const behindHeavy = { ...CPU, partValues: 40 };
+  const firstRow = (graph: OnnxGraph, value: Value): Value =>
+    graph.op('ReduceMax', [graph.op('Cast', [value], { to: 1 })], { axes: [0], keepdims: 1 });
+
+  test.each([
+    [
+      'a truth value crosses',
+      (graph: OnnxGraph, value: Value) => graph.op('Greater', [value, heavy(graph)]),
+      { element: 'bool', rank: 2 },
+    ],
+    [
+      'the rank of what crosses is known in a run only',
+      (graph: OnnxGraph, value: Value) => {
+        const open = graph.withOpenShape(value, graph.op('Cast', [value], { to: 7 }));
+        return graph.op('Add', [graph.op('Squeeze', [open]), heavy(graph)]);
+      },
+      { element: 'float32', rank: undefined },
+    ],
+  ] as const)('is divided where %s', async (_, between, type) => {
+    const [outline, signature] = await chainOf((graph, value) => firstRow(graph, between(graph, value)));
+    const divided = await loadParts(outline, signature, behindHeavy);
+    expect(divided?.parts).toHaveLength(2);
+    const [first] = divided?.parts ?? [];
+    expect(first?.onnx.outputType(first.gives[0] ?? '')).toEqual(type);
+    await release(divided);
+  });
+
+  test('stays as it is where something else than a tensor would cross', async () => {
+    const sequence = await chainOf((graph, value) => {
+      const items = graph.op('SequenceConstruct', [value, heavy(graph)]);
+      return graph.op('SequenceAt', [items, graph.op('Constant', [], { value_int: 0 })]);
+    });
+    expect(await partCount(sequence, behindHeavy)).toBeUndefined();
+    // It runs in one piece.
+    const whole = await loadOnnxModel(sequence[0].path, CPU);
+    await whole.release();
+  });
+
+  test('stays as it is when a part does not run', async () => {
+    const chain = await chainOf((graph, value) =>
+      graph.op('Gather', [value, graph.op('Cast', [graph.op('Add', [value, graph.float(9)])], { to: 7 })]),
+    );
+    expect(await partCount(chain)).toBeUndefined();
+  });
+
+  test('stays as it is where its weights are in another file', async () => {
+    const [outline] = await chainOf((_, value) => value);
+    expect(await graphFile(outline.path)).toBeDefined();
+    const tensor = new BinaryWriter().tag(8, WireType.LengthDelimited).string('w');
+    tensor.tag(13, WireType.LengthDelimited).bytes(new Uint8Array());
+    const graph = new BinaryWriter().tag(5, WireType.LengthDelimited).bytes(tensor.finish()).finish();
+    const path = join(workDir, 'outside.onnx');
+    writeFileSync(path, new BinaryWriter().tag(7, WireType.LengthDelimited).bytes(graph).finish());
+    expect(await graphFile(path)).toBeUndefined();
+  });
+
+  test.each([
+    ['float32', (graph: OnnxGraph) => graph.floats(new Float32Array(1000), [1000]), 1000],
+    ['int8', (graph: OnnxGraph) => graph.bytes(new Int8Array(1000), [1000]), 1000],
+    // Counters and shapes: nothing that counts.
+    ['int64', (graph: OnnxGraph) => graph.ints(Array.from({ length: 1000 }, () => 0)), 2000],
+  ] as const)('counts the values of a weight of %s', async (_, weight, expected) => {
+    const graph = new OnnxGraph();
+    const name = weight(graph);
+    const { path } = await fileOf(graph.build());
+    const count = (await graphFile(path))?.weights.get(name)?.valueCount ?? 0;
+    expect(count).toBeGreaterThanOrEqual(expected);
+    expect(count).toBeLessThan(1.05 * expected);
+  });
+
+  test('with a branch: what is in it counts among what the node reads', async () => {
+    const named = (field: number, ...names: string[]): BinaryWriter => {
+      const writer = new BinaryWriter();
+      for (const name of names) writer.tag(field, WireType.LengthDelimited).string(name);
+      return writer;
+    };
+    const inner = named(1, 'outer', '').raw(named(2, 'result').finish()).finish();
+    const branch = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(inner);
+    branch.tag(12, WireType.LengthDelimited).bytes(named(1, 'result').finish());
+    const attribute = named(1, 'then_branch').tag(6, WireType.LengthDelimited).bytes(branch.finish());
+    const node = named(1, 'condition').raw(named(2, 'y').finish());
+    node.tag(5, WireType.LengthDelimited).bytes(attribute.finish());
+    const graph = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(node.finish()).finish();
+    const path = join(workDir, 'branch.onnx');
+    writeFileSync(path, new BinaryWriter().tag(7, WireType.LengthDelimited).bytes(graph).finish());
+    const [found] = (await graphFile(path))?.nodes ?? [];
+    expect(found?.inputs).toEqual(['condition', 'outer', 'result']);
+    expect(found?.outputs).toEqual(['y']);
+  });
+
+  test('in parts keeps its states', async () => {
+    const [outline, signature] = await chainOf((_, value) => value);
+    const layout = { windowFrames: 1, shiftFrames: 1, features: 'kaldi', signature } as const;
+    const open = async (options: SessionOptions): Promise<RunSteps> => {
+      const fillInput = (frames: Float32Array, input: Float32Array): void => input.set(frames);
+      const network = await StreamingNetwork.load(outline, { ...layout, fillInput }, options);
+      onTestFinished(() => network.release());
+      return network.open(4);
+    };
+    const steps = [1, 2, 3].map((n) => Float32Array.of(n, 0, 1, n));
+    const whole = await (await open(CPU))(steps, never);
+    expectNear(toNumbers(await (await open(small))(steps, never)), toNumbers(whole));
+    expect(whole[2]).not.toEqual(whole[0]);
+  });
+});
+
+function toNumbers(rows: readonly Float32Array[]): number[][] {
+  return rows.map((values) => Array.from(values));
+}
+
+/** Other fusions across the borders round in other places. */
+function expectNear(found: readonly number[][], expected: readonly number[][]): void {
+  expect(found.length).toBe(expected.length);
+  for (const [i, row] of expected.entries()) {
+    expect(found[i]?.length).toBe(row.length);
+    for (const [j, value] of row.entries())
+      expect(found[i]?.[j], `row ${i}, value ${j}`).toBeCloseTo(value, 3);
+  }
+}
+
+async function graphFile(path: string): Promise<GraphFile | undefined> {
+  const file = await open(path);
+  try {
+    return await readGraphFile(file, 'model.onnx');
+  } finally {
+    await file.close();
+  }
+}
+
+async function release(divided: DividedNetwork | undefined): Promise<void> {
+  await Promise.all(divided?.parts.map(({ onnx }) => onnx.release()) ?? []);
+}

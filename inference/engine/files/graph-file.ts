@@ -145,8 +145,8 @@ function readNode(node: Uint8Array): { inputs: string[]; outputs: string[] } {
     else if (number === NODE.attribute) inputs.push(...inputsOfGraphs(reader.bytes()));
     else reader.skip(wireType);
   });
-  // An optional input or output that is left out has an empty name.
-  return { inputs: inputs.filter(Boolean), outputs: outputs.filter(Boolean) };
+  // An optional input that is left out has an empty name.
+  return { inputs: inputs.filter(Boolean), outputs };
 }
 
 /** What the branches of an `If` and the body of a `Loop` read, their own values among it. */

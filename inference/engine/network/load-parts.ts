@@ -61,8 +61,6 @@ class PartsLoader {
 
   async load(): Promise<DividedNetwork | undefined> {
     const partValues = this.#options.partValues ?? PART_VALUES;
-    // A value takes a byte at least.
-    if ((await this.#file.stat()).size < partValues) return undefined;
     const { input, states, firstStateOutput } = this.#signature;
     const outputs = this.#outline.outputs.map(({ name }) => name);
     const [result = ''] = outputs;

@@ -73,6 +73,8 @@ describe('a graph is cut', () => {
   ])('where no more than 8 values cross: %i, %i parts', (count, expected) => {
     const crossing = Array.from({ length: count }, (_, i) => `c${i}`).join();
     expect(partsOf([`x, w1 -> ${crossing}`, `${crossing}, w2 -> y`])).toHaveLength(expected);
+    const withInput = crossing.replace('c0', 'x');
+    expect(partsOf([`x, w1 -> ${crossing}`, `${withInput}, w2 -> y`])).toHaveLength(expected);
   });
 
   test('so that a value goes past parts that do not need it, the input too', () => {

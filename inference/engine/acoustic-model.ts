@@ -34,4 +34,8 @@ export interface StepDecoder {
 /** Thrown by a recording whose signal was aborted. */
 export class RecordingAborted extends Error {
   override readonly name = 'RecordingAborted';
+
+  static throwIf(signal: AbortSignal): void {
+    if (signal.aborted) throw new RecordingAborted('the recording was closed');
+  }
 }

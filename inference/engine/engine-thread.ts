@@ -76,7 +76,7 @@ export class EngineThread {
     });
   }
 
-  /** Stops the running request between two model steps and ends the thread. */
+  /** Stops the running request between two model runs and ends the thread. */
   async shutdown(): Promise<void> {
     this.#settleLoad.reject(new ModelLoadError('the engine was closed while its model was loading'));
     const request: EngineRequest = { type: 'shutdown' };

@@ -15,7 +15,7 @@ export interface OnnxRecognizerOptions extends EngineOptions {
  *    └──── failed ──────┘                  └─ thread died ─▶ idle (calls under way fail with InferenceError)
  *
  * `load()` may be called again whenever the state is idle. The thread is never terminated: a model run that is cut off
- * takes the whole process with it, so the thread is asked to end and does so after the step it is in.
+ * takes the whole process with it, so the thread is asked to end and does so after the run it is in.
  */
 type State =
   | { readonly name: 'idle' }

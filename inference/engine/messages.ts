@@ -18,7 +18,7 @@ export type EngineRequest =
   /** `pcm` is transferred. */
   | { readonly type: 'accept'; readonly call: number; readonly pcm: Uint8Array<ArrayBuffer> }
   | { readonly type: 'finish'; readonly call: number }
-  /** Stops the running request between two model steps; answered after that request. */
+  /** Stops the running request between two model runs; answered after that request. */
   | { readonly type: 'close'; readonly call: number }
   /** Ends the thread once nothing runs; answered by its exit. */
   | { readonly type: 'shutdown' };

@@ -78,13 +78,20 @@ function lengthOf(piece: ByteSpan | Uint8Array): number {
   return piece instanceof Uint8Array ? piece.length : piece.end - piece.start;
 }
 
+/** A file that became shorter must not give weights of zero. */
+async function readExactly(file: FileHandle, target: Uint8Array, position: number): Promise<void> {
+  const { bytesRead } = await file.read(target, 0, target.length, position);
+  if (bytesRead !== target.length)
+    throw new Error(`found ${bytesRead} bytes at ${position}, expected ${target.length}`);
+}
+
 async function join(file: FileHandle, pieces: readonly (ByteSpan | Uint8Array)[]): Promise<Uint8Array> {
   const bytes = new Uint8Array(sizeOf(pieces));
   let at = 0;
   for (const piece of pieces) {
     const length = lengthOf(piece);
     if (piece instanceof Uint8Array) bytes.set(piece, at);
-    else await file.read(bytes, at, length, piece.start);
+    else await readExactly(file, bytes.subarray(at, at + length), piece.start);
     at += length;
   }
   return bytes;

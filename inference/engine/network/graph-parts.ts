@@ -40,7 +40,6 @@ class GraphCutter {
   readonly #graph: GraphFile;
   readonly #options: CutOptions;
   readonly #producers = new Map<string, GraphNode>();
-  readonly #index = new Map<GraphNode, number>();
   /** Nodes that the features or what was heard before weigh in on, by their place in the order of cutting. */
   readonly #places = new Map<GraphNode, number>();
   #placeCount = 0;
@@ -48,10 +47,7 @@ class GraphCutter {
   constructor(graph: GraphFile, options: CutOptions) {
     this.#graph = graph;
     this.#options = options;
-    for (const [i, node] of graph.nodes.entries()) {
-      this.#index.set(node, i);
-      for (const output of node.outputs) this.#producers.set(output, node);
-    }
+    for (const node of graph.nodes) for (const output of node.outputs) this.#producers.set(output, node);
   }
 
   cut(): GraphPart[] {
@@ -194,9 +190,8 @@ class GraphCutter {
       if (isInside(place)) continue;
       for (const value of node.inputs) if (isInside(this.#placeOf(value) ?? -1)) gives.add(value);
     }
-    const order = (node: GraphNode): number => this.#index.get(node) ?? 0;
     return {
-      nodes: [...nodes].sort((a, b) => order(a) - order(b)),
+      nodes: this.#graph.nodes.filter((node) => nodes.has(node)),
       reads,
       takes: [...takes],
       gives: [...gives],

@@ -1,8 +1,8 @@
 import type { Tensor } from 'onnxruntime-node';
-import { InferenceError } from '../../recognizer.ts';
-import type { NetworkSignature } from './network-signature.ts';
+import type { OnnxOutline } from '../files/onnx-outline.ts';
+import { type NetworkSignature, type StateSpec, statesOf } from './network-signature.ts';
 import type { OnnxModel } from './onnx-session.ts';
-import { type Outputs, outputNamed, type TensorSpec, zeroTensor } from './tensors.ts';
+import { type Outputs, outputNamed, zeroTensor } from './tensors.ts';
 
 /** A graph, or a part of one, that is loaded. */
 export interface NetworkPart {
@@ -12,18 +12,17 @@ export interface NetworkPart {
   /** What it gives to parts behind it. */
   readonly gives: readonly string[];
   readonly constants: Readonly<Record<string, Tensor>>;
-  /** Its states, and the outputs that replace them. */
-  readonly states: readonly { readonly spec: TensorSpec; readonly next: string }[];
+  readonly states: readonly StateSpec[];
 }
 
 /** The graph as one part. */
-export function wholeNetwork(onnx: OnnxModel, signature: NetworkSignature): NetworkPart {
-  const states = signature.states.map((spec, i) => {
-    const next = onnx.outputNames[signature.firstStateOutput + i];
-    if (next === undefined) throw new InferenceError(`${onnx.fileName}: it has no output for state ${i}`);
-    return { spec, next };
-  });
-  return { onnx, takes: [signature.input.name], gives: [], constants: signature.constants, states };
+export function wholeNetwork(
+  onnx: OnnxModel,
+  outline: OnnxOutline,
+  signature: NetworkSignature,
+): NetworkPart {
+  const { input, constants } = signature;
+  return { onnx, takes: [input.name], gives: [], constants, states: statesOf(outline, signature) };
 }
 
 /** What crosses from part to part in one step, by name. */

@@ -15,6 +15,17 @@ export interface NetworkSignature {
   readonly firstStateOutput: number;
 }
 
+/** A state, and the output that replaces it. */
+export interface StateSpec {
+  readonly spec: TensorSpec;
+  readonly next: string;
+}
+
+export function statesOf(outline: OnnxOutline, signature: NetworkSignature): StateSpec[] {
+  const { states, firstStateOutput } = signature;
+  return states.map((spec, i) => ({ spec, next: outline.outputs[firstStateOutput + i]?.name ?? '' }));
+}
+
 /** Of a step's input and states together: 256 MiB as float32. icefall's Zipformer of 66 M parameters has half a million. */
 const MAX_VALUES = 64 * 2 ** 20;
 

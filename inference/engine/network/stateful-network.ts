@@ -37,7 +37,7 @@ export class StatefulNetwork {
     for (const [i, run] of this.#parts.entries()) {
       const wanted = new Set(this.#parts.slice(i + 1).flatMap(({ part }) => part.takes));
       for (const step of steps) {
-        if (signal.aborted) throw new RecordingAborted('the recording was closed');
+        RecordingAborted.throwIf(signal);
         const outputs = await run.step(step);
         if (run.part.onnx === this.#result) results.push(rowsOf(this.#result, outputs, this.#rowSize));
         for (const value of step.keys()) if (!wanted.has(value)) step.delete(value);

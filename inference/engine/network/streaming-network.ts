@@ -43,7 +43,7 @@ export class StreamingNetwork {
     const divided = await loadParts(outline, layout.signature, options);
     if (divided !== undefined) return new StreamingNetwork(layout, divided.parts, divided.result);
     const onnx = await loadOnnxModel(outline.path, options);
-    return new StreamingNetwork(layout, [wholeNetwork(onnx, layout.signature)], onnx);
+    return new StreamingNetwork(layout, [wholeNetwork(onnx, outline, layout.signature)], onnx);
   }
 
   /** Zero state. @param rowSize of the result. */

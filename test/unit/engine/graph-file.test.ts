@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { afterAll, expect, test } from 'vitest';
 import { type GraphFile, readGraphFile } from '../../../inference/engine/files/graph-file.ts';
+import { readGraphPart } from '../../../inference/engine/files/graph-part-file.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-graph-'));
 afterAll(() => rmSync(workDir, { recursive: true }));
@@ -62,4 +63,21 @@ test('what a branch reads counts among what its node reads', async () => {
   const [found] = (await graphWith(1, node.finish()))?.nodes ?? [];
   expect(found?.inputs).toEqual(['condition', 'outer', 'result']);
   expect(found?.outputs).toEqual(['y']);
+});
+
+test('a file that became shorter gives no part', async () => {
+  const graph = await graphWith(5, tensorOf(1, 9, new Uint8Array(400)));
+  if (graph === undefined) throw new Error('a graph is expected');
+  const path = join(workDir, 'graph.onnx');
+  const contents = { nodes: [], reads: ['w'], takes: new Map(), gives: [] };
+  const file = await open(path, 'r+');
+  try {
+    expect((await readGraphPart(file, graph, contents)).length).toBeGreaterThan(400);
+    await file.truncate(399);
+    await expect(readGraphPart(file, graph, contents)).rejects.toThrow(
+      /^found \d+ bytes at \d+, expected \d+$/,
+    );
+  } finally {
+    await file.close();
+  }
 });

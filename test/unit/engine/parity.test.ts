@@ -132,6 +132,20 @@ test('a transducer whose graphs leave open how much they give runs as in sherpa-
   }
 });
 
+test('a transducer is done with a closed recording between two searches, too', async () => {
+  const folder = join(workDir, 'closed');
+  writeSmallModel(folder, { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 32 });
+  const { model } = await LocalEngine.load(folder);
+  onTestFinished(() => model.release());
+  const steps = [1, 2, 3].map((n) => new Float32Array(80 * model.layout.windowFrames).fill(-n));
+  const { signal } = new AbortController();
+  let looks = 0;
+  // The encoder looks before each of its three runs.
+  Object.defineProperty(signal, 'aborted', { get: () => ++looks > steps.length + 1 });
+  await expect(model.open().run(steps, signal)).rejects.toThrow('the recording was closed');
+  expect(looks).toBe(steps.length + 2);
+});
+
 describe('the bundled model', () => {
   let engine: LocalEngine;
   let reference: ReferenceEngine;

@@ -6,6 +6,7 @@ import type { ExecutionProvider, ExecutionProviders } from '../../../common/conf
 import { quoted } from '../../../common/printable.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
+import { readGraphNodes } from '../files/graph-file.ts';
 import type { TensorType } from '../files/graph-part-file.ts';
 
 type ProviderList = Exclude<ExecutionProviders, 'auto'>;
@@ -123,17 +124,37 @@ function cudaLibraryExists(): boolean {
   return existsSync(join(packageDir, 'bin', 'napi-v6', process.platform, process.arch, library));
 }
 
+/** Storage buffers of one shader on every device that speaks WebGPU. Not all offer more. */
+const WEBGPU_STORAGE_BUFFERS = 8;
+
+async function providerOptions(
+  provider: ExecutionProvider,
+  source: ModelSource,
+): Promise<InferenceSession.ExecutionProviderConfig> {
+  if (provider !== 'webgpu' || typeof source !== 'string') return provider;
+  // The runtime gives this provider a Split of any width, whose shader has a buffer for what it divides and one for each result, and then
+  // fails in the first run.
+  const tooWide = (await readGraphNodes(source))
+    .filter(({ name, outputs }) => name !== '' && 1 + outputs.length > WEBGPU_STORAGE_BUFFERS)
+    .map(({ name }) => name);
+  // It refuses an empty list.
+  return tooWide.length === 0 ? provider : { name: provider, forceCpuNodeNames: tooWide };
+}
+
 async function createModel(
   source: ModelSource,
   providers: ProviderList,
   threads: number,
 ): Promise<OnnxModel> {
   const fileName = typeof source === 'string' ? basename(source) : source.fileName;
+  const executionProviders = await Promise.all(
+    providers.map((provider) => providerOptions(provider, source)),
+  );
   // What goes wrong is thrown; the runtime's own lines on stderr would not be part of the log.
   env.logLevel = 'fatal';
   try {
     const options: InferenceSession.SessionOptions = {
-      executionProviders: providers,
+      executionProviders,
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
       executionMode: 'sequential',

@@ -51,13 +51,16 @@ class CausalConv(nn.Module):
         self.weight = nn.Parameter(nn.Conv1d(inputs, outputs, kernel).weight.detach().clone())
         self.norm = nn.BatchNorm1d(outputs)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def taps(self, x: torch.Tensor) -> list[torch.Tensor]:
+        """What stands at each place of the kernel."""
         padded = F.pad(x, (0, 0, self.past, 0))
         steps = x.shape[1] // self.stride
         reach = (steps - 1) * self.stride + 1
-        taps = [padded[:, i * self.dilation : i * self.dilation + reach : self.stride] for i in range(self.kernel)]
+        return [padded[:, i * self.dilation : i * self.dilation + reach : self.stride] for i in range(self.kernel)]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         weight = self.weight.permute(0, 2, 1).reshape(self.weight.shape[0], -1)
-        return normalise(self.norm, F.linear(torch.cat(taps, 2), weight))
+        return normalise(self.norm, F.linear(torch.cat(self.taps(x), 2), weight))
 
 
 def normalise(norm: nn.BatchNorm1d, x: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,5 @@
-"""`reading.py [--sentences N]`: what the spelling (spelling.py) learns beside the audio, WORK/reading.npz: Tatoeba's training sentences and N drawn ones, as espeak-ng says them.
+"""`reading.py [--sentences N]`: what the spelling (spelling.py) learns beside the audio, WORK/reading.npz: Tatoeba's training sentences, N drawn ones, which are also
+written to WORK/drawn.txt, and those of debian_texts.py where it has run, as espeak-ng says them.
 
 train.py shows it some of that in every step. What the audio does to the syllables is done to them here: some are heard wrong, and of those that
 follow only as many are known as begin within the delay. What the network knows without the spelling is, in text, the mean of what it lately knew in
@@ -9,19 +10,22 @@ import argparse
 import random
 import re
 from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
+from debian_texts import FILE as DEBIAN
 from folders import DATA, WORK
 from model import CHANNELS, DELAY, Net
+from phonemes import syllables
 from spelling import BEFORE, BEHIND
-from syllables import syllables_of
 from targets import Targets
 from text import SentenceSampler, characters, tatoeba
 
-FILE = "reading.npz"
+FILE, DRAWN = "reading.npz", "drawn.txt"
 CHARACTERS = 2048  # in a step, of all processes; half of them Tatoeba's
 OTHER_TONE, OTHER_SYLLABLE = 0.04, 0.03  # of the syllables heard
 SHORTEST_SYLLABLE, LONGEST_SYLLABLE = 2, 11  # frames of 40 ms
@@ -35,32 +39,58 @@ def numbered(said: dict[str, list[str]], targets: Targets) -> np.ndarray:
     """Sentences one behind the other, with room between them: (2, n), what is written and what is said, 0 is nothing."""
     written, heard = [0] * BEFORE, [0] * BEFORE
     known = {s: i for i, s in enumerate(targets.inventory)}
-    for text, syllables in said.items():
-        if known.keys() >= set(syllables) and targets.character.keys() >= set(text):
+    for text, sounds in said.items():
+        if known.keys() >= set(sounds) and targets.character.keys() >= set(text):
             written += [*(targets.character[c] for c in text), *[0] * (BEFORE + BEHIND)]
-            heard += [*(known[s] for s in syllables), *[0] * (BEFORE + BEHIND)]
+            heard += [*(known[s] for s in sounds), *[0] * (BEFORE + BEHIND)]
     return np.array([written, heard], np.int16)
+
+
+def pronounced(texts: set[str]) -> dict[str, list[str]]:
+    return {text: said for text in sorted(texts) if len(said := syllables(text)) == len(text)}
 
 
 def write(sentences: int):
     own, held_out = tatoeba(DATA / "sentences.txt.gz")
     sampler, rng = SentenceSampler(own), random.Random(0)
-    drawn = {characters(sampler.sentence(rng)) for _ in range(sentences)} - {characters(s) for s in held_out}
+    banned = {characters(s) for s in held_out}
+    drawn = [s for s in (sampler.sentence(rng) for _ in range(sentences)) if characters(s) not in banned]
+    (WORK / DRAWN).write_text("\n".join(drawn), encoding="utf-8")
+    texts = {"own": own, "drawn": drawn}
+    if (WORK / DEBIAN).exists():
+        texts["debian"] = (WORK / DEBIAN).read_text(encoding="utf-8").split("\n")
     targets = Targets(DATA, WORK)
-    parts = [numbered(syllables_of(sorted(part)), targets) for part in ({characters(s) for s in own}, drawn)]
+    parts = {name: numbered(pronounced({characters(s) for s in part}), targets) for name, part in texts.items()}
     partial = (WORK / FILE).with_suffix(".partial")
     with partial.open("wb") as file:
-        np.savez(file, own=parts[0], drawn=parts[1])
+        np.savez(file, **parts)
     partial.rename(WORK / FILE)
-    print(f"{' and '.join(str((part[0] > 0).sum()) for part in parts)} characters, Tatoeba's and drawn", flush=True)
+    for name, part in parts.items():
+        print(f"{name}: {(part[0] > 0).sum()} characters", flush=True)
+
+
+def parts_of(file: Path, names: Iterable[str]) -> list[torch.Tensor]:
+    """(2, n) each."""
+    if not file.exists():
+        raise SystemExit(f"no {file}: run reading.py first")
+    with np.load(file) as parts:
+        missing = [name for name in names if name not in parts]
+        if missing:
+            raise SystemExit(f"{file} has no part {', '.join(missing)}: run debian_texts.py, then reading.py")
+        return [torch.from_numpy(parts[name]) for name in names]
+
+
+def of_text(net: Net, said: torch.Tensor, written: torch.Tensor, total: torch.Tensor, heard: torch.Tensor) -> torch.Tensor:
+    """Of the spelling alone: said (n, BEFORE + 1 + BEHIND) syllables, written (n) characters, and what the network lately knew where it heard each syllable."""
+    usual = (total + total.sum(0) / (heard.sum() + 1)) / (heard + 1)
+    chosen_by = usual[said[:, BEFORE]] + MORE * net.spelling(said)
+    logits = F.linear(chosen_by, net.characters.weight.detach(), net.characters.bias.detach())
+    return F.cross_entropy(logits.float(), written)
 
 
 class Reading:
     def __init__(self, targets: Targets, processes: int = 1):
-        if not (WORK / FILE).exists():
-            raise SystemExit(f"no {WORK / FILE}: run reading.py first")
-        with np.load(WORK / FILE) as parts:
-            self.parts = [torch.from_numpy(parts[name]) for name in ("own", "drawn")]
+        self.parts = parts_of(WORK / FILE, ("own", "drawn"))
         self.places = [written.nonzero()[:, 0] for written, _ in self.parts]
         self.count = CHARACTERS // len(self.parts) // processes
         self.alike = alike(targets.inventory)
@@ -84,11 +114,8 @@ class Reading:
         written = torch.cat([part[0][a] for part, a in zip(self.parts, at, strict=True)]).long()
         window = torch.arange(-BEFORE, BEHIND + 1)
         said = misheard(torch.cat([part[1][a[:, None] + window] for part, a in zip(self.parts, at, strict=True)]).long(), self.alike)
-        usual = (self.total + self.total.sum(0) / (self.heard.sum() + 1)) / (self.heard + 1)
         device = net.mean.device
-        chosen_by = usual[said[:, BEFORE]].to(device) + MORE * net.spelling(said.to(device))
-        logits = F.linear(chosen_by, net.characters.weight.detach(), net.characters.bias.detach())
-        return F.cross_entropy(logits.float(), written.to(device))
+        return of_text(net, said.to(device), written.to(device), self.total.to(device), self.heard.to(device))
 
 
 def alike(inventory: list[str]) -> list[list[int]]:

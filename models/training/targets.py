@@ -25,7 +25,8 @@ class Targets:
         self._number = {s: i for i, s in enumerate(self.inventory)}
         of_each = [re.sub("[^0-9]", "", s) for s in self.inventory]
         contours = sorted(set(of_each))
-        self._tone = [contours.index(contour) for contour in of_each]
+        self.tone = [contours.index(contour) for contour in of_each]
+        """Of each syllable."""
         self.sizes = len(self.tokens), len(self.inventory), len(contours)
         self._said: dict[str, list[int]] = {"": []}
 
@@ -46,7 +47,7 @@ class Targets:
     def tones(self, text: str) -> list[int] | None:
         """One a character, as espeak-ng names them ("51" falls), or None as above."""
         syllables = self.syllables(text)
-        return None if syllables is None else [self._tone[s] for s in syllables]
+        return None if syllables is None else [self.tone[s] for s in syllables]
 
     def text(self) -> str:
         """What tokens.txt says."""

@@ -76,14 +76,18 @@ def continued_net(targets: Targets, checkpoint: Path) -> Net:
     return net
 
 
-def muon_and_adamw(net: Net, together: Together = ALONE) -> list[torch.optim.Optimizer]:
+def parts_for_muon(net: Net) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
     """To go on with: Muon for the matrices inside, AdamW for the three heads, for what is looked up row by row, and for what is no matrix."""
     apart = "characters.", "syllables.", "tones.", "spelling.embedding.", "spelling.groups."
     trained = {name: p for name, p in net.named_parameters() if p.requires_grad}
     inside = {name: p for name, p in trained.items() if p.ndim > 1 and not name.startswith(apart)}
-    others = [p for name, p in trained.items() if name not in inside]
+    return list(inside.values()), [p for name, p in trained.items() if name not in inside]
+
+
+def muon_and_adamw(net: Net, together: Together = ALONE) -> list[torch.optim.Optimizer]:
+    inside, others = parts_for_muon(net)
     dtype = torch.bfloat16 if USE_BFLOAT16 else torch.float32
-    return [Muon(inside.values(), dtype, together), torch.optim.AdamW(others, weight_decay=1e-2)]
+    return [Muon(inside, dtype, together), torch.optim.AdamW(others, weight_decay=1e-2)]
 
 
 def usable(stream, uniform: bool):

@@ -1,0 +1,119 @@
+"""`train_gpu.py --minutes M --from CHECKPOINT`: train.py for a GPU, which hears as much in a minute as two cores in an hour. Writes WORK/net.pt.
+
+Processes speak on all cores meanwhile (speakers.py); what they have said stays in the GPU's memory (pool.py), which disguises it anew each
+time it is heard. It goes on from a checkpoint, such as reopen.py makes of the model in use; from nothing, train.py comes first.
+"""
+
+import argparse
+import os
+import shutil
+import threading
+import time
+from multiprocessing.queues import Queue
+from pathlib import Path
+
+import torch
+
+import mixed_voices
+import speakers
+from debian_texts import FILE as DEBIAN
+from folders import DATA, WORK
+from gpu_lessons import Lessons
+from model import Net
+from muon import Muons
+from pool import Pool
+from progress import error_rate, glimpses
+from reading import DRAWN
+from targets import Targets
+from text import tatoeba
+from train import WEIGHTS, continued_net, learning_rate, parts_for_muon, save
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# A GPU has room for large batches, and they keep it busy.
+BATCH_FRAMES = 240000 if DEVICE == "cuda" else 12000
+PEAK_RATE = 2e-3
+DRAWN_SHARE, DEBIAN_SHARE = 0.42, 0.31  # of the sentences, the others are Tatoeba's
+FIRST_HOURS = 3  # of speech before the first step
+MOST_HOURS = 330 if DEVICE == "cuda" else 20  # in memory: 19 GB
+KEPT = 0.998  # from step to step, of the average of the weights
+SHOW_EVERY = 100
+
+
+def sources() -> speakers.Sources:
+    def lines(name: str) -> list[str]:
+        return (WORK / name).read_text(encoding="utf-8").split("\n")
+
+    own, _ = tatoeba(DATA / "sentences.txt.gz")
+    return [(1 - DRAWN_SHARE - DEBIAN_SHARE, own), (DRAWN_SHARE, lines(DRAWN)), (DEBIAN_SHARE, lines(DEBIAN))]
+
+
+def listen(pool: Pool, files: "Queue[speakers.Spoken]", processes: list):
+    """Until there is no room."""
+    while pool.take(files.get()):
+        pass
+    print(f"no room for more than {pool.hours:.0f} h", flush=True)
+    for process in processes:
+        process.terminate()
+
+
+def train(minutes: float, start_from: Path, peak: float, folder: Path, count: int):
+    began = time.monotonic()
+    torch.manual_seed(0)
+    targets = Targets(DATA, WORK)
+    (WORK / "tokens.txt").write_text(targets.text(), encoding="utf-8")
+    processes, files = speakers.start(count, sources(), targets, folder)
+    net = continued_net(targets, start_from).to(DEVICE).train()
+    average = Net(*targets.sizes).to(DEVICE)
+    average.load_state_dict(net.state_dict())
+    pool = Pool(DEVICE, MOST_HOURS, net.mean.clone())
+    lessons = Lessons(targets, DEVICE)
+    threading.Thread(target=listen, args=(pool, files, processes), daemon=True).start()
+    while pool.hours < min(FIRST_HOURS, minutes / 10):
+        time.sleep(0.2)
+    inside, others = parts_for_muon(net)
+    muon = Muons(inside, torch.bfloat16 if DEVICE == "cuda" else torch.float32)
+    adamw = torch.optim.AdamW(others, weight_decay=1e-2)
+    now, mean = ([t for t in of.state_dict().values() if t.is_floating_point()] for of in (net, average))
+    weights, shown = torch.tensor(WEIGHTS, device=DEVICE), torch.zeros(len(WEIGHTS), device=DEVICE)
+    groups = pool.groups(BATCH_FRAMES)
+    first_step, step, frames = time.monotonic(), 0, 0
+    left = minutes * 60 - (first_step - began)
+    while (done := (time.monotonic() - first_step) / left) < 1:
+        rate = learning_rate(peak, step, done)
+        batch = pool.batch(next(groups))
+        losses = torch.stack(lessons.losses(net, batch))
+        (losses * weights).sum().backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+        muon.step(rate)
+        adamw.param_groups[0]["lr"] = rate
+        adamw.step()
+        net.zero_grad(set_to_none=True)
+        step, frames = step + 1, frames + int(batch.frames.sum())
+        with torch.no_grad():
+            keep = min(KEPT, step / (step + 10))
+            torch._foreach_mul_(mean, keep)
+            torch._foreach_add_(mean, now, alpha=1 - keep)
+            shown.lerp_(losses.detach(), 0.02 if step > 1 else 1.0)
+        if step % SHOW_EVERY == 0:
+            passed, heard = time.monotonic() - began, frames / 360000
+            told = "step {}, {:.0f} s, {:.0f} h heard of {:.0f}: characters {:.3f}, syllables {:.3f}, tones {:.3f}, text {:.3f}"
+            print(told.format(step, passed, heard, pool.hours, *shown.tolist()), flush=True)
+    print(f"{step} steps, {frames / 360000:.0f} h heard of {pool.hours:.0f} h", flush=True)
+    save(average, net)
+    for process in processes:
+        process.kill()
+        process.join()
+    mixed_voices.clear(WORK)
+    shutil.rmtree(folder)
+    print("error rates %", error_rate(average, targets, glimpses(WORK / "eval", 60)), flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, required=True)
+    parser.add_argument("--from", dest="start_from", type=Path, required=True)
+    parser.add_argument("--peak", type=float, default=PEAK_RATE, help="the highest learning rate")
+    parser.add_argument("--folder", type=Path, default=WORK / "spoken", help="where speech lies for seconds; best in memory")
+    parser.add_argument("--speakers", type=int, default=max(1, (os.cpu_count() or 1) - 3), help="processes that speak")
+    arguments = parser.parse_args()
+    train(arguments.minutes, arguments.start_from, arguments.peak, arguments.folder, arguments.speakers)

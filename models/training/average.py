@@ -36,6 +36,22 @@ def net_of(weights: Weights) -> Net:
     return net
 
 
+def known_characters() -> dict[str, int]:
+    lines = (WORK / "tokens.txt").read_text(encoding="utf-8").splitlines()
+    return {token: int(number) for token, number in (line.split() for line in lines)}
+
+
+def heard_in_training(net: Net, known: dict[str, int], seed: int, count: int):
+    """`count` batches of features, disguised, with pauses."""
+    rng = random.Random(seed)
+    noise = Noise(rng)
+    pauses = Pauses(noise, rng)
+    stream = batches(shards_of(WORK / "train"), known, rng)
+    for _ in range(count):
+        features, lengths = pad(pauses.into(next(stream)))
+        yield disguise(features, lengths, net.mean, rng, noise)
+
+
 @torch.no_grad()
 def measure_again(net: Net, known: dict[str, int]):
     """New running means and variances of all batch normalisations, each the mean of BATCHES batches'; nothing else changes."""
@@ -44,13 +60,8 @@ def measure_again(net: Net, known: dict[str, int]):
             module.reset_running_stats()
             module.momentum = None
             module.train()
-    rng = random.Random(1)
-    noise = Noise(rng)
-    pauses = Pauses(noise, rng)
-    stream = batches(shards_of(WORK / "train"), known, rng)
-    for _ in range(BATCHES):
-        features, lengths = pad(pauses.into(next(stream)))
-        net(disguise(features, lengths, net.mean, rng, noise))
+    for features in heard_in_training(net, known, 1, BATCHES):
+        net(features)
     net.eval()
 
 
@@ -61,10 +72,8 @@ def main():
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.set_flush_denormal(True)
-    lines = (WORK / "tokens.txt").read_text(encoding="utf-8").splitlines()
-    known = {token: int(number) for token, number in (line.split() for line in lines)}
     net = net_of(mean_of(trained(WORK / "net.pt"), trained(arguments.checkpoint), arguments.share))
-    measure_again(net, known)
+    measure_again(net, known_characters())
     torch.save({"average": net.state_dict(), "net": net.state_dict()}, WORK / "averaged.pt")
 
 

@@ -17,6 +17,10 @@ BATCH_FRAMES = 12000  # of all processes
 SHARDS_AT_ONCE = 8
 SHORTEST_SILENCE = 30  # frames behind every training utterance's speech
 DIGITAL_SILENCE = math.log(SMALLEST_ENERGY)
+TAIL = 4 * DELAY  # frames of digital silence, as the server puts them behind
+# What disguise draws from, here and for a GPU (pool.py); frames and bins.
+MOST_LEVEL, MOST_TILT, EARLY_SHARE = 1.5, 1, 0.4
+HOLES, MOST_BINS, MOST_FRAMES, FRAMES_A_HOLE = 2, 12, 14, 16
 NEARLY = 0.02  # what float16 makes of it
 Utterance = tuple[str, np.ndarray]
 """A text, and its features (frames, 80) in float16 or float32."""
@@ -75,7 +79,7 @@ def grouped(pool: list[Utterance], most_frames: int = BATCH_FRAMES):
 
 def pad(group: list[Utterance]) -> tuple[torch.Tensor, torch.Tensor]:
     """(batch, frames, 80) with the digital silence that the server puts behind, and the frames of each."""
-    lengths = torch.tensor([len(f) + 4 * DELAY for _, f in group])
+    lengths = torch.tensor([len(f) + TAIL for _, f in group])
     longest = (int(lengths.max()) + 7) // 8 * 8
     x = torch.full((len(group), longest, MEL_BINS), DIGITAL_SILENCE)
     for row, (_, frames) in zip(x, group, strict=True):
@@ -89,19 +93,19 @@ def disguise(x: torch.Tensor, lengths: torch.Tensor, mean: torch.Tensor, rng: ra
     Some recordings end soon after the last word, where the digital silence begins. No other tempo: between frames, low voices do not beat as they do.
     """
     silent = (x < DIGITAL_SILENCE + NEARLY).all(-1)  # at any level
-    x = x + torch.empty(len(x), 1, 1).uniform_(-1.5, 1.5)
-    x += torch.empty(len(x), 1, 1).uniform_(-1, 1) * torch.linspace(-1, 1, MEL_BINS)
+    x = x + torch.empty(len(x), 1, 1).uniform_(-MOST_LEVEL, MOST_LEVEL)
+    x += torch.empty(len(x), 1, 1).uniform_(-MOST_TILT, MOST_TILT) * torch.linspace(-1, 1, MEL_BINS)
     x[silent] = DIGITAL_SILENCE
     if noise:
-        noise.over(x, (lengths - 4 * DELAY).tolist(), rng)
+        noise.over(x, (lengths - TAIL).tolist(), rng)
     for utterance, length in zip(x, lengths.tolist(), strict=True):
-        early = rng.randint(1, SHORTEST_SILENCE) if rng.random() < 0.4 else 0
-        utterance[length - 4 * DELAY - early :] = DIGITAL_SILENCE
-        for _ in range(2):
-            width = rng.randint(0, 12)
+        early = rng.randint(1, SHORTEST_SILENCE) if rng.random() < EARLY_SHARE else 0
+        utterance[length - TAIL - early :] = DIGITAL_SILENCE
+        for _ in range(HOLES):
+            width = rng.randint(0, MOST_BINS)
             low = rng.randint(0, MEL_BINS - width)
             utterance[:, low : low + width] = mean[low : low + width]
-            width = rng.randint(0, min(14, length // 16))
+            width = rng.randint(0, min(MOST_FRAMES, length // FRAMES_A_HOLE))
             start = rng.randint(0, length - width)
             utterance[start : start + width] = mean
     return x

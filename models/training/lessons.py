@@ -10,13 +10,18 @@ from losses import aligned, ctc, heard_at, of_tones
 from model import DELAY, Net
 from noise import Noise
 from pauses import Pauses
-from reading import Reading
+from reading import CHARACTERS, Reading
 from targets import Targets
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # Where the processor has no instructions for it, bfloat16 is slower than float32.
 USE_BFLOAT16 = DEVICE == "cuda" or "avx512_bf16" in Path("/proc/cpuinfo").read_text()
 LATE = 2  # frames of 40 ms after its sound that the alignment puts a syllable
+
+
+def flat(targets: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """One behind the other, and how many of each."""
+    return torch.tensor([t for target in targets for t in target], device=DEVICE), torch.tensor([len(t) for t in targets])
 
 
 class Lessons:
@@ -26,7 +31,7 @@ class Lessons:
         self.targets, self.mean, self.rng = targets, mean, rng
         self.noise = Noise(rng)
         self.pauses = Pauses(self.noise, rng)
-        self.reading = Reading(targets, processes)
+        self.reading = Reading(targets, DEVICE, {part: n // processes for part, n in CHARACTERS.items()})
 
     def losses(self, net: Net, group: list[Utterance], uniform: bool) -> list[torch.Tensor]:
         """Of the characters, of the syllables, of the tones, of text; `uniform`: of an even alignment, and not of text."""
@@ -51,4 +56,4 @@ class Lessons:
         self.reading.remember(chosen_by, begun)
         with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=USE_BFLOAT16):
             of_text = self.reading.loss(net)
-        return [ctc(characters, steps, spelt), ctc(syllables[known], steps[known], sounds), of_pitch, of_text]
+        return [ctc(characters, steps, *flat(spelt)), ctc(syllables[known], steps[known], *flat(sounds)), of_pitch, of_text]

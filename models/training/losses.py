@@ -8,12 +8,11 @@ from batches import Utterance
 from model import DELAY
 
 
-def ctc(logits: torch.Tensor, steps: torch.Tensor, targets: list[list[int]]) -> torch.Tensor:
+def ctc(logits: torch.Tensor, steps: torch.Tensor, targets: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """targets: of all utterances, one behind the other; steps and counts (batch) on the CPU: frames, and targets, of each."""
     log_probabilities = F.log_softmax(logits.float(), -1).transpose(0, 1)
-    flat = torch.tensor([t for target in targets for t in target], device=logits.device)
-    sizes = torch.tensor([len(t) for t in targets])
-    losses = F.ctc_loss(log_probabilities, flat, steps, sizes, reduction="none", zero_infinity=True)
-    return losses.sum() / sizes.sum()
+    losses = F.ctc_loss(log_probabilities, targets, steps, counts, reduction="none", zero_infinity=True)
+    return losses.sum() / int(counts.sum())
 
 
 def aligned(

@@ -5,24 +5,26 @@ What batches.py, pauses.py and noise.py do to one utterance after the other on a
 
 import math
 import random
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from augment import coloured_noise as cpu_noise
-from batches import DIGITAL_SILENCE, NEARLY, SHORTEST_SILENCE
-from features import SAMPLE_RATE, SHIFT, log_mel
-from model import DELAY, MEL_BINS
-from noise import KINDS, LEAST_DB, LONGEST_S, MOST_DB, SHARE, mean_level
+from batches import (
+    DIGITAL_SILENCE, EARLY_SHARE, FRAMES_A_HOLE, HOLES, MOST_BINS, MOST_FRAMES, MOST_LEVEL, MOST_TILT, NEARLY, SHORTEST_SILENCE, TAIL,
+)  # fmt: skip
+from features import SAMPLE_RATE, SHIFT
+from model import MEL_BINS
+from noise import KINDS, LEAST_DB, MOST_DB, SHARE, Noise
 from pauses import DIGITAL_SHARE, FAINTEST, JOINED_SHARE, LONGEST_FRAMES, LONGEST_GAP, LONGEST_WAIT, LOUDEST, WAITING_SHARE
 from sound import LogMel, chosen, coloured_noise, degraded, uniform
 from speakers import Spoken
+from synthesize import (
+    AT_ONCE_SHARE, FAINTEST_NOTHING_DB, LONGEST_AFTER_S, LONGEST_BEFORE_S, LOUDEST_NOTHING_DB, SHORTEST_AFTER_S, SHORTEST_BEFORE_S,
+)  # fmt: skip
 
 SURROUND_FRAMES = 75  # that an utterance gets around it, about
 AT_ONCE = 40000  # utterances that are sorted by length together
-TAIL = 4 * DELAY
 
 
 class Batch(NamedTuple):
@@ -51,8 +53,7 @@ class Pool:
         self.used = np.zeros(self.table.shape[1])
         self.count = self.filled = self.texts = 0
         self.log_mel = LogMel(device)
-        kinds = [torch.from_numpy(log_mel(cpu_noise(LONGEST_S * SAMPLE_RATE, self.random).astype(np.float32))) for _ in range(KINDS)]
-        self.kinds = torch.stack([kind - mean_level(kind) for kind in kinds]).to(device)
+        self.kinds = torch.stack(Noise(self.random).kinds).to(device)
 
     def take(self, spoken: Spoken) -> bool:
         """Adds what a speaker said; False when there is no room."""
@@ -105,17 +106,14 @@ class Pool:
         rng = self.rng
         first, samples, text, counts, known = self.table[:, group]
         speech = counts > 0
-        before = np.where((rng.random(len(group)) < 0.2) | ~speech, 0, rng.uniform(0.02, 0.45, len(group)) * SAMPLE_RATE).astype(np.int64)
-        total = samples + before + np.where(speech, rng.uniform(0.35, 0.6, len(group)) * SAMPLE_RATE, 0).astype(np.int64)
+        before = np.where((rng.random(len(group)) < AT_ONCE_SHARE) | ~speech, 0, rng.uniform(SHORTEST_BEFORE_S, LONGEST_BEFORE_S, len(group)) * SAMPLE_RATE).astype(np.int64)
+        total = samples + before + np.where(speech, rng.uniform(SHORTEST_AFTER_S, LONGEST_AFTER_S, len(group)) * SAMPLE_RATE, 0).astype(np.int64)
         features = self.features(first, samples, before, total, speech)
         frames = (total + SHIFT // 2) // SHIFT
         x, lengths, joined = self.composed(features, frames)
+        at = self.on(ranges(text, counts)[: counts[: len(lengths) * (1 + joined)].sum()])
         if joined:
             counts, known = counts[0:-1:2] + counts[1::2], known[0:-1:2] & known[1::2]
-            text, size = text[: 2 * len(counts)], self.table[3, group][: 2 * len(counts)]
-        else:
-            size = counts
-        at = self.on(ranges(text, size))
         x = self.disguised(x, lengths)
         return Batch(x, torch.from_numpy(lengths), self.written[at].long(), self.said[at].long(), torch.from_numpy(counts), torch.from_numpy(known > 0))
 
@@ -128,9 +126,9 @@ class Pool:
         silent = np.flatnonzero(~speech)
         if len(silent):
             rows = self.on(silent)
-            level = 10 ** (uniform(len(silent), -80, -10, sound) / 20)
+            level = 10 ** (uniform(len(silent), FAINTEST_NOTHING_DB, LOUDEST_NOTHING_DB, sound) / 20)
             sound[rows] = (coloured_noise(sound[rows], lengths[rows]) * level).clamp(-1, 1)
-        return self.log_mel(sound, lengths)[0]
+        return self.log_mel(sound, lengths)
 
     def composed(self, features: torch.Tensor, frames: np.ndarray) -> tuple[torch.Tensor, np.ndarray, bool]:
         """Utterances, some after one another, with pauses -> (rows, frames, 80), frames of each with TAIL, whether two and two were joined."""
@@ -176,22 +174,22 @@ class Pool:
         time = torch.arange(width, device=self.device)[None]
         length = self.on(lengths)[:, None]
         silent = (x < DIGITAL_SILENCE + NEARLY).all(-1, keepdim=True)
-        x = x + uniform(rows, -1.5, 1.5, x)[:, :, None] + uniform(rows, -1, 1, x)[:, :, None] * torch.linspace(-1, 1, MEL_BINS, device=self.device)
+        x = x + uniform(rows, -MOST_LEVEL, MOST_LEVEL, x)[:, :, None] + uniform(rows, -MOST_TILT, MOST_TILT, x)[:, :, None] * torch.linspace(-1, 1, MEL_BINS, device=self.device)
         x = torch.where(silent, DIGITAL_SILENCE, x)
         sound = time < length - TAIL
         noisy = (chosen(rows, SHARE, x) & sound)[:, :, None]
         level = x.masked_fill(~sound[:, :, None], -math.inf).flatten(1).logsumexp(1)[:, None] - torch.log((length - TAIL) * float(MEL_BINS))
         level = level - math.log(10) / 10 * uniform(rows, LEAST_DB, MOST_DB, x)
         x = torch.where(noisy, torch.logaddexp(x, self.noise_for(rows, width) + level[:, :, None]), x)
-        early = torch.randint(1, SHORTEST_SILENCE + 1, (rows, 1), device=self.device) * chosen(rows, 0.4, x)
+        early = torch.randint(1, SHORTEST_SILENCE + 1, (rows, 1), device=self.device) * chosen(rows, EARLY_SHARE, x)
         x = x.masked_fill((time >= length - TAIL - early)[:, :, None], DIGITAL_SILENCE)
         bins = torch.arange(MEL_BINS, device=self.device)[None]
         hole = torch.zeros(rows, width, MEL_BINS, dtype=torch.bool, device=self.device)
-        for _ in range(2):
-            wide = torch.randint(0, 13, (rows, 1), device=self.device)
+        for _ in range(HOLES):
+            wide = torch.randint(0, MOST_BINS + 1, (rows, 1), device=self.device)
             low = (torch.rand(rows, 1, device=self.device) * (MEL_BINS - wide + 1)).long()
             hole |= ((bins >= low) & (bins < low + wide))[:, None]
-            long = (torch.rand(rows, 1, device=self.device) * ((length // 16).clamp(max=14) + 1)).long()
+            long = (torch.rand(rows, 1, device=self.device) * ((length // FRAMES_A_HOLE).clamp(max=MOST_FRAMES) + 1)).long()
             start = (torch.rand(rows, 1, device=self.device) * (length - long + 1)).long()
             hole |= ((time >= start) & (time < start + long))[:, :, None]
         return torch.where(hole, self.mean, x)

@@ -26,7 +26,7 @@ from targets import Targets
 from text import SentenceSampler, characters, tatoeba
 
 FILE, DRAWN = "reading.npz", "drawn.txt"
-CHARACTERS = 2048  # in a step, of all processes; half of them Tatoeba's
+CHARACTERS = {"own": 1024, "drawn": 1024}  # in a step, of all processes
 OTHER_TONE, OTHER_SYLLABLE = 0.04, 0.03  # of the syllables heard
 SHORTEST_SYLLABLE, LONGEST_SYLLABLE = 2, 11  # frames of 40 ms
 # In its place the network knows more than the mean does: there, less of the spelling is right than in text. (Left to be learnt, this was 2.0.)
@@ -54,7 +54,7 @@ def write(sentences: int):
     own, held_out = tatoeba(DATA / "sentences.txt.gz")
     sampler, rng = SentenceSampler(own), random.Random(0)
     banned = {characters(s) for s in held_out}
-    drawn = [s for s in (sampler.sentence(rng) for _ in range(sentences)) if characters(s) not in banned]
+    drawn = [s for s in dict.fromkeys(sampler.sentence(rng) for _ in range(sentences)) if characters(s) not in banned]
     (WORK / DRAWN).write_text("\n".join(drawn), encoding="utf-8")
     texts = {"own": own, "drawn": drawn}
     if (WORK / DEBIAN).exists():
@@ -80,63 +80,60 @@ def parts_of(file: Path, names: Iterable[str]) -> list[torch.Tensor]:
         return [torch.from_numpy(parts[name]) for name in names]
 
 
-def of_text(net: Net, said: torch.Tensor, written: torch.Tensor, total: torch.Tensor, heard: torch.Tensor) -> torch.Tensor:
-    """Of the spelling alone: said (n, BEFORE + 1 + BEHIND) syllables, written (n) characters, and what the network lately knew where it heard each syllable."""
-    usual = (total + total.sum(0) / (heard.sum() + 1)) / (heard + 1)
-    chosen_by = usual[said[:, BEFORE]] + MORE * net.spelling(said)
-    logits = F.linear(chosen_by, net.characters.weight.detach(), net.characters.bias.detach())
-    return F.cross_entropy(logits.float(), written)
-
-
 class Reading:
-    def __init__(self, targets: Targets, processes: int = 1):
-        self.parts = parts_of(WORK / FILE, ("own", "drawn"))
+    """`counts`: characters of each part in a step."""
+
+    def __init__(self, targets: Targets, device: str, counts: dict[str, int]):
+        self.parts = [part.to(device) for part in parts_of(WORK / FILE, counts)]
+        self.counts = list(counts.values())
         self.places = [written.nonzero()[:, 0] for written, _ in self.parts]
-        self.count = CHARACTERS // len(self.parts) // processes
-        self.alike = alike(targets.inventory)
-        self.total = torch.zeros(len(targets.inventory), CHANNELS)
-        self.heard = torch.zeros(len(targets.inventory), 1)
+        self.alike = Alike(targets.inventory, device)
+        self.total = torch.zeros(len(targets.inventory), CHANNELS, device=device)
+        self.heard = torch.zeros(len(targets.inventory), 1, device=device)
+        self.window = torch.arange(-BEFORE, BEHIND + 1, device=device)
 
     @torch.no_grad()
     def remember(self, x: torch.Tensor, begun: torch.Tensor):
         """x (batch, frames, channels): what characters are chosen by, but for the spelling; begun (batch, frames): the syllables to be written there, or 0."""
-        here = begun > 0
-        of, x = begun[here].cpu(), x[here].float().cpu()
-        self.total.mul_(REMEMBERED).index_add_(0, of, x)
-        self.heard.mul_(REMEMBERED).index_add_(0, of, torch.ones(len(of), 1))
+        of = begun.flatten()
+        here = (of > 0).float()[:, None]
+        self.total.mul_(REMEMBERED).index_add_(0, of, x.flatten(0, 1).float() * here)
+        self.heard.mul_(REMEMBERED).index_add_(0, of, here)
 
     def loss(self, net: Net) -> torch.Tensor:
         """Cross-entropy of the characters in some places; nothing as long as little was heard."""
         if self.heard.sum() < ENOUGH:
             return net.mean.new_zeros(())
-        drawn = [torch.randint(len(places), (self.count,)) for places in self.places]
-        at = [places[d] for places, d in zip(self.places, drawn, strict=True)]
+        at = [places[torch.randint(len(places), (n,), device=places.device)] for places, n in zip(self.places, self.counts, strict=True)]
         written = torch.cat([part[0][a] for part, a in zip(self.parts, at, strict=True)]).long()
-        window = torch.arange(-BEFORE, BEHIND + 1)
-        said = misheard(torch.cat([part[1][a[:, None] + window] for part, a in zip(self.parts, at, strict=True)]).long(), self.alike)
-        device = net.mean.device
-        return of_text(net, said.to(device), written.to(device), self.total.to(device), self.heard.to(device))
+        said = self.alike.misheard(torch.cat([part[1][a[:, None] + self.window] for part, a in zip(self.parts, at, strict=True)]).long())
+        usual = (self.total + self.total.sum(0) / (self.heard.sum() + 1)) / (self.heard + 1)
+        chosen_by = usual[said[:, BEFORE]] + MORE * net.spelling(said)
+        logits = F.linear(chosen_by, net.characters.weight.detach(), net.characters.bias.detach())
+        return F.cross_entropy(logits.float(), written)
 
 
-def alike(inventory: list[str]) -> list[list[int]]:
-    """For each syllable the numbers of those that differ from it in the tone at most."""
-    bases = [re.sub("[0-9]", "", s) for s in inventory]
-    numbers = defaultdict(list)
-    for number, base in enumerate(bases):
-        numbers[base].append(number)
-    return [numbers[base] for base in bases]
+class Alike:
+    """For each syllable those that differ from it in the tone at most."""
 
+    def __init__(self, inventory: list[str], device: str):
+        numbers = defaultdict(list)
+        bases = [re.sub("[0-9]", "", s) for s in inventory]
+        for number, base in enumerate(bases):
+            numbers[base].append(number)
+        most = max(map(len, numbers.values()))
+        self.rows = torch.tensor([numbers[base] + [0] * (most - len(numbers[base])) for base in bases], device=device)
+        self.counts = torch.tensor([len(numbers[base]) for base in bases], device=device)
 
-def misheard(around: torch.Tensor, alike: list[list[int]]) -> torch.Tensor:
-    """Syllables (n, BEFORE + 1 + BEHIND) as they would be in audio."""
-    begins = torch.empty(len(around), BEHIND).uniform_(SHORTEST_SYLLABLE, LONGEST_SYLLABLE).cumsum(1)
-    around[:, BEFORE + 1 :][begins > DELAY] = 0
-    draw = torch.rand(around.shape) + (around == 0)
-    other = draw < OTHER_TONE
-    around[other] = torch.tensor([random.choice(alike[s]) for s in around[other].tolist()], dtype=torch.long)
-    wrong = (draw >= OTHER_TONE) & (draw < OTHER_TONE + OTHER_SYLLABLE)
-    around[wrong] = torch.randint(1, len(alike), (int(wrong.sum()),))
-    return around
+    def misheard(self, around: torch.Tensor) -> torch.Tensor:
+        """Syllables (n, BEFORE + 1 + BEHIND) as they would be in audio."""
+        begins = torch.empty(len(around), BEHIND, device=around.device).uniform_(SHORTEST_SYLLABLE, LONGEST_SYLLABLE).cumsum(1)
+        around[:, BEFORE + 1 :] *= begins <= DELAY
+        draw = torch.rand(around.shape, device=around.device) + (around == 0)
+        pick = (torch.rand(around.shape, device=around.device) * self.counts[around]).long()
+        around = torch.where(draw < OTHER_TONE, self.rows[around, pick], around)
+        wrong = (draw >= OTHER_TONE) & (draw < OTHER_TONE + OTHER_SYLLABLE)
+        return torch.where(wrong, torch.randint_like(around, 1, len(self.rows)), around)
 
 
 if __name__ == "__main__":

@@ -3,17 +3,13 @@ what a layer makes of the training's audio changes least (Frantar et al., "GPTQ:
 """
 
 import argparse
-import random
 from pathlib import Path
 
 import torch
 
-from average import net_of, trained
-from batches import batches, disguise, pad, shards_of
+from average import heard_in_training, known_characters, net_of, trained
 from folders import WORK
 from model import CausalConv, Net
-from noise import Noise
-from pauses import Pauses
 from quantize import SIX_BITS_FROM, SIX_BITS_MOST, SIX_BITS_ROWS, rounded
 
 BATCHES = 60
@@ -56,20 +52,15 @@ def heard(net: Net, known: dict[str, int]) -> dict[torch.nn.Module, torch.Tensor
         products[layer].addmm_(x.T, x)
 
     hooks = [layer.register_forward_pre_hook(add) for layer in products]
-    rng = random.Random(2)
-    noise = Noise(rng)
-    pauses = Pauses(noise, rng)
-    stream = batches(shards_of(WORK / "train"), known, rng)
-    for _ in range(BATCHES):
-        features, lengths = pad(pauses.into(next(stream)))
-        net.heard(disguise(features, lengths, net.mean, rng, noise))
+    for features in heard_in_training(net, known, 2, BATCHES):
+        net.heard(features)
     for hook in hooks:
         hook.remove()
     return products
 
 
 def on_steps(rows: torch.Tensor, products: torch.Tensor) -> torch.Tensor:
-    """The rows as whole multiples, up to SIX_BITS_MOST, of a number for each row. The largest is that often, so that quantize.rounded finds the same steps."""
+    """The rows as whole multiples of a step for each row. The largest of a row is SIX_BITS_MOST of them, so that quantize.rounded finds the same step; after TRIES it is left as it is."""
     columns = len(products)
     order = products.diagonal().argsort(descending=True)
     damped = products[order][:, order] + DAMPING * products.diagonal().mean() * torch.eye(columns)
@@ -94,10 +85,8 @@ def main():
     parser.add_argument("--from", dest="checkpoint", type=Path, required=True)
     arguments = parser.parse_args()
     torch.set_flush_denormal(True)
-    lines = (WORK / "tokens.txt").read_text(encoding="utf-8").splitlines()
-    known = {token: int(number) for token, number in (line.split() for line in lines)}
     net = net_of(trained(arguments.checkpoint))
-    for layer, products in heard(net, known).items():
+    for layer, products in heard(net, known_characters()).items():
         rows = rows_of(layer)
         whole, step = rounded(rows.numpy(), SIX_BITS_MOST)
         nearest, best = torch.from_numpy(whole * step[:, None]), on_steps(rows, products)

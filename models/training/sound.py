@@ -9,10 +9,12 @@ import numpy as np
 import torch
 from scipy.signal import sosfreqz
 
-from augment import TELEPHONE
-from features import BINS, FFT_SIZE, MEL, POVEY, SAMPLE_RATE, SHIFT, SMALLEST_ENERGY, WINDOW
+from augment import (
+    CLEANEST_DB, CODED_SHARE, COLOURED_SHARE, DRIEST, LEAST_POLE, LONGEST_ROOM_S, LOUDEST_DB, MOST_POLE, NOISIEST_DB, NOISY_SHARE, QUIETEST_DB, ROOM_SHARE,
+    SHORTEST_ROOM_S, STEEPEST_TILT, TELEPHONE, TELEPHONE_SHARE, TILTED_SHARE, WETTEST,
+)  # fmt: skip
+from features import FFT_SIZE, MEL, POVEY, SAMPLE_RATE, SHIFT, SMALLEST_ENERGY, WINDOW
 
-LONGEST_ROOM_S = 0.35
 BLOCK = 4000  # samples; Fourier transforms of whole blocks have small prime factors
 
 
@@ -37,10 +39,10 @@ def in_a_room(x: torch.Tensor) -> torch.Tensor:
     n = len(x)
     longest = int(LONGEST_ROOM_S * SAMPLE_RATE)
     time = torch.arange(longest, device=x.device)
-    length = (uniform(n, 0.05, LONGEST_ROOM_S, x) * SAMPLE_RATE).floor()
+    length = (uniform(n, SHORTEST_ROOM_S, LONGEST_ROOM_S, x) * SAMPLE_RATE).floor()
     tail = torch.randn(n, longest, device=x.device) * torch.exp(-5 * time / length) * (time < length)
     tail[:, 0] = 0
-    tail *= uniform(n, 0.1, 0.6, x) / tail.norm(dim=1, keepdim=True)
+    tail *= uniform(n, DRIEST, WETTEST, x) / tail.norm(dim=1, keepdim=True)
     tail[:, 0] = 1
     size = whole_blocks(x.shape[1] + longest)
     return torch.fft.irfft(torch.fft.rfft(x, size) * torch.fft.rfft(tail, size), size)[:, : x.shape[1]]
@@ -49,7 +51,7 @@ def in_a_room(x: torch.Tensor) -> torch.Tensor:
 def coloured_noise(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """Noise of unit power in the shape of x, from white to a low rumble."""
     n, size = len(x), whole_blocks(x.shape[1])
-    pole = uniform(n, 0.5, 0.98, x) * chosen(n, 0.6, x)
+    pole = uniform(n, LEAST_POLE, MOST_POLE, x) * chosen(n, COLOURED_SHARE, x)
     spectrum = torch.fft.rfft(torch.randn(n, size, device=x.device))
     turn = -2 * math.pi / size * torch.arange(spectrum.shape[1], device=x.device)
     noise = torch.fft.irfft(spectrum / (1 - pole * torch.polar(torch.ones_like(turn), turn)), size)[:, : x.shape[1]]
@@ -66,23 +68,23 @@ def by_telephone(x: torch.Tensor) -> torch.Tensor:
     code = torch.sign(narrow) * torch.log1p(255 * narrow.abs() / peak) / math.log(256)
     code = torch.round(code * 127) / 127
     coded = peak * torch.sign(code) * torch.expm1(code.abs() * math.log(256)) / 255
-    return torch.where(chosen(len(x), 0.5, x), coded, narrow)
+    return torch.where(chosen(len(x), CODED_SHARE, x), coded, narrow)
 
 
 def degraded(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """A random chain of the above for each utterance, as augment.degrade makes it."""
     n, within = len(x), inside(x, lengths)
     x = x.clone()
-    roomy = chosen(n, 0.3, x)[:, 0].nonzero()[:, 0]
+    roomy = chosen(n, ROOM_SHARE, x)[:, 0].nonzero()[:, 0]
     if len(roomy):
         x[roomy] = in_a_room(x[roomy])
-    tilt = uniform(n, -0.6, 0.6, x) * chosen(n, 0.4, x)
+    tilt = uniform(n, -STEEPEST_TILT, STEEPEST_TILT, x) * chosen(n, TILTED_SHARE, x)
     x[:, 1:] = x[:, 1:] + tilt * x[:, :-1]
     x *= within
-    x *= 10 ** (uniform(n, -24, -1, x) / 20) / (x.abs().amax(1, keepdim=True) + 1e-6)
+    x *= 10 ** (uniform(n, QUIETEST_DB, LOUDEST_DB, x) / 20) / (x.abs().amax(1, keepdim=True) + 1e-6)
     power = torch.sqrt(x.square().sum(1, keepdim=True) / lengths[:, None] + 1e-12)
-    x += coloured_noise(x, lengths) * power * 10 ** (-uniform(n, 6, 45, x) / 20) * chosen(n, 0.7, x)
-    narrow = chosen(n, 0.12, x)[:, 0].nonzero()[:, 0]
+    x += coloured_noise(x, lengths) * power * 10 ** (-uniform(n, NOISIEST_DB, CLEANEST_DB, x) / 20) * chosen(n, NOISY_SHARE, x)
+    narrow = chosen(n, TELEPHONE_SHARE, x)[:, 0].nonzero()[:, 0]
     if len(narrow):
         x[narrow] = by_telephone(x[narrow])
     return x.clamp(-1, 1) * within
@@ -94,9 +96,8 @@ class LogMel:
     def __init__(self, device: str):
         self.window, self.filters = torch.from_numpy(POVEY).to(device), torch.from_numpy(MEL).to(device)
 
-    def __call__(self, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(batch, frames, 80), and the frames of each; what is behind those is of no use."""
-        frames = (lengths + SHIFT // 2) // SHIFT
+    def __call__(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """(batch, frames, 80); what is behind the frames of an utterance is of no use."""
         most = (x.shape[1] + SHIFT // 2) // SHIFT
         before = WINDOW // 2 - SHIFT // 2
         at = torch.arange((most - 1) * SHIFT + WINDOW, device=x.device) - before
@@ -107,6 +108,4 @@ class LogMel:
         windows = windows - windows.mean(2, keepdim=True)
         windows = torch.cat([windows[..., :1] * 0.03, windows[..., 1:] - 0.97 * windows[..., :-1]], 2) * self.window
         power = torch.view_as_real(torch.fft.rfft(windows, FFT_SIZE)).square().sum(-1)
-        mel = power @ self.filters[: FFT_SIZE // 2 + 1]
-        assert mel.shape[2] == BINS
-        return torch.log(mel.clamp(min=float(SMALLEST_ENERGY))), frames
+        return torch.log((power @ self.filters).clamp(min=float(SMALLEST_ENERGY)))

@@ -13,14 +13,12 @@ import numpy as np
 import voices
 from features import SAMPLE_RATE
 from phonemes import syllables
-from synthesize import by_some_voice, words
+from synthesize import LONGEST_NOTHING_S, NOTHING_SHARE, SHORTEST_NOTHING_S, SYNTHETIC_SHARE, WORDS_SHARE, by_some_voice, silence, words
 from targets import Targets
 from text import characters
 
 UTTERANCES = 96  # in a file
 SHORTEST_S, LONGEST_S = 0.2, 8.8  # the silence around it not counted
-NOTHING_SHARE, WORDS_SHARE = 0.015, 0.035
-SYNTHETIC_SHARE = 0.8  # of the sentences
 FILES_AHEAD = 64
 NICENESS = 15  # the training itself needs one core
 Sources = list[tuple[float, list[str]]]
@@ -34,7 +32,7 @@ def utterance(sources: Sources, alone: list[str], rng: random.Random) -> tuple[n
     """Clean speech and its text; silence, where nothing is said; None where the recorded words do not cover the sentence."""
     draw = rng.random()
     if draw < NOTHING_SHARE:
-        return np.zeros(int(rng.uniform(1, 6) * SAMPLE_RATE), np.float32), ""
+        return silence(rng.uniform(SHORTEST_NOTHING_S, LONGEST_NOTHING_S)), ""
     if draw < NOTHING_SHARE + WORDS_SHARE:
         parts = rng.choices(alone, k=rng.choice([1, 1, 2, 3]))
         return voices.recorded(parts, words(), rng), "".join(parts)

@@ -24,6 +24,12 @@ from text import SentenceSampler, characters, tatoeba
 
 SHARD_UTTERANCES = 2000
 LONGEST_S = 10.0
+NOTHING_SHARE, WORDS_SHARE = 0.015, 0.035
+SYNTHETIC_SHARE = 0.8  # of the sentences
+# Around speech; that starts at the first sample in AT_ONCE_SHARE.
+AT_ONCE_SHARE, SHORTEST_BEFORE_S, LONGEST_BEFORE_S, SHORTEST_AFTER_S, LONGEST_AFTER_S = 0.2, 0.02, 0.45, 0.35, 0.6
+# Where nothing is said.
+SHORTEST_NOTHING_S, LONGEST_NOTHING_S, FAINTEST_NOTHING_DB, LOUDEST_NOTHING_DB = 1, 6, -80, -10
 MIXED_SHARE = 0.7  # of what is spoken by espeak-ng
 
 
@@ -38,8 +44,8 @@ def silence(seconds: float) -> np.ndarray:
 
 def surround(speech: np.ndarray, rng: random.Random) -> np.ndarray:
     """Speech sometimes starts at the first sample; the silence behind it is what the network has left to say its last word in."""
-    before = 0.0 if rng.random() < 0.2 else rng.uniform(0.02, 0.45)
-    return np.concatenate([silence(before), speech, silence(rng.uniform(0.35, 0.6))])
+    before = 0.0 if rng.random() < AT_ONCE_SHARE else rng.uniform(SHORTEST_BEFORE_S, LONGEST_BEFORE_S)
+    return np.concatenate([silence(before), speech, silence(rng.uniform(SHORTEST_AFTER_S, LONGEST_AFTER_S))])
 
 
 def fitting(samples: np.ndarray) -> bool:
@@ -57,8 +63,8 @@ def training_utterance(job: tuple[str, object, int]) -> tuple[str, np.ndarray] |
 def spoken(kind: str, content, seed: int) -> tuple[str, np.ndarray] | None:
     rng = random.Random(seed)
     if kind == "nothing":
-        level = 10 ** (rng.uniform(-80, -10) / 20)
-        return "", log_mel((coloured_noise(int(rng.uniform(1, 6) * SAMPLE_RATE), rng) * level).astype(np.float32))
+        level = 10 ** (rng.uniform(FAINTEST_NOTHING_DB, LOUDEST_NOTHING_DB) / 20)
+        return "", log_mel((coloured_noise(int(rng.uniform(SHORTEST_NOTHING_S, LONGEST_NOTHING_S) * SAMPLE_RATE), rng) * level).astype(np.float32))
     if kind == "synthetic":
         speech, text = by_some_voice(content, rng), characters(content)
     else:
@@ -86,10 +92,10 @@ def training_jobs(sentences: list[str], sampler: SentenceSampler, banned: set[st
     alone = sorted(words())
     while True:
         draw, seed = rng.random(), rng.getrandbits(40)
-        if draw < 0.015:
+        if draw < NOTHING_SHARE:
             yield "nothing", "", seed
             continue
-        if draw < 0.05:
+        if draw < NOTHING_SHARE + WORDS_SHARE:
             yield "words", rng.choices(alone, k=rng.choice([1, 1, 2, 3])), seed
             continue
         if rng.random() < 0.5:
@@ -99,7 +105,7 @@ def training_jobs(sentences: list[str], sampler: SentenceSampler, banned: set[st
             sentence = sampler.sentence(rng)
             if characters(sentence) in banned:
                 continue
-        yield ("synthetic" if rng.random() < 0.8 else "recorded"), sentence, seed
+        yield ("synthetic" if rng.random() < SYNTHETIC_SHARE else "recorded"), sentence, seed
 
 
 def write_shard(path: Path, utterances: list[tuple[str, np.ndarray]]):

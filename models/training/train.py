@@ -39,11 +39,12 @@ MOST_MEMORY_BYTES = 12 << 30  # of all processes
 
 
 @torch.no_grad()
-def follow(average: Net, net: Net, step: int):
-    keep = min(0.999, step / (step + 10))
-    for a, b in zip(average.state_dict().values(), net.state_dict().values(), strict=True):
-        if a.is_floating_point():
-            a.lerp_(b, 1 - keep)
+def follow(average: Net, net: Net, step: int, most: float = 0.999):
+    """`most`: of the average that is kept from step to step."""
+    keep = min(most, step / (step + 10))
+    mean, now = ([t for t in of.state_dict().values() if t.is_floating_point()] for of in (average, net))
+    torch._foreach_mul_(mean, keep)
+    torch._foreach_add_(mean, now, alpha=1 - keep)
 
 
 def save(average: Net, net: Net):

@@ -1,4 +1,4 @@
-"""`train_gpu.py --minutes M --from CHECKPOINT`: train.py for a GPU, which hears as much in a minute as two cores in an hour. Writes WORK/net.pt.
+"""`train_gpu.py --minutes M --from CHECKPOINT`: train.py for a GPU, which hears as much in a minute as two cores in three hours. Writes WORK/net.pt.
 
 Processes speak on all cores meanwhile (speakers.py); what they have said stays in the GPU's memory (pool.py), which disguises it anew each
 time it is heard. It goes on from a checkpoint, such as reopen.py makes of the model in use; from nothing, train.py comes first.
@@ -19,6 +19,7 @@ import speakers
 from debian_texts import FILE as DEBIAN
 from folders import DATA, WORK
 from gpu_lessons import Lessons
+from lessons import DEVICE, USE_BFLOAT16
 from model import Net
 from muon import Muons
 from pool import Pool
@@ -26,14 +27,13 @@ from progress import error_rate, glimpses
 from reading import DRAWN
 from targets import Targets
 from text import tatoeba
-from train import WEIGHTS, continued_net, learning_rate, parts_for_muon, save
+from train import WEIGHTS, continued_net, follow, learning_rate, parts_for_muon, save
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # A GPU has room for large batches, and they keep it busy.
 BATCH_FRAMES = 240000 if DEVICE == "cuda" else 12000
 PEAK_RATE = 2e-3
 DRAWN_SHARE, DEBIAN_SHARE = 0.42, 0.31  # of the sentences, the others are Tatoeba's
-FIRST_HOURS = 3  # of speech before the first step
+FIRST_HOURS = 3  # of speech before the first step, less for short tries
 MOST_HOURS = 330 if DEVICE == "cuda" else 20  # in memory: 19 GB
 KEPT = 0.998  # from step to step, of the average of the weights
 SHOW_EVERY = 100
@@ -66,14 +66,13 @@ def train(minutes: float, start_from: Path, peak: float, folder: Path, count: in
     average = Net(*targets.sizes).to(DEVICE)
     average.load_state_dict(net.state_dict())
     pool = Pool(DEVICE, MOST_HOURS, net.mean.clone())
-    lessons = Lessons(targets, DEVICE)
+    lessons = Lessons(targets)
     threading.Thread(target=listen, args=(pool, files, processes), daemon=True).start()
     while pool.hours < min(FIRST_HOURS, minutes / 10):
         time.sleep(0.2)
     inside, others = parts_for_muon(net)
-    muon = Muons(inside, torch.bfloat16 if DEVICE == "cuda" else torch.float32)
+    muon = Muons(inside, torch.bfloat16 if USE_BFLOAT16 else torch.float32)
     adamw = torch.optim.AdamW(others, weight_decay=1e-2)
-    now, mean = ([t for t in of.state_dict().values() if t.is_floating_point()] for of in (net, average))
     weights, shown = torch.tensor(WEIGHTS, device=DEVICE), torch.zeros(len(WEIGHTS), device=DEVICE)
     groups = pool.groups(BATCH_FRAMES)
     first_step, step, frames = time.monotonic(), 0, 0
@@ -89,11 +88,8 @@ def train(minutes: float, start_from: Path, peak: float, folder: Path, count: in
         adamw.step()
         net.zero_grad(set_to_none=True)
         step, frames = step + 1, frames + int(batch.frames.sum())
-        with torch.no_grad():
-            keep = min(KEPT, step / (step + 10))
-            torch._foreach_mul_(mean, keep)
-            torch._foreach_add_(mean, now, alpha=1 - keep)
-            shown.lerp_(losses.detach(), 0.02 if step > 1 else 1.0)
+        follow(average, net, step, KEPT)
+        shown.lerp_(losses.detach(), 0.02 if step > 1 else 1.0)
         if step % SHOW_EVERY == 0:
             passed, heard = time.monotonic() - began, frames / 360000
             told = "step {}, {:.0f} s, {:.0f} h heard of {:.0f}: characters {:.3f}, syllables {:.3f}, tones {:.3f}, text {:.3f}"

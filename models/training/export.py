@@ -8,16 +8,20 @@ import argparse
 import shutil
 from pathlib import Path
 
+import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
 
+import rescoring
 import spelling
 from average import net_of, trained
 from folders import WORK
 from model import CHANNELS, DELAY, MEL_BINS, CausalConv, Net
+from ngrams import FILE as COUNTS
 from quantize import quantize
-from spelling import REACH
+from rescoring import HEARD, STATE, Rescoring
+from spelling import BEFORE, REACH
 
 STEP_FRAMES = 48
 SUBSAMPLING = 4
@@ -34,16 +38,19 @@ def folded(weight: torch.Tensor, bias: torch.Tensor | float, norm: torch.nn.Batc
 
 class Streaming(torch.nn.Module):
     """The same network in (batch, channels, time). Its one state is what the convolutions and the delay need of their past, one after the other in time,
-    and in a last column the syllables of the REACH frames before, as they begin, and the likeliest of the last frame."""
+    and in a last column the syllables of the REACH frames before, as they begin, and the likeliest of the last frame; then what syllables were likely in the DELAY frames
+    before, and what the rescoring keeps."""
 
-    def __init__(self, net: Net):
+    def __init__(self, net: Net, rescoring: Rescoring):
         super().__init__()
-        self.net = net
+        self.net, self.rescoring = net, rescoring
         pitch = [net.pitch.beats, net.pitch.halve1, net.pitch.halve2, *(block.conv for block in net.pitch.blocks)]
         self.convolutions: list[CausalConv] = [*pitch, net.halve1, net.halve2, *(block.conv for block in (*net.blocks, *net.slow))]
         self.pasts = [*(c.past for c in self.convolutions), DELAY, 1]
         # Numbers, not shapes of tensors: what depends on a shape is computed again in each step.
         self.channels = [c.weight.shape[1] for c in self.convolutions]
+        remembered = REACH + 1, DELAY * HEARD, DELAY * HEARD, STATE
+        self.remembered = [*remembered, CHANNELS - sum(remembered)]
 
     def forward(self, audio_signal, length, last_channel, last_time, last_channel_len):
         net = self.net
@@ -78,16 +85,25 @@ class Streaming(torch.nn.Module):
         unpair = unpair.view(-1, 2, CHANNELS, STEP_FRAMES // SUBSAMPLING // 2).permute(0, 2, 3, 1).flatten(2)
         seen = torch.cat([next(pasts), x], 2)
         kept.append(seen[:, :, -DELAY:])
-        likeliest = F.conv1d(x, net.syllables.weight[:, :, None], net.syllables.bias).argmax(1)
-        memory = next(pasts)[:, :, 0].round().long()
-        begun = torch.cat([memory[:, :REACH], spelling.begun(likeliest, memory[:, REACH : REACH + 1])], 1)
-        here, around = begun[:, REACH - DELAY : -DELAY], spelling.around(begun, DELAY)[:, REACH:]
+        syllables = F.conv1d(x, net.syllables.weight[:, :, None], net.syllables.bias).transpose(1, 2)
+        likely = rescoring.heard(syllables)
+        likeliest = likely[0][:, :, 0]
+        memory = next(pasts)[:, :, 0]
+        earlier, numbers, probabilities, state = memory.split(self.remembered, 1)[:4]
+        earlier = earlier.round().long()
+        begun = torch.cat([earlier[:, :REACH], spelling.begun(likeliest, earlier[:, REACH:])], 1)
+        here, (around, began) = begun[:, REACH - DELAY : -DELAY], spelling.around(begun, DELAY)
+        around, following = around[:, REACH:], began[:, REACH:, BEFORE + 1] - (REACH - DELAY)
         spelt = net.spelt(here, around).transpose(1, 2)
-        memory = torch.cat([begun[:, -REACH:], likeliest[:, -1:]], 1).to(x.dtype)
-        kept.append(F.pad(memory, (0, CHANNELS - REACH - 1))[:, :, None])
-        logits = F.conv1d(seen[:, :, :-DELAY] + unpair + spelt, net.characters.weight[:, :, None], net.characters.bias)
+        logits = F.conv1d(seen[:, :, :-DELAY] + unpair + spelt, net.characters.weight[:, :, None], net.characters.bias).transpose(1, 2)
+        likely = torch.cat([numbers.round().long().view(-1, DELAY, HEARD), likely[0]], 1), torch.cat([probabilities.view(-1, DELAY, HEARD), likely[1]], 1)
+        now = likely[0][:, :-DELAY], likely[1][:, :-DELAY]
+        logits, state = self.rescoring(logits, here, around, now, rescoring.at(following.clamp(min=0), likely), state)
+        numbers, probabilities = (part[:, -DELAY:].flatten(1).to(x.dtype) for part in likely)
+        memory = torch.cat([begun[:, -REACH:].to(x.dtype), likeliest[:, -1:].to(x.dtype), numbers, probabilities, state], 1)
+        kept.append(F.pad(memory, (0, CHANNELS - memory.shape[1]))[:, :, None])
         steps = length // SUBSAMPLING
-        log_probabilities = F.log_softmax(logits.transpose(1, 2), -1)
+        log_probabilities = F.log_softmax(logits, -1)
         return log_probabilities, steps, last_channel + 0.0, torch.cat(kept, 2)[:, None], last_channel_len + steps
 
     def first_state(self) -> tuple[torch.Tensor, ...]:
@@ -95,13 +111,25 @@ class Streaming(torch.nn.Module):
         return torch.zeros(1, 1, 1, 1), states, torch.zeros(1, dtype=torch.int64)
 
 
+def whole_of(net: Net, rescore: Rescoring, features: torch.Tensor) -> torch.Tensor:
+    """(batch, frames, 80) -> logits of the characters as the export gives them, without steps."""
+    x, syllables, _ = net.heard(features)
+    logits, due = net.written(x, syllables)
+    likeliest = syllables.argmax(2)
+    around, began = spelling.around(spelling.begun(likeliest, torch.zeros_like(likeliest[:, :1])), DELAY)
+    likely = rescoring.heard(syllables)
+    now = tuple(F.pad(part, (0, 0, DELAY, -DELAY)) for part in likely)
+    state = logits.new_zeros(len(logits), STATE)
+    return rescore(logits, due, around, now, rescoring.at(began[:, :, BEFORE + 1], likely), state)[0]
+
+
 def check(net: Net, streaming: Streaming):
     """Step by step must give what the whole utterance gives. In 64 bits, where rounding is no excuse."""
-    net.double()
+    streaming.double()
     blank = net.syllables.bias[0].item()
     net.syllables.bias[0] -= HEARD_IN_NOISE
     features = torch.randn(1, 6 * STEP_FRAMES, MEL_BINS, dtype=torch.float64) * 3 - 6
-    whole = F.log_softmax(net(features)[0], -1)
+    whole = F.log_softmax(whole_of(net, streaming.rescoring, features), -1)
     states, pieces = [state.double() if state.is_floating_point() else state for state in streaming.first_state()], []
     for step in features.split(STEP_FRAMES, 1):
         piece, _, *states = streaming(step.transpose(1, 2), torch.tensor([STEP_FRAMES]), *states)
@@ -110,7 +138,7 @@ def check(net: Net, streaming: Streaming):
     if difference > 1e-9:
         raise RuntimeError(f"streaming differs from the whole utterance by {difference}")
     net.syllables.bias[0] = blank
-    net.float()
+    streaming.float()
 
 
 def describe(model: onnx.ModelProto, streaming: Streaming, vocabulary: int):
@@ -144,7 +172,8 @@ def main():
     net = net_of(trained(arguments.checkpoint))
     for parameter in net.parameters():
         parameter.requires_grad_(False)
-    streaming = Streaming(net)
+    with np.load(WORK / COUNTS) as counts:
+        streaming = Streaming(net, Rescoring(counts))
     check(net, streaming)
     example = (torch.zeros(1, MEL_BINS, STEP_FRAMES), torch.tensor([STEP_FRAMES]), *streaming.first_state())
     axes = {name: {0: "N"} for name in (*INPUTS, *OUTPUTS)}

@@ -192,7 +192,7 @@ class Net(nn.Module):
         likeliest = syllables.argmax(2)
         begun = spelling.begun(likeliest, torch.zeros_like(likeliest[:, :1]))
         due = F.pad(begun, (DELAY, -DELAY))
-        return self.characters(x + self.spelt(due, spelling.around(begun, DELAY))), due
+        return self.characters(x + self.spelt(due, spelling.around(begun, DELAY)[0])), due
 
     def spelt(self, begun: torch.Tensor, around: torch.Tensor) -> torch.Tensor:
         """What the spelling adds: something in the frames where a syllable began DELAY frames before, nothing in the others."""

@@ -16,6 +16,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 exported() {
+  "$python" ngrams.py
   "$python" rounding.py --from "$WORK/net.pt"
   "$python" export.py --from "$WORK/rounded.pt"
   echo "judge it against the one in use:  npm run eval -- --no-pairs bundled $WORK/exported"

@@ -1,4 +1,4 @@
-"""`rounding.py --from CHECKPOINT`: WORK/rounded.pt, the same network with those weights that export.py stores with 6 bits on the steps of these already, each chosen so that
+"""`rounding.py --from CHECKPOINT`: WORK/rounded.pt, the same network with the weights of large convolutions on the steps of 4 or 6 bits, each chosen so that
 what a layer makes of the training's audio changes least (Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2023).
 """
 
@@ -10,18 +10,18 @@ import torch
 from average import heard_in_training, known_characters, net_of, trained
 from folders import WORK
 from model import CausalConv, Net
-from quantize import SIX_BITS_FROM, SIX_BITS_MOST, SIX_BITS_ROWS, rounded
+from quantize import FOUR_BITS_MOST, SIX_BITS_MOST, rounded
 
 BATCHES = 60
 DAMPING = 0.01  # of the mean of the diagonal
 TRIES = 4
 
 
-def layers(net: Net) -> list[torch.nn.Module]:
-    """Those whose weights get 6 bits, in the order of the graph."""
-    with_weights = [m for m in net.modules() if isinstance(m, CausalConv | torch.nn.Linear)]
-    heads = {net.characters, net.syllables, net.tones, *net.spelling.modules()}
-    return [m for m in with_weights if m not in heads and m.weight.numel() > SIX_BITS_FROM and len(m.weight) <= SIX_BITS_ROWS]
+def layers(net: Net) -> dict[torch.nn.Module, int]:
+    """Those whose weights get fewer than 8 bits, and the most steps one may have of the zero. (With 6 bits for all large ones, what 1x1 convolutions, the first one and the first block
+    lost was most of what was lost; the slow convolutions lose next to nothing with 4.)"""
+    six = [block.conv for block in net.blocks[1:]]
+    return {**dict.fromkeys([*six, net.pair, net.unpair], SIX_BITS_MOST), **{block.conv: FOUR_BITS_MOST for block in net.slow}}
 
 
 def rows_of(layer: torch.nn.Module) -> torch.Tensor:
@@ -59,23 +59,23 @@ def heard(net: Net, known: dict[str, int]) -> dict[torch.nn.Module, torch.Tensor
     return products
 
 
-def on_steps(rows: torch.Tensor, products: torch.Tensor) -> torch.Tensor:
-    """The rows as whole multiples of a step for each row. The largest of a row is SIX_BITS_MOST of them, so that quantize.rounded finds the same step; after TRIES it is left as it is."""
+def on_steps(rows: torch.Tensor, products: torch.Tensor, largest: int) -> torch.Tensor:
+    """The rows as whole multiples of a step for each row. The largest of a row is `largest` of them, so that quantize.rounded finds the same step; after TRIES it is left as it is."""
     columns = len(products)
     order = products.diagonal().argsort(descending=True)
     damped = products[order][:, order] + DAMPING * products.diagonal().mean() * torch.eye(columns)
     upper = torch.linalg.cholesky(torch.cholesky_inverse(torch.linalg.cholesky(damped.double())), upper=True).float()
-    step = torch.from_numpy(rounded(rows.numpy(), SIX_BITS_MOST)[1])[:, None]
+    step = torch.from_numpy(rounded(rows.numpy(), largest)[1])[:, None]
     for _ in range(TRIES):
         left, whole = rows[:, order].clone(), torch.zeros_like(rows)
         for i in range(columns):
-            whole[:, i : i + 1] = torch.round(left[:, i : i + 1] / step).clamp(-SIX_BITS_MOST, SIX_BITS_MOST)
+            whole[:, i : i + 1] = torch.round(left[:, i : i + 1] / step).clamp(-largest, largest)
             error = (left[:, i : i + 1] - whole[:, i : i + 1] * step) / upper[i, i]
             left[:, i:] -= error * upper[i, i:]
         most = whole.abs().amax(1, keepdim=True)
-        if (most == SIX_BITS_MOST).all():
+        if (most == largest).all():
             break
-        step = step * (most / SIX_BITS_MOST).clamp(min=0.5)
+        step = step * (most / largest).clamp(min=0.5)
     return (whole * step)[:, order.argsort()]
 
 
@@ -88,8 +88,9 @@ def main():
     net = net_of(trained(arguments.checkpoint))
     for layer, products in heard(net, known_characters()).items():
         rows = rows_of(layer)
-        whole, step = rounded(rows.numpy(), SIX_BITS_MOST)
-        nearest, best = torch.from_numpy(whole * step[:, None]), on_steps(rows, products)
+        largest = layers(net)[layer]
+        whole, step = rounded(rows.numpy(), largest)
+        nearest, best = torch.from_numpy(whole * step[:, None]), on_steps(rows, products, largest)
         wrong = [((r - rows) @ products * (r - rows)).sum() / (rows @ products * rows).sum() for r in (nearest, best)]
         print(f"{tuple(layer.weight.shape)}: {wrong[0]:.1e} of its energy wrong on the nearest steps, {wrong[1]:.1e} on these", flush=True)
         put_back(layer, best)

@@ -54,9 +54,9 @@ def begun(best: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
     return best * (best != torch.cat([before, best[:, :-1]], 1))
 
 
-def around(begun: torch.Tensor, delay: int) -> torch.Tensor:
+def around(begun: torch.Tensor, delay: int) -> tuple[torch.Tensor, torch.Tensor]:
     """(batch, frames, BEFORE + 1 + BEHIND): the syllables around the last one that had begun `delay` frames before, as far as they are known
-    in that frame: nothing that begins later, or began REACH frames before."""
+    in that frame: nothing that begins later, or began REACH frames before. And the frames in which they began, of no account where none is known."""
     frames = begun.shape[1]
     heard = (begun > 0).to(begun.dtype)
     count = heard.cumsum(1)
@@ -69,4 +69,4 @@ def around(begun: torch.Tensor, delay: int) -> torch.Tensor:
     at = wanted.clamp(0, frames).flatten(1)
     began = when.gather(1, at).view(wanted.shape)
     known = (wanted > 0) & (wanted <= count[:, :, None]) & (began > now[:, None] - REACH)
-    return listed.gather(1, at).view(wanted.shape) * known
+    return listed.gather(1, at).view(wanted.shape) * known, began

@@ -6,7 +6,8 @@ import { cutGraph, type GraphPart } from './graph-parts.ts';
 import { type NetworkPart, PartRun, type StepValues } from './network-part.ts';
 import { type NetworkSignature, type StateSpec, statesOf } from './network-signature.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions, usesOnlyCpu } from './onnx-session.ts';
-import { zeroTensor } from './tensors.ts';
+import { outputNamed, zeroTensor } from './tensors.ts';
+import { unstack } from './unstack.ts';
 
 /**
  * Values of weights: few enough to stay in the cache of a processor, beside what runs with them, from one step to the next, and so many that
@@ -63,11 +64,13 @@ class PartsLoader {
     const partValues = this.#options.partValues ?? PART_VALUES;
     const { input } = this.#signature;
     const result = this.#outline.outputs[0]?.name ?? '';
-    const states = statesOf(this.#outline, this.#signature);
+    const { fileName } = this.#outline;
+    const file = await readGraphFile(this.#file, fileName);
+    if (file === undefined) return undefined;
+    const whole = { graph: file, states: statesOf(this.#outline, this.#signature) };
+    const { graph, states } = await unstack(this.#file, fileName, whole, this.#options);
     const nextStates = new Map(states.map(({ spec, next }) => [spec.name, next]));
     const counters = new Set(states.filter(({ spec }) => spec.type === 'int64').map(({ spec }) => spec.name));
-    const graph = await readGraphFile(this.#file, this.#outline.fileName);
-    if (graph === undefined) return undefined;
     const cut = cutGraph(graph, { input: input.name, result, nextStates, counters, partValues });
     if (cut.length < 2) return undefined;
     this.#types.set(input.name, { element: input.type, rank: input.shape.length });
@@ -84,8 +87,12 @@ class PartsLoader {
 
   async #loadPart(graph: GraphFile, part: GraphPart, allStates: readonly StateSpec[]): Promise<void> {
     const { fileName } = this.#outline;
-    const takes = new Map(part.takes.map((name) => [name, this.#typeOf(name)]));
     const states = allStates.filter(({ spec }) => part.reads.has(spec.name));
+    // The graph declares no inputs for states that it stacks in another one.
+    const pieces = states.map(({ spec }) => spec).filter(({ name }) => !graph.inputs.has(name));
+    for (const { name, type, shape } of pieces) this.#types.set(name, { element: type, rank: shape.length });
+    const taken = [...part.takes, ...pieces.map(({ name }) => name)];
+    const takes = new Map(taken.map((name) => [name, this.#typeOf(name)]));
     const outputs = [...part.gives, ...states.map(({ next }) => next)];
     const contents = { nodes: part.nodes, reads: part.reads, takes, gives: outputs };
     const bytes = await readGraphPart(this.#file, graph, contents);
@@ -110,9 +117,15 @@ class PartsLoader {
     return type;
   }
 
-  /** A step on zeros: what cannot be run is not loaded. */
+  /** A step on zeros: what cannot be run, or would go on with states of another shape, is not loaded. */
   async #try(): Promise<void> {
     const values: StepValues = new Map([[this.#signature.input.name, zeroTensor(this.#signature.input)]]);
-    for (const part of this.#parts) await new PartRun(part).step(values);
+    for (const part of this.#parts) {
+      const outputs = await new PartRun(part).step(values);
+      for (const { spec, next } of part.states) {
+        const { dims } = outputNamed(part.onnx, outputs, next);
+        if (dims.join() !== spec.shape.join()) throw new Error(`${next} is no next ${spec.name}`);
+      }
+    }
   }
 }

@@ -2,12 +2,13 @@ import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { platform } from 'node:process';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { EXIT_CONFIG } from '../../../common/config.ts';
 import { packageRoot } from '../../../common/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { modelFolders } from '../../../models/store.ts';
+import { writeEchoModel } from '../../onnx/echo.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ProcessUnderTest } from '../../support/inference-process.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -67,8 +68,12 @@ describe('the inference process', () => {
   });
 
   it.skipIf(platform !== 'linux')('runs its model with the threads it was told to', async () => {
+    // A large one runs in parts, which have threads of their own.
+    const folder = await mkdtemp(join(tmpdir(), 'asr-threads-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    writeEchoModel(folder, 'nemo-ctc', 16);
     const threadsOf = async (threads: number): Promise<number> => {
-      const process = start({ REDIS_URL: redis.url, ASR_THREADS: String(threads) });
+      const process = start({ REDIS_URL: redis.url, ASR_THREADS: String(threads), ASR_MODEL: folder });
       const loaded = () => process.logged('model loaded')[0];
       await eventually(() => expect(loaded()).toMatchObject({ model: { threads } }));
       return (await readdir(`/proc/${process.child.pid}/task`)).length;

@@ -85,10 +85,22 @@ async function readExactly(file: FileHandle, target: Uint8Array, position: numbe
     throw new Error(`found ${bytesRead} bytes at ${position}, expected ${target.length}`);
 }
 
+/** What follows one another in the file is one read: a graph has hundreds of nodes. */
+function merged(pieces: readonly (ByteSpan | Uint8Array)[]): (ByteSpan | Uint8Array)[] {
+  const found: (ByteSpan | Uint8Array)[] = [];
+  for (const piece of pieces) {
+    const last = found.at(-1);
+    const follows = !(piece instanceof Uint8Array || last instanceof Uint8Array) && last?.end === piece.start;
+    if (follows) found[found.length - 1] = { start: last.start, end: piece.end };
+    else found.push(piece);
+  }
+  return found;
+}
+
 async function join(file: FileHandle, pieces: readonly (ByteSpan | Uint8Array)[]): Promise<Uint8Array> {
   const bytes = new Uint8Array(sizeOf(pieces));
   let at = 0;
-  for (const piece of pieces) {
+  for (const piece of merged(pieces)) {
     const length = lengthOf(piece);
     if (piece instanceof Uint8Array) bytes.set(piece, at);
     else await readExactly(file, bytes.subarray(at, at + length), piece.start);

@@ -6,7 +6,7 @@ import numpy as np
 
 from folders import DATA, WORK
 from reading import FILE as READING
-from rescoring import CELLS, LEVELS, MARK, START, TRIPLE_LEVELS, cell, mark
+from rescoring import CELLS, LEVELS, TRIPLE_LEVELS, cell, mark
 from targets import Targets
 
 FILE = "ngrams.npz"
@@ -38,7 +38,7 @@ def given_first(pairs: np.ndarray, usual: np.ndarray) -> np.ndarray:
 
 
 class Part:
-    """A part of the text, (2, n) of reading.py: how likely each character is after each (row START: at the start of a sentence), and each syllable behind each character."""
+    """A part of the text, (2, n) of reading.py: how likely each character is after each (after 0: at the start of a sentence), and each syllable behind each character."""
 
     def __init__(self, part: np.ndarray, characters: int, syllables: int):
         written, said = part.astype(np.int64)

@@ -21,7 +21,6 @@ WEIGHTS = 0.65, 0.4, 0.8
 LEVELS, TRIPLE_LEVELS = 64, 32  # that a likelihood may have; 0 is that of all not listed
 # Triples are found by what they add up to: each has one cell, and a mark in it to be told from others by. Both prime.
 CELLS, MARK = 179999, 2039
-START = 0  # stands for the character before the first one
 STATE = 2 * BEFORE - 1
 Likely = tuple[torch.Tensor, torch.Tensor]
 """Numbers and their probabilities, (..., n) each."""
@@ -74,7 +73,7 @@ class Rescoring(nn.Module):
         candidates = candidates + 1
         written = (due > 0) & (values[:, :, 0] > logits[:, :, 0])
         before, state = self._before(candidates, values, written, state)
-        # After a long silence it is as at the start.
+        # After a long silence it is as at the start: 0 stands for the character before the first one.
         known = around[:, :, spelling.BEFORE - 1 : spelling.BEFORE] > 0
         numbers, share = before[:, :, :BEFORE].long() * known, before[:, :, BEFORE:] * known
         evidence = torch.cat([numbers, now[0], following[0]], 2) + self.starts

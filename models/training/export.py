@@ -1,7 +1,8 @@
 """`export.py [--from CHECKPOINT] [--to FOLDER]`: WORK/net.pt, or another checkpoint, as the streaming `nemo-ctc` model.onnx that sherpa-onnx and the server load, with tokens.txt.
 
 One step takes 48 feature frames (480 ms). Every convolution's past, and the delay's, is a part of one state tensor.
-Batch normalisation is folded into the weights, and those are stored as whole numbers of 6 or 8 bits (quantize.py).
+Batch normalisation is folded into the weights, and those are stored as whole numbers of 4, 6 or 8 bits (quantize.py).
+What ngrams.py counted goes into the graph with them (rescoring.py).
 """
 
 import argparse

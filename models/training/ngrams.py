@@ -12,10 +12,11 @@ from targets import Targets
 FILE = "ngrams.npz"
 # The share of each part of the text in what is likely: those under which a fourteenth of Tatoeba's sentences, not counted, were likeliest.
 SHARES = {"own": 0.67, "drawn": 0.19, "debian": 0.14}
+# As many as a file of 10 MB has room for; rescoring.py's cells keep some 120,000 of the triples.
 PAIRS, PAIRS_IN_FRONT, TRIPLES = 210000, 105000, 200000
 UNLIKELY = -6.0  # the logarithm of how much likelier than by chance a character is where another's syllable is heard
 RARELY = 0.02  # of a character's syllables, one less frequent than that is an error of espeak-ng's
-FEWEST = 1e-12
+LEAST = 1e-12
 
 
 def counted(first: np.ndarray, second: np.ndarray, sizes: tuple[int, int]) -> np.ndarray:
@@ -32,7 +33,7 @@ def discount(counts: np.ndarray) -> float:
 
 def given_first(pairs: np.ndarray, usual: np.ndarray) -> np.ndarray:
     """Counts -> how likely the second is after the first; what is taken from those seen is given to all by how usual they are."""
-    taken, of_each = discount(pairs), np.maximum(pairs.sum(1, keepdims=True), FEWEST)
+    taken, of_each = discount(pairs), np.maximum(pairs.sum(1, keepdims=True), LEAST)
     left = np.where(pairs.any(1, keepdims=True), taken * (pairs > 0).sum(1, keepdims=True) / of_each, 1)
     return np.maximum(pairs - taken, 0) / of_each + left * usual
 
@@ -80,7 +81,7 @@ def most(tells: np.ndarray, count: int) -> np.ndarray:
 
 def telling(together: np.ndarray, apart: np.ndarray, count: int) -> tuple[np.ndarray, float]:
     """Probabilities of all pairs, and what they were if none of two knew of the other -> logarithms of the ratio for the `count` that tell most, NaN for the others; that of the others in the mean."""
-    ratio = np.log(np.maximum(together, FEWEST) / np.maximum(apart, FEWEST))
+    ratio = np.log(np.maximum(together, LEAST) / np.maximum(apart, LEAST))
     listed = np.zeros(together.size, bool)
     listed[most((together * np.abs(ratio - np.median(ratio[together > 0]))).ravel(), count)] = True
     listed = listed.reshape(together.shape)
@@ -106,7 +107,7 @@ def triples(parts: list[Part], shares: np.ndarray, pairs: np.ndarray, behind: np
     known = sum(share * part.behind_two(keys, part.behind[character, syllable]) for share, part in zip(shares, parts, strict=True))
     # Beside each triple what its pair says of all other syllables, in the place of syllable 0.
     others = sum(share * part.left_in(contexts) for share, part in zip(shares, parts, strict=True))
-    ratio = np.log(np.concatenate([known / np.maximum(alone, FEWEST), others]))
+    ratio = np.log(np.concatenate([known / np.maximum(alone, LEAST), others]))
     of_context = pairs.ravel()
     tells = np.concatenate([of_context[keys // syllables] * known, of_context[contexts] * others]) * np.abs(ratio)
     before, character = np.concatenate([before, contexts // characters]), np.concatenate([character, contexts % characters])

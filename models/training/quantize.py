@@ -40,9 +40,13 @@ def rounded(rows: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(np.round(rows / best[:, None]), -most, most).astype(np.int8), best.astype(np.float32)
 
 
-def fits(rows: np.ndarray, most: int) -> bool:
-    whole, scale = rounded(rows, most)
-    return np.square(whole * scale[:, None] - rows).sum() < ON_STEPS * np.square(rows).sum()
+def fewest(rows: np.ndarray) -> int:
+    """Of the numbers of steps those that hold what is on so few already, else MOST."""
+    for most in (FOUR_BITS_MOST, SIX_BITS_MOST):
+        whole, scale = rounded(rows, most)
+        if np.square(whole * scale[:, None] - rows).sum() < ON_STEPS * np.square(rows).sum():
+            return most
+    return MOST
 
 
 def packed(whole: np.ndarray) -> np.ndarray:
@@ -94,16 +98,16 @@ class Restored:
     def _weight(self, weight: np.ndarray):
         by_column = self.name.endswith(LOOKED_UP)
         rows = weight.T if by_column else weight.reshape(len(weight), -1)
-        four = self.name.endswith(LISTED) or fits(rows, FOUR_BITS_MOST)
-        six = not four and fits(rows, SIX_BITS_MOST)
-        whole, scale = rounded(rows, FOUR_BITS_MOST if four else SIX_BITS_MOST if six else MOST)
+        most = FOUR_BITS_MOST if self.name.endswith(LISTED) else fewest(rows)
+        whole, scale = rounded(rows, most)
         whole = (whole.T if by_column else whole).reshape(weight.shape)
-        if four or six:
+        if most == MOST:
+            number = self._cast(self._stored("int8", whole), TensorProto.FLOAT)
+        else:
+            four = most == FOUR_BITS_MOST
             flat = self._from_four_bits(whole) if four else self._from_six_bits(whole)
             positive = self._cast(self._node("Reshape", flat, self._stored("shape", np.array(weight.shape))), TensorProto.FLOAT)
             number = self._node("Sub", positive, "four.middle" if four else "six.middle")
-        else:
-            number = self._cast(self._stored("int8", whole), TensorProto.FLOAT)
         scales = self._stored("scale", scale if by_column else scale.reshape(-1, *[1] * (weight.ndim - 1)))
         self._node("Mul", number, scales, output=self.name)
 

@@ -1,7 +1,8 @@
 """`reopen.py [--model FOLDER]`: WORK/reopened.pt from an exported model, for `train.py --from` to go on where no checkpoint was kept.
 
 Batch normalisation was folded into the weights: they get it back with the statistics of one large batch, which leaves
-what the network computes as it was. The head for the tones is not in an export: it is new.
+what the network computes as it was. The head for the tones is not in an export: it is new. What ngrams.py counted is in none of
+the network's weights: export.py adds it each time.
 """
 
 import argparse

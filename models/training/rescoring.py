@@ -60,6 +60,7 @@ class Rescoring(nn.Module):
         self.register_buffer("experts", torch.from_numpy(np.repeat(np.arange(3) * LEVELS, of_each)))
         self.register_buffer("table", torch.from_numpy(counts["levels"]).flatten())
         self.register_buffer("worth", torch.from_numpy(counts["worth"]).flatten())
+        # PyTorch has no unsigned 16 bits: see _with_before.
         self.register_buffer("cells", torch.from_numpy(counts["cells"].view(np.int16)))
         self.register_buffer("triple_worth", torch.from_numpy(counts["triple_worth"]))
         self.register_buffer("usual", torch.from_numpy(counts["usual"]) * WEIGHTS[0])
@@ -95,7 +96,7 @@ class Rescoring(nn.Module):
         """How much likelier each syllable is behind each candidate if the one before is known, (batch, frames, candidates, syllables). Where a triple is not listed, by what its pair says of all others."""
         unnamed = torch.zeros_like(syllables[:, :, :1])
         names = before[:, :, None], candidates[:, :, :, None], torch.cat([unnamed, syllables], 2)[:, :, None]
-        found = self.cells[cell(*names)].long() % 65536
+        found = self.cells[cell(*names)].long() % (1 << 16)
         level = torch.where(found // TRIPLE_LEVELS == mark(*names), found % TRIPLE_LEVELS, torch.zeros_like(found))
         others, level = level[:, :, :, :1], level[:, :, :, 1:]
         return self.triple_worth[torch.where(level > 0, level, others.expand_as(level))]

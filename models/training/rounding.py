@@ -18,8 +18,8 @@ TRIES = 4
 
 
 def layers(net: Net) -> dict[torch.nn.Module, int]:
-    """Those whose weights get fewer than 8 bits, and the most steps one may have of the zero. (With 6 bits for all large ones, what 1x1 convolutions, the first one and the first block
-    lost was most of what was lost; the slow convolutions lose next to nothing with 4.)"""
+    """Those whose weights get fewer than 8 bits, and the most steps one may have of the zero. (With 6 bits for all large ones, the first convolution, the 1x1 ones and the first
+    block's lost the most; the slow ones lose little with 4.)"""
     six = [block.conv for block in net.blocks[1:]]
     return {**dict.fromkeys([*six, net.pair, net.unpair], SIX_BITS_MOST), **{block.conv: FOUR_BITS_MOST for block in net.slow}}
 

@@ -29,8 +29,8 @@ export function findStackedStates(graph: GraphFile, state: string, next: string)
   const together = chainUp(next, producers, readers);
   const pieces = apart.at(-1)?.outputs ?? [];
   const nextPieces = together[0]?.inputs ?? [];
-  const areStates = pieces.length > 1 && pieces.length === new Set(nextPieces).size;
-  if (!areStates || nextPieces.length !== pieces.length) return undefined;
+  const areDistinct = new Set(nextPieces).size === nextPieces.length;
+  if (pieces.length < 2 || nextPieces.length !== pieces.length || !areDistinct) return undefined;
   return { apart, pieces, together, nextPieces };
 }
 
@@ -71,7 +71,7 @@ function chainUp(
   return [];
 }
 
-/** Made of nothing; a weight has no producer, as has an input of the graph, which no piece may be. */
+/** A constant or a weight. An input of the graph has no producer either: it is no next value of a state. */
 function isConstant(value: string, producers: ReadonlyMap<string, GraphNode>): boolean {
   const producer = producers.get(value);
   return producer === undefined || producer.inputs.length === 0;

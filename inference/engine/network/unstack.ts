@@ -7,8 +7,8 @@ import { loadOnnxModel, type OnnxModel, type SessionOptions } from './onnx-sessi
 import { findStackedStates, type StackedStates } from './stacked-states.ts';
 import { elementCount, outputNamed, type TensorSpec } from './tensors.ts';
 
-export interface Unstacked {
-  /** Without the nodes that take states apart and put them together. */
+/** A graph, and what it keeps from step to step. */
+export interface StatefulGraph {
   readonly graph: GraphFile;
   readonly states: readonly StateSpec[];
 }
@@ -16,14 +16,15 @@ export interface Unstacked {
 /**
  * Makes states of their own of those that a graph stacks in one tensor: one state for all layers would forbid every cut between them.
  * Whether what puts them together does the opposite of what takes them apart is tried.
+ * @returns the graph without the nodes that did that, as it was where there are none.
  * @throws ModelLoadError or InferenceError when the runtime does not take these nodes alone.
  */
 export async function unstack(
   file: FileHandle,
   fileName: string,
-  whole: Unstacked,
+  whole: StatefulGraph,
   options: SessionOptions,
-): Promise<Unstacked> {
+): Promise<StatefulGraph> {
   let { graph } = whole;
   const states: StateSpec[] = [];
   for (const state of whole.states) {

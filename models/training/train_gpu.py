@@ -69,6 +69,8 @@ def train(minutes: float, start_from: Path, peak: float, folder: Path, count: in
     lessons = Lessons(targets)
     threading.Thread(target=listen, args=(pool, files, processes), daemon=True).start()
     while pool.hours < min(FIRST_HOURS, minutes / 10):
+        if failed := sum(process.exitcode is not None for process in processes):
+            raise SystemExit(f"{failed} of {count} processes that speak have ended; what is above says why")
         time.sleep(0.2)
     inside, others = parts_for_muon(net)
     muon = Muons(inside, torch.bfloat16 if USE_BFLOAT16 else torch.float32)

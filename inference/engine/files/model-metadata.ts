@@ -24,15 +24,18 @@ export class ModelMetadata {
     return this.#parse(key, this.#required(key, `an integer from ${min} to ${max}`), min, max);
   }
 
-  /** Comma-separated whole numbers in [min, max]; `length` of them when given. */
+  /** Comma-separated whole numbers in [min, max], `length` of them when given. A comma too many means nothing, as in sherpa-onnx. */
   integers(key: string, min: number, max: number, length?: number): readonly number[] {
     const expected = `${length ?? 'comma-separated'} integers from ${min} to ${max}`;
-    const parts = this.#required(key, expected).split(',');
+    const text = this.#required(key, expected);
+    const parts = text.split(',').filter((part) => part !== '');
     if (length !== undefined && parts.length !== length) {
       throw new ModelLoadError(
         `${this.fileName}: metadata ${key} has ${parts.length} values, expected ${length} as in the other lists`,
       );
     }
+    if (parts.length === 0)
+      throw new ModelLoadError(`${this.fileName}: metadata ${key} is ${quoted(text)}, expected ${expected}`);
     return parts.map((part) => this.#parse(key, part, min, max));
   }
 

@@ -43,6 +43,19 @@ describe('the metadata of an ONNX file', () => {
     expect(metadata.integers('many', 1, 3, 3)).toEqual([1, 2, 3]);
   });
 
+  test.each(['1,2,3,', ',1,,2,3'])('takes %j as sherpa-onnx does', async (many) => {
+    const metadata = await readModelMetadata(modelFile('commas.onnx', { many }));
+    expect(metadata.integers('many', 1, 3)).toEqual([1, 2, 3]);
+    expect(metadata.integers('many', 1, 3, 3)).toEqual([1, 2, 3]);
+  });
+
+  test.each(['', ','])('says that the list %j is none', async (many) => {
+    const metadata = await readModelMetadata(modelFile('none.onnx', { many }));
+    expect(() => metadata.integers('many', 1, 3)).toThrow(
+      new ModelLoadError(`none.onnx: metadata many is "${many}", expected comma-separated integers from 1 to 3`),
+    );
+  });
+
   test.each([
     ['a number too large', { key: '9' }, 'metadata key is "9", expected an integer from 1 to 8'],
     ['no number', { key: 'x' }, 'metadata key is "x", expected an integer from 1 to 8'],

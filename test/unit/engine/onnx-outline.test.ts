@@ -52,7 +52,9 @@ describe('the metadata of an ONNX file', () => {
   test.each(['', ','])('says that the list %j is none', async (many) => {
     const metadata = await readModelMetadata(modelFile('none.onnx', { many }));
     expect(() => metadata.integers('many', 1, 3)).toThrow(
-      new ModelLoadError(`none.onnx: metadata many is "${many}", expected comma-separated integers from 1 to 3`),
+      new ModelLoadError(
+        `none.onnx: metadata many is "${many}", expected comma-separated integers from 1 to 3`,
+      ),
     );
   });
 

@@ -60,7 +60,10 @@ export class ModelLoadError extends PrintableError {
   override readonly name = 'ModelLoadError';
 }
 
-/** An execution provider was asked for by name and does not load. `message` is one line that names it; the process does not start with another one. */
+/**
+ * An execution provider was asked for by name and does not load, or the runtime has none for this machine. `message` is one line that names
+ * it; the process does not start with another one.
+ */
 export class ExecutionProviderError extends PrintableError {
   override readonly name = 'ExecutionProviderError';
 }

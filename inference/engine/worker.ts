@@ -8,9 +8,9 @@ import type { AcousticModel } from './acoustic-model.ts';
 import { errorText } from './error-text.ts';
 import { createFilterBank, FeatureExtractor } from './features/feature-extractor.ts';
 import type { FilterBank } from './features/frames.ts';
-import { loadAcousticModel } from './load-model.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 import { Recording } from './recording.ts';
+import { runtimeFailure } from './runtime-failure.ts';
 import { TranscriptWriter } from './text/transcript.ts';
 
 class EngineWorker {
@@ -85,6 +85,10 @@ function reply(port: MessagePort, message: EngineReply): void {
 
 async function main(port: MessagePort, options: EngineOptions): Promise<void> {
   try {
+    // Not with the other imports: onnxruntime comes with it, and on some machines it does not load.
+    const { loadAcousticModel } = await import('./load-model.ts').catch((cause: unknown) => {
+      throw runtimeFailure(cause);
+    });
     const model = await loadAcousticModel(options.modelDir, {
       providers: options.providers,
       threads: options.threads,

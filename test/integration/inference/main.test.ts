@@ -89,6 +89,17 @@ describe('the inference process', () => {
     expect(process.stdout).toBe('');
   });
 
+  it('does not start on a machine that onnxruntime has no library for: one line says so', async () => {
+    // Both threads of the process take themselves for one.
+    const preload = `data:text/javascript,Object.defineProperty(process,'arch',{value:'riscv64'})`;
+    const process = start({ REDIS_URL: redis.url, NODE_OPTIONS: `--import=${preload}` });
+    expect(await process.exited).toEqual({ code: EXIT_CONFIG, signal: null });
+    expect(oneLine(process.stderr)).toMatch(
+      /^asr inference: onnxruntime-node does not load on this machine, \S+ riscv64 \(Cannot find module '[^' ]+'\); it runs on Linux with glibc /,
+    );
+    expect(process.stdout).not.toContain('"stack"');
+  });
+
   it('never runs on another execution provider than the ones asked for by name', async () => {
     const process = start({ REDIS_URL: redis.url, ASR_EXECUTION_PROVIDERS: 'cuda,cpu' });
     const loaded = () => process.logged('model loaded')[0];

@@ -9,7 +9,7 @@ export class ConfigError extends PrintableError {
   override readonly name = 'ConfigError';
 }
 
-/** sysexits.h EX_CONFIG: what a process ends with that cannot run with its settings, so that a supervisor need not try again. */
+/** sysexits.h EX_CONFIG: what a process ends with that cannot run with its settings or on its machine, so that a supervisor need not try again. */
 export const EXIT_CONFIG = 78;
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -28,10 +28,10 @@ async function main(): Promise<void> {
     log,
     modelFolder: recognizer.folder,
     onFatal: (error) => {
-      // A setting to correct, not a fault of ours: its stack would lead nowhere.
-      const isSetting = error instanceof ExecutionProviderError;
-      log.fatal(isSetting ? { reason: error.message } : { err: error }, 'ending');
-      if (!(error instanceof EngineLost)) end(error.message, isSetting ? EXIT_CONFIG : 1);
+      // A setting to correct or a machine to leave, not a fault of ours: its stack would lead nowhere.
+      const isProvider = error instanceof ExecutionProviderError;
+      log.fatal(isProvider ? { reason: error.message } : { err: error }, 'ending');
+      if (!(error instanceof EngineLost)) end(error.message, isProvider ? EXIT_CONFIG : 1);
       sayWhy(error.message);
       void endProcess(log, 'SIGKILL');
     },

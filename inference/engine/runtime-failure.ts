@@ -4,27 +4,33 @@ import { errorText } from './error-text.ts';
 /** What onnxruntime-node 1.30 brings libraries for; those for Windows are of no use, for the rest of the service does not run there. */
 const MACHINES = 'Linux with glibc 2.28 or newer (x64, arm64) and macOS (arm64)';
 
+const SHIPPED = /\/(linux\/(x64|arm64)|darwin\/arm64)\/onnxruntime_binding/;
+const ELSEWHERE = `it runs on ${MACHINES}: elsewhere use the Docker image`;
+
 /**
  * Why onnxruntime itself could not be imported.
- * @returns an ExecutionProviderError where it never will be on this machine; a ModelLoadError where the reason may pass, such as too little memory.
+ * @returns an ExecutionProviderError where it never will be until somebody mends that; a ModelLoadError where the reason may pass, such as too little memory.
  */
 export function runtimeFailure(cause: unknown): ExecutionProviderError | ModelLoadError {
   const [reason = ''] = errorText(cause).split(' Require stack: ');
   const text = `onnxruntime-node does not load on this machine, ${process.platform} ${process.arch} (${reason})`;
-  return isOfMachine(cause)
-    ? new ExecutionProviderError(`${text}; it runs on ${MACHINES}: elsewhere use the Docker image`)
-    : new ModelLoadError(text);
+  const remedy = remedyOf(cause);
+  return remedy ? new ExecutionProviderError(`${text}; ${remedy}`) : new ModelLoadError(text);
 }
 
-/** There is no library for the machine, or it was made for another C library, as on Alpine, or for a newer one. */
-function isOfMachine(cause: unknown): boolean {
-  if (!(cause instanceof Error) || !('code' in cause)) return false;
-  switch (cause.code) {
+/** Of a library that is not there for this machine, or was made for another C library, as on Alpine, or for a newer one. */
+function remedyOf(cause: unknown): string | undefined {
+  if (!(cause instanceof Error) || !('code' in cause)) return;
+  const { code, message } = cause;
+  switch (code) {
     case 'MODULE_NOT_FOUND':
-      return cause.message.includes('onnxruntime_binding');
+      if (!message.includes('onnxruntime_binding')) return;
+      return SHIPPED.test(message)
+        ? 'node_modules is not complete: rm -r node_modules, then install again'
+        : ELSEWHERE;
     case 'ERR_DLOPEN_FAILED':
-      return /ld-linux|relocating|GLIBC|CXXABI/.test(cause.message);
+      return /ld-linux|relocating|GLIBC|CXXABI/.test(message) ? ELSEWHERE : undefined;
     default:
-      return false;
+      return;
   }
 }

@@ -33,6 +33,18 @@ describe('onnxruntime that does not load', () => {
     );
   });
 
+  it.each(['linux/x64', 'linux/arm64', 'darwin/arm64'])(
+    'and should on %s says that node_modules is not complete',
+    (machine) => {
+      const reason = `Cannot find module '../bin/napi-v6/${machine}/onnxruntime_binding.node'`;
+      const error = failure('MODULE_NOT_FOUND', reason);
+      expect(error).toBeInstanceOf(ExecutionProviderError);
+      expect(error.message).toBe(
+        `onnxruntime-node does not load on this machine, ${process.platform} ${process.arch} (${reason}); node_modules is not complete: rm -r node_modules, then install again`,
+      );
+    },
+  );
+
   it.each([
     ['ERR_DLOPEN_FAILED', '/srv/libonnxruntime.so.1: failed to map segment from shared object'],
     ['MODULE_NOT_FOUND', "Cannot find module 'onnxruntime-common'"],

@@ -28,7 +28,7 @@ async function main(): Promise<void> {
     log,
     modelFolder: recognizer.folder,
     onFatal: (error) => {
-      // A setting to correct or a machine to leave, not a fault of ours: its stack would lead nowhere.
+      // A setting to correct, an installation to mend or a machine to leave, not a fault of ours: its stack would lead nowhere.
       const isProvider = error instanceof ExecutionProviderError;
       log.fatal(isProvider ? { reason: error.message } : { err: error }, 'ending');
       if (!(error instanceof EngineLost)) end(error.message, isProvider ? EXIT_CONFIG : 1);

@@ -61,7 +61,7 @@ export class ModelLoadError extends PrintableError {
 }
 
 /**
- * An execution provider was asked for by name and does not load, or the runtime has none for this machine. `message` is one line that names
+ * An execution provider was asked for by name and does not load, or the runtime itself does not on this machine. `message` is one line that names
  * it; the process does not start with another one.
  */
 export class ExecutionProviderError extends PrintableError {

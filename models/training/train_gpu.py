@@ -34,7 +34,7 @@ BATCH_FRAMES = 240000 if DEVICE == "cuda" else 12000
 PEAK_RATE = 2e-3
 DRAWN_SHARE, DEBIAN_SHARE = 0.42, 0.31  # of the sentences, the others are Tatoeba's
 FIRST_HOURS = 3  # of speech before the first step, less for short tries
-MOST_HOURS = 330 if DEVICE == "cuda" else 20  # in memory: 19 GB
+MOST_HOURS = 330 if DEVICE == "cuda" else 20  # in memory: 38 GB
 KEPT = 0.998  # from step to step, of the average of the weights
 SHOW_EVERY = 100
 

@@ -5,7 +5,7 @@ own syllable, a character and the syllable behind it, and these two behind a thi
 import numpy as np
 
 from folders import DATA, WORK
-from reading import FILE as READING
+from reading import known_parts
 from rescoring import CELLS, LEVELS, TRIPLE_LEVELS, cell, mark
 from targets import Targets
 
@@ -122,9 +122,9 @@ def triples(parts: list[Part], shares: np.ndarray, pairs: np.ndarray, behind: np
 
 
 def main():
-    sizes = Targets(DATA, WORK).sizes[:2]
-    with np.load(WORK / READING) as text:
-        arrays = {name: text[name] for name in SHARES if name in text}
+    targets = Targets(DATA, WORK)
+    sizes = targets.sizes[:2]
+    arrays = known_parts(SHARES, targets)
     shares = np.array([SHARES[name] for name in arrays]) / sum(SHARES[name] for name in arrays)
     parts = [Part(array, *sizes) for array in arrays.values()]
     first, second, after, behind = (sum(share * getattr(part, name) for share, part in zip(shares, parts, strict=True)) for name in ("first", "second", "after", "behind"))

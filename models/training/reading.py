@@ -11,7 +11,6 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -26,6 +25,7 @@ from targets import Targets
 from text import SentenceSampler, characters, tatoeba
 
 FILE, DRAWN = "reading.npz", "drawn.txt"
+NUMBERS = "numbers"
 CHARACTERS = {"own": 1024, "drawn": 1024}  # in a step, of all processes
 OTHER_TONE, OTHER_SYLLABLE = 0.04, 0.03  # of the syllables heard
 SHORTEST_SYLLABLE, LONGEST_SYLLABLE = 2, 11  # frames of 40 ms
@@ -63,28 +63,41 @@ def write(sentences: int):
     parts = {name: numbered(pronounced({characters(s) for s in part}), targets) for name, part in texts.items()}
     partial = (WORK / FILE).with_suffix(".partial")
     with partial.open("wb") as file:
-        np.savez(file, **parts)
+        np.savez(file, **{NUMBERS: numbers_of(targets)}, **parts)
     partial.rename(WORK / FILE)
     for name, part in parts.items():
         print(f"{name}: {(part[0] > 0).sum()} characters", flush=True)
 
 
-def parts_of(file: Path, names: Iterable[str]) -> list[torch.Tensor]:
-    """(2, n) each."""
+def numbers_of(targets: Targets) -> np.ndarray:
+    """What the numbers stand for: another espeak-ng, or other sentences, and they stand for something else."""
+    return np.array([*targets.tokens, *targets.inventory])
+
+
+def known_parts(names: Iterable[str], targets: Targets) -> dict[str, np.ndarray]:
+    """(2, n) each of those that there are."""
+    file = WORK / FILE
     if not file.exists():
         raise SystemExit(f"no {file}: run reading.py first")
     with np.load(file) as parts:
-        missing = [name for name in names if name not in parts]
-        if missing:
-            raise SystemExit(f"{file} has no part {', '.join(missing)}: run debian_texts.py, then reading.py")
-        return [torch.from_numpy(parts[name]) for name in names]
+        if NUMBERS not in parts or not np.array_equal(parts[NUMBERS], numbers_of(targets)):
+            raise SystemExit(f"{file} numbers other characters or syllables than there are now: run reading.py again")
+        return {name: parts[name] for name in names if name in parts}
+
+
+def all_parts(names: Iterable[str], targets: Targets) -> list[torch.Tensor]:
+    parts = known_parts(names, targets)
+    missing = [name for name in names if name not in parts]
+    if missing:
+        raise SystemExit(f"{WORK / FILE} has no part {', '.join(missing)}: run debian_texts.py, then reading.py")
+    return [torch.from_numpy(parts[name]) for name in names]
 
 
 class Reading:
     """`counts`: characters of each part in a step."""
 
     def __init__(self, targets: Targets, device: str, counts: dict[str, int]):
-        self.parts = [part.to(device) for part in parts_of(WORK / FILE, counts)]
+        self.parts = [part.to(device) for part in all_parts(counts, targets)]
         self.counts = list(counts.values())
         self.places = [written.nonzero()[:, 0] for written, _ in self.parts]
         self.alike = Alike(targets.inventory, device)

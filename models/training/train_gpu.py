@@ -58,6 +58,7 @@ def listen(pool: Pool, files: "Queue[speakers.Spoken]", processes: list):
 
 def train(minutes: float, start_from: Path, peak: float, folder: Path, count: int):
     began = time.monotonic()
+    print(f"on {torch.cuda.get_device_name()}" if DEVICE == "cuda" else "PyTorch sees no GPU: on the CPU, which hears little in these minutes", flush=True)
     torch.manual_seed(0)
     targets = Targets(DATA, WORK)
     (WORK / "tokens.txt").write_text(targets.text(), encoding="utf-8")

@@ -72,12 +72,15 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
   /**
    * Sends samples (16 kHz, mono) in order, in frames of 3,200 bytes; what fills no frame waits for the next call or the end. The samples are copied.
    * Resolves when they are handed to the connection, of which at most 64,000 bytes are ever buffered: await it to follow the connection's speed.
-   * @throws AsrError `audio_too_long` when the recording would pass 15 s: none of these samples is sent, and `end` is still possible.
+   * @throws AsrError `audio_too_long` when the recording would pass 15 s: none of these samples is sent, and `end` is still possible;
+   * `invalid_sequence` after `end`.
    */
   send(samples: Int16Array): Promise<void> {
     const sent = this.#send(samples);
-    // A failed session is told by `final`; nobody has to wait for each piece only to hear of it.
-    this.final.catch(() => sent.catch(() => {}));
+    // Nobody has to wait for each piece only to hear that the session has failed, which `final` tells, or that a microphone's last pieces came
+    // behind the end.
+    if (this.#ended) sent.catch(() => {});
+    else this.final.catch(() => sent.catch(() => {}));
     return sent;
   }
 

@@ -80,9 +80,8 @@ export class Dictation {
           this.#view.progress(levels, durationMs(samples));
           live.push(pcm);
         };
-        openMicrophone({ frame, end: resolve }).then((capture) => {
+        openMicrophone({ frame, end: resolve }, this.#abort.signal).then((capture) => {
           this.#capture = capture;
-          if (this.#stopAsked) capture.stop();
         }, reject);
       });
       if (this.#stopAsked && durationMs(samples) < MIN_RECORDING_MS) throw new Failure('too_short');
@@ -109,10 +108,11 @@ export class Dictation {
     }
   }
 
-  /** Ends the recording; also one whose microphone is still being opened. */
+  /** Ends the recording; also one whose microphone is still being opened, or asked for. */
   stop(): void {
     this.#stopAsked = true;
-    this.#capture?.stop();
+    if (this.#capture === undefined) this.#abort.abort(new Failure('too_short'));
+    else this.#capture.stop();
   }
 
   async recognizeFile(file: File): Promise<void> {

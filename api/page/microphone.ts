@@ -34,9 +34,11 @@ function microphoneFailure(error: unknown): Failure {
 
 /**
  * Opens the microphone and starts capturing at once. Must be called from a press, or the browser keeps the audio suspended.
+ * @param signal ends the wait for the microphone, also for the answer to the browser's question, with its reason; a microphone that comes
+ * later is let go.
  * @throws Failure when there is no microphone for this page.
  */
-export async function openMicrophone(events: CaptureEvents): Promise<Capture> {
+export async function openMicrophone(events: CaptureEvents, signal: AbortSignal): Promise<Capture> {
   if (!window.isSecureContext) throw new Failure('page_not_secure', location.origin);
   if (navigator.mediaDevices === undefined || window.AudioWorkletNode === undefined) {
     throw new Failure('browser_too_old');
@@ -47,7 +49,7 @@ export async function openMicrophone(events: CaptureEvents): Promise<Capture> {
     audio: { channelCount: 1, echoCancellation: false, noiseSuppression: false, autoGainControl: true },
   });
   try {
-    const [stream] = await Promise.all([
+    const opened = Promise.all([
       asked.catch((error: unknown) => Promise.reject(microphoneFailure(error))),
       // The one file that is asked for only now, when the service may be away or not answer.
       Promise.race([
@@ -57,10 +59,14 @@ export async function openMicrophone(events: CaptureEvents): Promise<Capture> {
         throw new Failure('connection_lost', String(error));
       }),
     ]);
+    const givenUp = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+    const [stream] = await Promise.race([opened, givenUp]);
     return capture(context, stream, events);
   } catch (error) {
     void context.close();
-    // The permission may still come after the module failed to load: the microphone is let go then.
+    // The permission may still come, after the module failed to load or nobody waits any more.
     asked.then(release, () => {});
     throw error;
   }

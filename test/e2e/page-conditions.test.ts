@@ -210,18 +210,22 @@ describe('the page', { timeout: 60_000 }, () => {
       await page.locator('#token:focus').waitFor();
       await shoot(page, 'token-missing');
       await signIn(page);
-      // Pressed again while the browser still asks about the microphone, which is then let in.
+      // Pressed again while the browser still asks about the microphone: nobody has to answer it first, and an answer that comes late lets it go.
       await page.evaluate(`{
         const devices = navigator.mediaDevices;
         const open = devices.getUserMedia.bind(devices);
-        devices.getUserMedia = (constraints) =>
-          new Promise((allow) => addEventListener('allowed', allow, { once: true })).then(() => open(constraints));
+        devices.getUserMedia = async (constraints) => {
+          await new Promise((allow) => addEventListener('allowed', allow, { once: true }));
+          return (window.opened = await open(constraints));
+        };
       }`);
       await page.locator('#record').click();
       await page.locator('body[data-state="opening"]').waitFor();
       await page.locator('#record').click();
-      await page.evaluate(`dispatchEvent(new Event('allowed'))`);
       await notice(page, 'too_short').waitFor();
+      await page.locator('body[data-state="idle"]').waitFor();
+      await page.evaluate(`dispatchEvent(new Event('allowed'))`);
+      await expect.poll(() => page.evaluate('window.opened?.getTracks()[0].readyState')).toBe('ended');
       await shoot(page, 'too-short');
       // Nobody is asked to speak before the microphone, open already, gives its first sound.
       await page.evaluate(`{

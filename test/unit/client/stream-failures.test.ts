@@ -298,7 +298,7 @@ test('a limit longer than any timer does not run out at once', async () => {
   expect((await client.stream({ audio: PCM, ...limits }).final).text).toBe('你好');
 });
 
-test('pieces that nobody waits for: the failure is told by `final` and ends no program', async () => {
+test('pieces that nobody waits for: the failure is told by `final`, one behind the end is dropped, and no program ends', async () => {
   const unhandled: unknown[] = [];
   const note = (reason: unknown): void => void unhandled.push(reason);
   process.on('unhandledRejection', note);
@@ -308,6 +308,13 @@ test('pieces that nobody waits for: the failure is told by `final` and ends no p
     void stream.send(PCM);
     expect((await failure(stream.final)).code).toBe('busy');
     void stream.send(PCM);
+    service.stream = [recognizeAs('好')];
+    const ended = client.stream();
+    void ended.send(PCM);
+    const final = ended.end();
+    void ended.send(PCM);
+    expect((await final).text).toBe('好');
+    expect(service.sessions.at(-1)?.pcm).toHaveLength(2 * PCM.length);
     // Node looks for rejections without a handler between two turns of its loop.
     await new Promise(setImmediate);
     expect(unhandled).toEqual([]);

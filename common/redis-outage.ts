@@ -30,6 +30,10 @@ const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
     'NOAUTH ',
     'Redis wants a password, and REDIS_URL has none: add it there, as in redis://:PASSWORD@HOST:PORT',
   ],
+  [
+    'ERR max number of clients ',
+    'Redis takes no more connections: raise its maxclients, or find who holds them with redis-cli CLIENT LIST',
+  ],
   ['ERR unknown command ', `Redis refuses to work: ${COMMAND_MISSING}`],
   [
     'certificate',

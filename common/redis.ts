@@ -59,7 +59,7 @@ export function connectRedis(
   };
   const client: RedisClient = open(target, options, use);
   client.on('error', (error) => {
-    if (!isAnswerToSelect(error)) return onError(error);
+    if (!isAnswerToSelect(error)) return onError(client.status === 'connect' ? hungUp(error) : error);
     // The client itself would go on in database 0, which may be another service's.
     client.disconnect(true);
     onError(new Error(`${DATABASE_REFUSED}: ${error.message}`, { cause: error }));
@@ -69,6 +69,15 @@ export function connectRedis(
     if (!closed.has(client)) client.connect().catch(() => undefined);
   });
   return client;
+}
+
+/** Of a connection that was taken and has heard nothing yet. What Redis says as it ends it is mostly lost with it. */
+function hungUp(error: Error & { code?: unknown }): Error {
+  if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') return error;
+  const causes = 'Redis does so when its maxclients is reached, a proxy when it has no Redis behind it';
+  return new Error(`${error.message}: the connection was taken and ended at once; ${causes}`, {
+    cause: error,
+  });
 }
 
 /** Ends a connection for good. */

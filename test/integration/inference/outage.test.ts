@@ -86,6 +86,19 @@ it('a Redis that refuses the password is one line in the log, without the passwo
   expect(warnings()).toHaveLength(1);
 });
 
+it('a Redis whose maxclients is reached: the log says so, once', async () => {
+  await redis.client.config('SET', 'maxclients', 1);
+  inference = await startInference(redis.url);
+  await eventually(() => expect(warnings()).toHaveLength(1));
+  expect(JSON.stringify(warnings())).toContain('maxclients');
+  await eventually(async () => expect(await statistic(redis, 'rejected_connections:')).toBeGreaterThan(20));
+  await redis.client.config('SET', 'maxclients', 10_000);
+  await whenReady();
+  await eventually(() => expect(outageLines().at(-1)).toBe('Redis is back'));
+  // What is sent may arrive, or not, before Redis has hung up: its answer is heard at the first attempt or later.
+  expect(warnings().length).toBeLessThanOrEqual(2);
+});
+
 it.each([
   ['INFO', "unknown command 'info'"],
   ['EVAL', "unknown command 'eval'"],

@@ -131,6 +131,11 @@ export async function buildApp({
   app.setErrorHandler(replyWithError);
   app.setNotFoundHandler(replyNotFound);
   await registerOpenApi(app, config.publicBaseUrl);
+  // In front of the plugin's own hook, from which on it answers no handshake.
+  stopListeningOnClose(app);
+  app.addHook('preClose', async () => {
+    await Promise.all([drain.drain(DRAIN_MS), inFlight.drained(keptMs, DRAIN_MS)]);
+  });
   await app.register(websocket, {
     options: { ...WS_OPTIONS, server: webSocketHandshakes(app.server, pipelined) },
     // ws has closed the connection already, with the code that says why.
@@ -169,7 +174,6 @@ export async function buildApp({
   app.addHook('onRequest', services.access.checkPeer);
   app.addHook('onRequest', requireHost);
   app.addHook('onRequest', refuseStrayHandshake);
-  stopListeningOnClose(app);
 
   await app.register(healthRoutes(services));
   await app.register(transcriptionRoutes(services, config.uploadTimeoutMs));
@@ -178,9 +182,6 @@ export async function buildApp({
     services,
     timeouts: streamTimeouts,
     onEnd: (summary) => metrics.session(summary),
-  });
-  app.addHook('preClose', async () => {
-    await Promise.all([drain.drain(DRAIN_MS), inFlight.drained(keptMs, DRAIN_MS)]);
   });
   return app;
 }

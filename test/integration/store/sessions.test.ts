@@ -207,15 +207,30 @@ test('aborted while a process works on it, a session is freed by that process, a
   expect(await redis.keys('*session:a*')).toEqual([]);
 });
 
-test('aborted where nobody works on it, all of it goes at once; the slot only where it is its own', async () => {
-  for (const next of [a, b]) {
-    const session = await claimed('dead');
-    await redis.client.del(lease);
-    if (next === b) await passSlot(a, b);
-    await session.abort();
-    expect(await redis.client.exists(audio, results)).toBe(0);
-    expect(await slot.holder()).toBe(next === b ? b : undefined);
-  }
+test('aborted where nobody has begun it, all of it goes at once, the slot too', async () => {
+  const session = await opened();
+  await session.abort();
+  expect(await redis.client.exists(audio, results, keys.slot)).toBe(0);
+});
+
+test('aborted when the lease of the process that began it has run out, it is freed by the next claim: that process may be in a model call', async () => {
+  const session = await claimed('one');
+  await redis.client.del(lease);
+  await session.abort();
+  expect(await slot.holds(a)).toBe(true);
+  expect(await consumer.claim('a', a, 'one')).toBe(true);
+  expect((await consumer.audio(redis.client, 'a', '0', 0)).at(-1)?.entry).toEqual({ kind: 'abort' });
+  expect(await consumer.finish('a', a, 'one')).toBe(true);
+  expect(await redis.client.exists(audio, lease, results, keys.slot)).toBe(0);
+});
+
+test("aborted without lease and slot, all of it goes at once, and another's slot stays", async () => {
+  const session = await claimed('dead');
+  await redis.client.del(lease);
+  await passSlot(a, b);
+  await session.abort();
+  expect(await redis.client.exists(audio, results)).toBe(0);
+  expect(await slot.holds(b)).toBe(true);
 });
 
 test.each([['1.5'], ['1e400'], ['much'], []])(

@@ -67,9 +67,12 @@ export function createServices(
     ...UPLOAD_QUEUE_OPTIONS,
     prefix: config.keyPrefix,
     skipVersionCheck: true,
+    skipMetasUpdate: true,
     // The one that the samples go over, in front of their job.
     connection: redis,
   });
+  // BullMQ itself would write the queue's settings once: a Redis that comes back empty would keep 10,000 of its events.
+  redis.on('ready', () => void queue.backend.setQueueMeta(queue.metaValues).catch(() => undefined));
   // It repeats what its connection reports; without a listener each of these errors would be printed, past our log.
   queue.on('error', () => undefined);
 

@@ -60,6 +60,8 @@ test('without Redis: alive, not ready, uploads 503, streams not_ready 1011; then
   await next.message('ready');
   next.end();
   await next.message('final');
+  // The queue's settings are there again.
+  expect(await redis.client.hget('{asr}:uploads:meta', 'opts.maxLenEvents')).toBe('100');
   expect(api.log.filter((line) => String(line['msg']).startsWith('Redis is away'))).toHaveLength(1);
 });
 

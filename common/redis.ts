@@ -19,6 +19,7 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
  */
 export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
 
+const CONNECT_MS = 2_000;
 const MAX_RECONNECT_DELAY_MS = 500;
 const MAX_SENTINEL_RECONNECT_DELAY_MS = 5_000;
 const SILENT_SOCKET_MS = 5_000;
@@ -44,7 +45,7 @@ export function connectRedis(
   const options: RedisOptions = {
     connectionName: name,
     retryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
-    connectTimeout: 2_000,
+    connectTimeout: CONNECT_MS,
     // A master that became a replica keeps its connections; behind the same name there may be another one by now. While there is none, a new connection each
     // time would be over a hundred a second.
     reconnectOnError: (error) => {
@@ -129,6 +130,8 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
         ...(target.options.password === undefined ? {} : { sentinelPassword: target.options.password }),
         name: target.name,
         sentinelRetryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
+        // One that stands still takes connections, and the others would never be asked.
+        sentinelCommandTimeout: CONNECT_MS,
         failoverDetector: true,
         // A Sentinel that is started again is listened to again.
         sentinelReconnectStrategy: (attempt) => Math.min(100 * attempt, MAX_SENTINEL_RECONNECT_DELAY_MS),

@@ -32,18 +32,36 @@ test.each(['commands', 'blocking', 'bullmq'] as const)(
   },
 );
 
+async function startSentinel(
+  settings: readonly string[],
+  serverArgs: readonly string[] = [],
+): Promise<TestRedis> {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-sentinel-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const configuration = join(folder, 'sentinel.conf');
+  writeFileSync(configuration, settings.map((setting) => `sentinel ${setting}\n`).join(''));
+  const sentinel = await startRedis(serverArgs, [configuration, '--sentinel']);
+  onTestFinished(() => sentinel.stop());
+  return sentinel;
+}
+
+test('a Sentinel that stands still is not waited for: the next one is asked', async () => {
+  const settings = [`monitor asr 127.0.0.1 ${redis.port} 1`];
+  const [still, other] = [await startSentinel(settings), await startSentinel(settings)];
+  still.pause();
+  const target = parseRedisUrl(`redis+sentinel://127.0.0.1:${still.port},127.0.0.1:${other.port}/asr`);
+  const client = connectRedis(target, 'commands', 'test', () => undefined);
+  onTestFinished(() => closeRedis(client));
+  expect(await whenReady(client, 10_000)).toBe(true);
+});
+
 test.each([[], ['--requirepass', 'secret']])(
   'the password of a Sentinel URL is for the master and for a Sentinel that wants it (%s)',
   async (...sentinelPassword) => {
     const master = await startRedis(['--requirepass', 'secret']);
     onTestFinished(() => master.stop());
-    const folder = mkdtempSync(join(tmpdir(), 'asr-sentinel-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const configuration = join(folder, 'sentinel.conf');
-    const lines = [`monitor asr 127.0.0.1 ${master.port} 1`, 'auth-pass asr secret'];
-    writeFileSync(configuration, lines.map((line) => `sentinel ${line}\n`).join(''));
-    const sentinel = await startRedis(sentinelPassword, [configuration, '--sentinel']);
-    onTestFinished(() => sentinel.stop());
+    const settings = [`monitor asr 127.0.0.1 ${master.port} 1`, 'auth-pass asr secret'];
+    const sentinel = await startSentinel(settings, sentinelPassword);
     const target = parseRedisUrl(`redis+sentinel://:secret@127.0.0.1:${sentinel.port}/asr`);
     const client = connectRedis(target, 'commands', 'test', () => undefined);
     onTestFinished(() => closeRedis(client));

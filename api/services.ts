@@ -68,6 +68,8 @@ export function createServices(
     prefix: config.keyPrefix,
     skipVersionCheck: true,
     skipMetasUpdate: true,
+    // Its wait for the first connection fails for good when that is made anew meanwhile: no job would ever be added.
+    skipWaitingForReady: true,
     // The one that the samples go over, in front of their job.
     connection: redis,
   });

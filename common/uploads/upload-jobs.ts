@@ -37,6 +37,8 @@ export const UPLOAD_WORKER_OPTIONS = {
   maxStalledCount: 1,
   // It asks INFO, which a user with few permissions may not; our own look does without an answer.
   skipVersionCheck: true,
+  // Its wait for the first connection fails for good when that is made anew meanwhile, as in a failover: no job would ever be taken.
+  skipWaitingForReady: true,
 } as const satisfies Partial<WorkerOptions>;
 
 /** Settings of the queue itself. Nobody looks at a job that was served: its end is elsewhere. One that failed can be looked at for a minute. */

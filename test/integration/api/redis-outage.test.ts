@@ -1,6 +1,10 @@
 import { afterEach, expect, test } from 'vitest';
+import { createServices } from '../../../api/services.ts';
+import { readApiConfig } from '../../../common/config.ts';
+import { createLogger } from '../../../common/log.ts';
+import { whenReady } from '../../../common/redis.ts';
 import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
-import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -255,6 +259,20 @@ test('an api that starts before Redis serves, and is ready when Redis is', async
   cleanups.push(() => inference.stop());
   await expect.poll(async () => (await get(api, '/readyz')).status, { timeout: 8_000 }).toBe(200);
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200 });
+});
+
+test('the queue takes jobs also when its first connection was made anew while it was made', async () => {
+  const redis = await startRedis();
+  cleanups.push(() => redis.stop());
+  const config = readApiConfig({ REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN });
+  const services = createServices(config, createLogger('silent', 'api'));
+  cleanups.push(async () => {
+    for (const step of services.closing) await step.run();
+  });
+  services.redis.disconnect(true);
+  expect(await whenReady(services.redis, 5_000)).toBe(true);
+  const job = await services.queue.add('transcribe', { id: 'a', holder: 'nobody', fence: 1 }, { jobId: 'a' });
+  expect(job.id).toBe('a');
 });
 
 test('a Redis that refuses the password is one line in the log, without the password, and one when it takes it', async () => {

@@ -1,0 +1,40 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { closeRedis, connectRedis } from '../../../common/redis.ts';
+import { RedisKeys } from '../../../common/redis-keys.ts';
+import { Slot } from '../../../common/slot/slot.ts';
+import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
+import { FenceGuard } from '../../../inference/fence-guard.ts';
+import { JobWorker } from '../../../inference/job-worker.ts';
+import { ModelCalls } from '../../../inference/model-calls.ts';
+// Loaded by then, so that the queue is opened while its connection is made.
+import '../../../inference/upload-worker.ts';
+import { createLogger } from '../../../common/log.ts';
+import { startRedis } from '../../support/redis.ts';
+import { ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestUploads } from '../../support/test-upload.ts';
+
+it('uploads are served also when the first connection of their queue was made anew while it was made', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const keys = new RedisKeys('{asr}');
+  const slot = new Slot(redis.client, keys);
+  const connection = connectRedis({ kind: 'single', url: redis.url }, 'bullmq', 'test', () => undefined);
+  onTestFinished(() => closeRedis(connection));
+  const jobs = new JobWorker({
+    connection,
+    keys,
+    uploads: new UploadStore(redis.client, keys),
+    fences: new FenceGuard(slot),
+    model: new ModelCalls(new ScriptedRecognizer(), slot, () => undefined),
+    log: createLogger('silent', 'inference'),
+  });
+  onTestFinished(() => jobs.stop());
+  connection.disconnect(true);
+  await jobs.prepare();
+  jobs.start();
+  const uploads = await TestUploads.connect(redis);
+  onTestFinished(() => uploads.close());
+  const pcm = scriptedPcm(0.5);
+  const { ended } = await uploads.submit(pcm);
+  expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
+});

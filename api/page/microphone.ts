@@ -16,6 +16,8 @@ export interface Capture {
 const LOADED_WITHIN_MS = 10_000;
 const FRAME_WITHIN_MS = 4_000;
 const TAIL_WITHIN_MS = 1_000;
+/** Long enough for the audio thread, also a busy one, to have taken the nodes apart: Chromium never lets go of those of a context that is closed before. */
+const TAKEN_APART_MS = 1_000;
 
 const BY_NAME: Readonly<Record<string, FailureKind>> = {
   NotAllowedError: 'microphone_refused',
@@ -60,7 +62,7 @@ export async function openMicrophone(events: CaptureEvents, signal: AbortSignal)
       }),
     ]);
     const givenUp = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      signal.onabort = () => reject(signal.reason);
     });
     const [stream] = await Promise.race([opened, givenUp]);
     return capture(context, stream, events);
@@ -78,6 +80,7 @@ function release(stream: MediaStream): void {
 
 function capture(context: AudioContext, stream: MediaStream, events: CaptureEvents): Capture {
   const node = new AudioWorkletNode(context, 'capture', { channelCount: 1, channelCountMode: 'explicit' });
+  const source = context.createMediaStreamSource(stream);
   let ended = false;
   const end = (reason: Parameters<CaptureEvents['end']>[0]): void => {
     if (ended) return;
@@ -85,7 +88,8 @@ function capture(context: AudioContext, stream: MediaStream, events: CaptureEven
     removeEventListener('pointerup', wake);
     node.port.onmessage = null;
     release(stream);
-    void context.close();
+    source.disconnect();
+    setTimeout(() => context.close(), TAKEN_APART_MS);
     events.end(reason);
   };
   // On a touch screen only the lifting of the finger counts as a press that may start audio.
@@ -96,19 +100,11 @@ function capture(context: AudioContext, stream: MediaStream, events: CaptureEven
   let lost = false;
   node.port.onmessage = (event: MessageEvent<CaptureMessage>) => {
     const message = event.data;
-    switch (message.type) {
-      case 'frame':
-        clearTimeout(silent);
-        // A call, or an output that is gone, suspends the audio without a word.
-        silent = setTimeout(end, FRAME_WITHIN_MS, 'microphone_lost');
-        events.frame(message.pcm);
-        return;
-      case 'end':
-        end(lost ? 'microphone_lost' : message.reason);
-        return;
-      default:
-        message satisfies never;
-    }
+    if (message.type === 'end') return end(lost ? 'microphone_lost' : message.reason);
+    clearTimeout(silent);
+    // A call, or an output that is gone, suspends the audio without a word.
+    silent = setTimeout(end, FRAME_WITHIN_MS, 'microphone_lost');
+    events.frame(message.pcm);
   };
   for (const track of stream.getAudioTracks()) {
     track.onended = () => {
@@ -116,14 +112,14 @@ function capture(context: AudioContext, stream: MediaStream, events: CaptureEven
       node.port.postMessage('stop');
     };
   }
-  context.createMediaStreamSource(stream).connect(node);
+  source.connect(node);
   // The node's output is silence; being on the way to the speakers is what keeps every browser calling it.
   node.connect(context.destination);
   return {
     stop: () => {
       node.port.postMessage('stop');
       // A browser that has suspended the audio may leave the message unread.
-      setTimeout(() => end('stopped'), TAIL_WITHIN_MS);
+      setTimeout(end, TAIL_WITHIN_MS, 'stopped');
     },
   };
 }

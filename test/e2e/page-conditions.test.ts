@@ -170,6 +170,26 @@ describe('the page', { timeout: 60_000 }, () => {
       expect(complaints).toEqual([]);
     }));
 
+  it('keeps nothing of a recording’s audio in the browser but its samples', () =>
+    withBrowser([], async (browser) => {
+      const { page } = await openReady(browser, service.origin);
+      const inspector = await page.context().newCDPSession(page);
+      await inspector.send('Performance.enable');
+      const audioNodes = async () => {
+        await inspector.send('HeapProfiler.collectGarbage');
+        const { metrics } = await inspector.send('Performance.getMetrics');
+        return metrics.find(({ name }) => name === 'AudioHandlers')?.value;
+      };
+      for (const _ of [1, 2]) {
+        await page.locator('#record').click();
+        await page.locator('body[data-state="recording"]').waitFor();
+        expect(await audioNodes()).toBeGreaterThanOrEqual(3);
+        await page.locator('#record').click();
+        await page.locator('body[data-state="idle"]').waitFor();
+      }
+      await expect.poll(audioNodes, { timeout: 20_000 }).toBe(0);
+    }));
+
   it('keeps what it says of a wait while another token is entered', () =>
     withBrowser([], async (browser) => {
       const { page } = await openReady(browser, service.origin, 'en-GB');

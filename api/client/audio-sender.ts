@@ -7,6 +7,8 @@ import { MAX_BUFFERED_BYTES, MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from './wir
 
 /** Neither platform says when its buffer has room again. */
 const DRAIN_POLL_MS = 10;
+/** No session of the service lasts longer. A connection can stay open and take nothing for ever, as with a network that is gone. */
+const STALLED_MS = 40_000;
 
 export type FrameSink = Pick<Socket, 'bufferedBytes' | 'send'>;
 
@@ -28,7 +30,10 @@ export class AudioSender {
     this.#stopped = stopped;
   }
 
-  /** @throws AsrError `invalid_format`, `audio_too_long` before any of these samples is taken; whatever ended the sink or stopped the sender. */
+  /**
+   * @throws AsrError `invalid_format`, `audio_too_long` before any of these samples is taken; `no_answer` when
+   * the connection takes nothing more; whatever ended the sink or stopped the sender.
+   */
   push(samples: Int16Array): Promise<void> {
     // A stream of a file or a pipe gives bytes, and to TypeScript it is one of anything: each byte would become a sample.
     if (!(samples instanceof Int16Array)) {
@@ -62,7 +67,12 @@ export class AudioSender {
   async #send(sink: FrameSink, frame: Uint8Array<ArrayBuffer>): Promise<void> {
     const waitMs = this.#pace.take(frame.length, performance.now());
     if (waitMs > 0) await delay(waitMs, this.#stopped);
-    while (sink.bufferedBytes + frame.length > MAX_BUFFERED_BYTES) await delay(DRAIN_POLL_MS, this.#stopped);
+    const stalledAtMs = performance.now() + STALLED_MS;
+    while (sink.bufferedBytes + frame.length > MAX_BUFFERED_BYTES) {
+      if (performance.now() >= stalledAtMs)
+        throw new AsrError('no_answer', `the connection took no audio within ${STALLED_MS / 1000} s`);
+      await delay(DRAIN_POLL_MS, this.#stopped);
+    }
     this.#stopped.throwIfAborted();
     sink.send(frame);
   }

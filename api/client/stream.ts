@@ -89,6 +89,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     try {
       await this.#sender.push(samples);
     } catch (error) {
+      this.#stalled(error);
       if (this.#stopAudio.signal.aborted) await this.final;
       throw error;
     }
@@ -110,9 +111,14 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
         this.#socket?.send('{"type":"end"}');
         this.#limit(this.#options.finalTimeoutMs ?? 60_000, 'the service sent no final text');
       },
-      () => {},
+      (error: unknown) => this.#stalled(error),
     );
     return this.final;
+  }
+
+  /** A connection that takes nothing more ends the session; what else is wrong with a piece is for whoever sent it. */
+  #stalled(error: unknown): void {
+    if (error instanceof AsrError && error.code === 'no_answer') this.#fail(error);
   }
 
   /** Gives the recording up; what is pending rejects with an AbortError. */

@@ -32,7 +32,7 @@ export interface SessionEvents {
 
 /** Opening, the handshake and `start` until `ready`; the service itself answers at once. */
 const READY_WITHIN_MS = 10_000;
-/** From `end` until `final`: a session lasts about 40 s at most, whatever happens. */
+/** From `end()` until `final`: a session lasts about 40 s at most, whatever happens. */
 const FINAL_WITHIN_MS = 40_000;
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -84,10 +84,11 @@ export class StreamSession {
   end(): void {
     this.#endAsked = true;
     if (this.#state !== 'streaming') return;
+    // Already now: a connection that takes nothing more, and does not break, would hold the last frames back for ever.
+    this.#timer = this.#deadline(FINAL_WITHIN_MS, 'final');
     this.#sender.whenEmpty(() => {
       this.#state = 'finishing';
       this.#socket.send(JSON.stringify({ type: 'end' }));
-      this.#timer = this.#deadline(FINAL_WITHIN_MS, 'final');
     });
   }
 

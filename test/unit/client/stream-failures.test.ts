@@ -2,6 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { AsrClient as BrowserClient } from '../../../api/client/browser.ts';
 import { AsrClient } from '../../../api/client/node.ts';
+import type { Transport } from '../../../api/client/socket.ts';
+import { AsrStream } from '../../../api/client/stream.ts';
 import { recognizeAs, ScriptedService, type ScriptedSession } from './scripted-service.ts';
 import { failure, onStart, PCM, partials, TOKEN } from './sessions.ts';
 
@@ -229,6 +231,50 @@ test('every wait has a limit: for the handshake, ready and the final text', asyn
   expect(error).toMatchObject({ code: 'no_answer', message: 'the service sent no final text within 0.05 s' });
   await service.sessions.at(-1)?.closed;
 });
+
+test.each(['send', 'end'] as const)(
+  'a connection that takes nothing more fails the session at its %s',
+  async (last) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    try {
+      let bufferedBytes = 0;
+      const terminate = vi.fn();
+      const full: Transport = {
+        tokenInStart: false,
+        connect(_url, _token, events) {
+          setTimeout(() => {
+            events.onOpen();
+            events.onText(JSON.stringify({ type: 'ready', session_id: 'a', chunk_ms: 500 }));
+            bufferedBytes = 64_000;
+          });
+          return {
+            get bufferedBytes() {
+              return bufferedBytes;
+            },
+            send: () => {},
+            terminate,
+          };
+        },
+      };
+      const session = new AsrStream('ws://asr.example/ws/asr', TOKEN, full, {});
+      const final = failure(session.final);
+      // The first waits for the connection's buffer itself, the second leaves its short frame to the end.
+      const sent =
+        last === 'send' ? failure(session.send(new Int16Array(1_600))) : session.send(new Int16Array(8));
+      if (last === 'end') session.end();
+      await vi.advanceTimersByTimeAsync(41_000);
+      expect(await final).toMatchObject({
+        code: 'no_answer',
+        message: 'the connection took no audio within 40 s',
+      });
+      expect(await sent).toBe(last === 'send' ? await final : undefined);
+      expect(terminate).toHaveBeenCalledOnce();
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);
 
 test('unless told otherwise these limits are 10 s and 60 s; a service that does not hang up gets 1 s for it', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

@@ -120,6 +120,18 @@ describe('a stream session of the page', () => {
     expect(events).toEqual(['timeout']);
   });
 
+  it('is lost when its connection takes nothing more, also before the last frames are sent', () => {
+    const { socket, events, session: opened } = session();
+    socket.ready();
+    socket.bufferedAmount = 64_000;
+    opened.push(frame(1));
+    opened.end();
+    vi.advanceTimersByTime(40_000);
+    expect(events).toEqual(['connection_lost']);
+    expect(socket.closed).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   it('may last longer than the wait for ready', () => {
     const { socket, events, session: opened } = session();
     socket.ready();

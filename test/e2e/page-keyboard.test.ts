@@ -204,6 +204,7 @@ it('says that a microphone gives no sound at all', async () => {
   await page.clock.install();
   await page.evaluate(`AudioContext.prototype.createMediaStreamSource = () => ({
     connect() { document.body.dataset.open = ''; },
+    disconnect() {},
   })`);
   await page.locator('#record').click();
   await page.locator('body[data-open]').waitFor();

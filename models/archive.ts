@@ -40,7 +40,8 @@ export function archiveUrl(entry: CatalogueEntry, mirror: string | undefined): s
 
 /** What the mirror is instead of what it should be; without the parts that may be secret, the signature of a query among them. */
 function mirrorFault(mirror: string): string | undefined {
-  if (!URL.canParse(mirror)) return `"${mirror}"`;
+  // What is in front of an "@" or behind a "?" or "#" may be secret, also where the rest is no address: a password with a "/" ends the host.
+  if (!URL.canParse(mirror)) return /[@?#]/.test(mirror) ? 'not an address' : `"${mirror}"`;
   const { protocol, username, password } = new URL(mirror);
   if (!/^https?:$/.test(protocol)) return `an address with ${protocol}`;
   if (username !== '' || password !== '') return 'an address with a user or a password';

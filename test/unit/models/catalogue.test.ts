@@ -37,6 +37,8 @@ describe('the catalogue', () => {
     ['https://user:secret@mirror.example', 'an address with a user or a password'],
     ['https://mirror.example/models?sig=secret', 'an address with a query or a fragment ("?", "#")'],
     ['https://mirror.example/models?', 'an address with a query or a fragment ("?", "#")'],
+    ['https://user:secret/word@mirror.example', 'not an address'],
+    ['https://mirror.example:99999/models?sig=secret', 'not an address'],
     ['https://mirror.example/#/models', 'an address with a query or a fragment ("?", "#")'],
   ])('refuses the mirror %s', (mirror, shown) => {
     const entry = CATALOGUE[0];

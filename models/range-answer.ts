@@ -60,7 +60,11 @@ export function readAnswer(
       return { kind: 'store', from: offset, totalBytes: rangeTotal };
     case 416:
       // RFC 9110 §15.5.17 lets a server leave the total out: the hash decides about a part of about the right size.
-      if (rangeTotal === offset || (rangeTotal === undefined && isNearly(wanted.expectedBytes, offset)))
+      // An empty file's total is that of a part that is not there, which nothing could be read from.
+      if (
+        offset > 0 &&
+        (rangeTotal === offset || (rangeTotal === undefined && isNearly(wanted.expectedBytes, offset)))
+      )
         return { kind: 'complete' };
       return { kind: 'discard', reason: `the server has no bytes from ${offset} on` };
     case 408:

@@ -137,6 +137,14 @@ describe('pulling a model over a real connection', () => {
     expect(second.server.requests).toHaveLength(3);
   });
 
+  it('does not take an empty file for one that is here already', async () => {
+    const { server, refusal } = await setUp({ content: Buffer.alloc(0) });
+    expect(await refusal()).toMatch(
+      /: the server has no bytes from 0 on; gave up after 3 tries at 0 B of 1\d\d\.\d KiB\./,
+    );
+    expect(server.requests).toHaveLength(3);
+  });
+
   it('says what is wrong with the connection', async () => {
     const { server, refusal } = await setUp();
     const dead = createServer().listen(0, '127.0.0.1');

@@ -4,7 +4,7 @@ import { type CatalogueEntry, RELEASE_URL } from './catalogue.ts';
 import { describeCause, ModelFailure } from './failure.ts';
 import { isNearly } from './range-answer.ts';
 import { Progress, type ProgressOutput } from './report.ts';
-import { hashFile, isMissing, type ModelFolders, storePaths } from './store.ts';
+import { hashFile, isMissing, type ModelFolders, type StorePaths, storePaths } from './store.ts';
 import { download } from './transfer.ts';
 
 export interface NetworkSettings {
@@ -113,7 +113,7 @@ async function hashLeft(
 }
 
 /** Gives the verified archive its name. */
-async function settle(verified: string, paths: ReturnType<typeof storePaths>): Promise<void> {
+async function settle(verified: string, paths: StorePaths): Promise<void> {
   await rename(verified, paths.archive);
   await rm(paths.part, { force: true });
   await rm(paths.partInfo, { force: true });

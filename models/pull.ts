@@ -1,9 +1,16 @@
-import { mkdir, rename, rm, statfs } from 'node:fs/promises';
+import { lstat, mkdir, rename, rm, statfs } from 'node:fs/promises';
 import { archiveUrl, fetchArchive, type PullOptions } from './archive.ts';
 import { fromDiskError, ModelFailure } from './failure.ts';
 import { acquireLock } from './lock.ts';
 import { formatBytes, Progress } from './report.ts';
-import { downloadedBytes, isMissing, readReceipt, storePaths, writeReceipt } from './store.ts';
+import {
+  downloadedBytes,
+  isMissing,
+  readReceipt,
+  type StorePaths,
+  storePaths,
+  writeReceipt,
+} from './store.ts';
 import { unpackModel } from './unpack.ts';
 
 /** How much an archive may grow when it is unpacked; the known ones grow to 1.3 times their size. */
@@ -20,9 +27,12 @@ const UNPACKED_PER_ARCHIVE_BYTE = 1.5;
  */
 export async function pullModel(options: PullOptions): Promise<'pulled' | 'already there'> {
   const { entry, folders } = options;
-  if (await isCurrent(options)) return 'already there';
-  const url = archiveUrl(entry, options.network.mirror);
   const paths = storePaths(folders, entry.id);
+  if (await isCurrent(options)) {
+    await clearLeft(paths);
+    return 'already there';
+  }
+  const url = archiveUrl(entry, options.network.mirror);
   try {
     await mkdir(folders.downloaded, { recursive: true });
   } catch (error) {
@@ -50,6 +60,19 @@ export async function pullModel(options: PullOptions): Promise<'pulled' | 'alrea
 
 async function isCurrent({ entry, folders }: PullOptions): Promise<boolean> {
   return (await readReceipt(folders, entry.id))?.archiveSha256 === entry.archiveSha256;
+}
+
+/**
+ * Deletes what a pull left that was killed behind its last rename: the archive, and the model before it. Nobody needs them for the model that is
+ * there, so whatever keeps them from being deleted, such as another pull that is just doing so, is no failure.
+ */
+async function clearLeft({ lock: lockPath, archive, discarded }: StorePaths): Promise<void> {
+  const found = await Promise.allSettled([archive, discarded].map((path) => lstat(path)));
+  if (found.every(({ status }) => status === 'rejected')) return;
+  const lock = await acquireLock(lockPath).catch(() => undefined);
+  if (lock === undefined) return;
+  await Promise.allSettled([archive, discarded].map((path) => rm(path, { recursive: true, force: true })));
+  await lock.release();
 }
 
 async function checkFreeSpace({ entry, folders }: PullOptions): Promise<void> {

@@ -32,6 +32,8 @@ export function storePaths(folders: ModelFolders, id: string) {
   } as const;
 }
 
+export type StorePaths = ReturnType<typeof storePaths>;
+
 /** How much of a model's archive is here, in part or whole; 0 when none is. */
 export async function downloadedBytes(folders: ModelFolders, id: string): Promise<number> {
   const { part, archive } = storePaths(folders, id);

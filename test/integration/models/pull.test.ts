@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { acquireLock } from '../../../models/lock.ts';
 import { ArchiveServer } from './archive-server.ts';
 import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
 import { sha256, TOP } from './small-model.ts';
@@ -71,6 +72,21 @@ describe('pulling a model over a real connection', () => {
     }
     await pull();
     await expectWhole(folders, entry);
+  });
+
+  it('clears what a pull left that was killed behind its last rename, unless another one is at it', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    await pull();
+    await mkdir(paths.discarded);
+    await writeFile(join(paths.discarded, 'old.onnx'), '');
+    await writeFile(paths.archive, archive);
+    const other = await acquireLock(paths.lock);
+    expect(await pull()).toBe('already there');
+    expect(existsSync(paths.archive)).toBe(true);
+    await other.release();
+    expect(await pull()).toBe('already there');
+    await expectWhole(folders, entry);
+    expect(server.requests).toHaveLength(1);
   });
 
   it('replaces a model that came from an older archive', async () => {

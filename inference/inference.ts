@@ -50,14 +50,16 @@ export function createInference(parts: InferenceParts): Inference {
   const id = `${host}:${process.pid}:${randomBytes(4).toString('hex')}`;
   const keys = new RedisKeys(config.keyPrefix);
   const outages = new OutageLog(log);
-  const connect = (use: ConnectionUse): RedisClient => {
-    const client = connectRedis(config.redis, use, `asr-inference-${use}`, outages.onError(use));
-    outages.watch(use, client);
+  const connect = (use: ConnectionUse, name = `asr-inference-${use}`): RedisClient => {
+    const client = connectRedis(config.redis, use, name, outages.onError(name));
+    outages.watch(name, client);
     return client;
   };
   const redis = connect('commands');
   const blocking = connect('blocking');
   const connection = connect('bullmq');
+  // The name by which BullMQ, and so the queue board, tells that this is a worker.
+  const reader = connect('bullmq', `${keys.prefix}:${Buffer.from(keys.queueName).toString('base64')}`);
 
   const slot = new Slot(redis, keys);
   const heartbeat = new HeartbeatSender(
@@ -73,8 +75,8 @@ export function createInference(parts: InferenceParts): Inference {
   const consumer = new SessionConsumer(redis, keys);
   const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });
   const uploads = new UploadStore(redis, keys);
-  const jobs = new JobWorker({ connection, keys, uploads, fences, model, log });
-  follow(redis, [blocking, connection, { disconnect: () => jobs.reopenReader() }]);
+  const jobs = new JobWorker({ connection, reader, keys, uploads, fences, model, log });
+  follow(redis, [blocking, connection, reader]);
   const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: parts.modelFolder, log });
   const stopping = new AbortController();
 

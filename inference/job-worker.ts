@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
-import { isAnswerToSelect } from '../common/redis.ts';
+import { closeRedis, isAnswerToSelect } from '../common/redis.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
 import { endedWithin } from '../common/shutdown.ts';
 import type { SlotHolder } from '../common/slot/slot.ts';
@@ -27,12 +27,17 @@ const CLOSE_MS = 1_000;
 export interface JobWorkerParts {
   /** A connection for BullMQ alone. */
   readonly connection: RedisClient;
+  /** Another one, on which BullMQ waits for jobs. `stop` closes it. */
+  readonly reader: RedisClient;
   readonly keys: RedisKeys;
   readonly uploads: UploadStore;
   readonly fences: FenceGuard;
   readonly model: ModelCalls;
   readonly log: Logger;
 }
+
+/** What begins the error of a command that no node of a Cluster took, while another one takes over or for good. The client's connection does not report it. */
+const NO_OWNER = 'Too many Cluster redirections';
 
 /** How a job ended without failing. Somebody waits for it as long as it has its slot. */
 type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
@@ -65,7 +70,7 @@ export class JobWorker {
     // Loaded late: the model's thread has begun by then, and loads meanwhile.
     const { UploadWorker } = await import('./upload-worker.ts');
     if (this.#isStopped) return;
-    const { connection, keys, log } = this.#parts;
+    const { connection, reader, keys, log } = this.#parts;
     this.#worker = new UploadWorker(
       keys.queueName,
       (job) => {
@@ -74,12 +79,14 @@ export class JobWorker {
         return running;
       },
       { ...UPLOAD_WORKER_OPTIONS, connection, prefix: keys.prefix, autorun: false, runRetryDelay: RETRY_MS },
+      reader,
     );
     this.#worker.on('error', (error) => {
-      if (isAnswerToSelect(error)) this.reopenReader();
-      else if (connection.status !== 'ready' || isOutage(error))
+      if (connection.status !== 'ready' || isOutage(error))
         log.debug({ err: error }, 'upload queue: Redis is away');
-      else this.#warn(error);
+      else if (error.message.startsWith(NO_OWNER))
+        this.#warn(NO_OWNER, { error: error.message }, 'upload queue: no node of the Cluster has its keys');
+      else this.#warn(error.message.replace(/[0-9a-f]{8,}|\d+/g, ''), { err: error }, 'upload queue');
     });
     this.#worker.on('failed', (job, error) => {
       log.error({ uploadId: job?.id, outcome: 'failed', reason: error.message }, 'upload');
@@ -89,16 +96,10 @@ export class JobWorker {
   }
 
   /** Each report once a minute. */
-  #warn(error: Error): void {
-    const report = error.message.replace(/[0-9a-f]{8,}|\d+/g, '');
+  #warn(report: string, fields: object, line: string): void {
     if (performance.now() - (this.#warnedAt.get(report) ?? -SAY_AGAIN_MS) < SAY_AGAIN_MS) return;
     this.#warnedAt.set(report, performance.now());
-    this.#parts.log.warn({ err: error }, 'upload queue');
-  }
-
-  /** What BullMQ's reader waits for comes on a new connection. */
-  reopenReader(): void {
-    this.#worker?.reopenReader().catch(() => undefined);
+    this.#parts.log.warn(fields, line);
   }
 
   /** Takes jobs from now on. */
@@ -113,6 +114,11 @@ export class JobWorker {
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#stalledChecks);
+    await this.#close();
+    closeRedis(this.#parts.reader);
+  }
+
+  async #close(): Promise<void> {
     const worker = this.#worker;
     if (worker === undefined) return;
     // One that has never asked for a job has none on its way.
@@ -182,5 +188,6 @@ function waitEnds(): number {
 
 /** What the queue reports of a connection, at every attempt; the outage itself is logged once, where the connections are made. */
 function isOutage(error: Error): boolean {
-  return 'syscall' in error || /^(Connection is closed|Socket timeout|Command timed out)/.test(error.message);
+  if ('syscall' in error || isAnswerToSelect(error)) return true;
+  return /^(Connection is closed|Socket timeout|Command timed out|UNBLOCKED )/.test(error.message);
 }

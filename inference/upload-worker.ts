@@ -1,5 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Job, Worker } from 'bullmq';
+import {
+  type BackendFactory,
+  type Job,
+  QueueKeys,
+  RedisConnection,
+  RedisQueueBackend,
+  Worker,
+  type WorkerOptions,
+} from 'bullmq';
+import type { RedisClient } from '../common/lua.ts';
 import type { UploadJob } from '../common/uploads/upload-jobs.ts';
 
 const ASK_AGAIN_MS = 200;
@@ -8,6 +17,16 @@ const ASK_AGAIN_MS = 200;
 export class UploadWorker extends Worker<UploadJob, void> {
   /** Hears of a job that has ended two processes, before the queue fails it: whoever would say so afterwards may be the third. */
   beforeGivenUp: (job: UploadJob, reason: string) => Promise<unknown> = async () => undefined;
+
+  /** @param reader a connection for nothing but the wait for jobs */
+  constructor(
+    queueName: string,
+    processor: (job: Job<UploadJob, void>) => Promise<void>,
+    options: WorkerOptions,
+    reader: RedisClient,
+  ) {
+    super(queueName, processor, options, readingFrom(reader, new QueueKeys(options.prefix)));
+  }
 
   override async processJob(
     ...args: Parameters<Worker<UploadJob, void>['processJob']>
@@ -26,15 +45,32 @@ export class UploadWorker extends Worker<UploadJob, void> {
     }
   }
 
-  /** The reader, which BullMQ has made itself, has none of the listeners of the connection that it was made from. A disconnect before it has a socket would be its end. */
-  async reopenReader(): Promise<void> {
-    const reader = await this.backend.blockingClient;
-    if (reader?.status === 'connect' || reader?.status === 'ready') reader.disconnect(true);
-  }
-
-  /** Ends what a `close` that waits for a Redis that is away has not: the renewal of locks, and the reader, which would try to connect for ever. */
+  /** Ends what a `close` that waits for a Redis that is away has not: the renewal of locks. */
   async abandon(): Promise<void> {
     await this.lockManager.close();
-    await this.backend.blockingConnection?.close(true);
   }
+}
+
+/**
+ * BullMQ would make the reader itself. Nothing would connect that one anew when a failover has ended it while it connected: its first connection would have failed for
+ * good, and of a Cluster that has no owner of the queue just then, BullMQ would wait for ever.
+ */
+function readingFrom(reader: RedisClient, keys: QueueKeys): BackendFactory<RedisQueueBackend> {
+  return (name, opts) => {
+    const open = (client: WorkerOptions['connection'], blocking: boolean) =>
+      new RedisConnection(client, {
+        shared: true,
+        blocking,
+        skipVersionCheck: true,
+        skipWaitingForReady: true,
+      });
+    return new RedisQueueBackend(
+      open(opts.connection, false),
+      name,
+      keys.getKeys(name),
+      (type) => keys.toKey(name, type),
+      opts,
+      open(reader, true),
+    );
+  };
 }

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import type { RedisClient } from '../../../common/lua.ts';
 import { closeRedis, connectRedis } from '../../../common/redis.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { Slot } from '../../../common/slot/slot.ts';
@@ -13,15 +14,18 @@ import { startRedis } from '../../support/redis.ts';
 import { ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestUploads } from '../../support/test-upload.ts';
 
-it('uploads are served also when the first connection of their queue was made anew while it was made', async () => {
+it('uploads are served also when the first connections of their queue were made anew while they were made', async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const keys = new RedisKeys('{asr}');
   const slot = new Slot(redis.client, keys);
-  const connection = connectRedis({ kind: 'single', url: redis.url }, 'bullmq', 'test', () => undefined);
+  const connect = (name: string): RedisClient =>
+    connectRedis({ kind: 'single', url: redis.url }, 'bullmq', name, () => undefined);
+  const [connection, reader] = [connect('queue'), connect('reader')];
   onTestFinished(() => closeRedis(connection));
   const jobs = new JobWorker({
     connection,
+    reader,
     keys,
     uploads: new UploadStore(redis.client, keys),
     fences: new FenceGuard(slot),
@@ -29,7 +33,7 @@ it('uploads are served also when the first connection of their queue was made an
     log: createLogger('silent', 'inference'),
   });
   onTestFinished(() => jobs.stop());
-  connection.disconnect(true);
+  for (const client of [connection, reader]) client.disconnect(true);
   await jobs.prepare();
   jobs.start();
   const uploads = await TestUploads.connect(redis);

@@ -14,6 +14,10 @@ export class RedisKeys {
   get slot(): string {
     return `${this.prefix}:slot`;
   }
+  /** String, TTL 1 s: the inference process that is in a model call. No other one begins work meanwhile. */
+  get modelCall(): string {
+    return `${this.prefix}:model-call`;
+  }
   /** Number: the fence given out with the last acquisition of the slot. */
   get fence(): string {
     return `${this.prefix}:fence`;

@@ -71,11 +71,11 @@ export function createInference(parts: InferenceParts): Inference {
   warnOfRedis(redis, log);
 
   const fences = new FenceGuard(slot);
-  const model = new ModelCalls(recognizer, slot, onFatal);
+  const model = new ModelCalls(recognizer, slot, id, onFatal);
   const consumer = new SessionConsumer(redis, keys);
   const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });
   const uploads = new UploadStore(redis, keys);
-  const jobs = new JobWorker({ connection, reader, keys, uploads, fences, model, log });
+  const jobs = new JobWorker({ connection, reader, keys, uploads, fences, model, processId: id, log });
   follow(redis, [blocking, connection, reader]);
   const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: parts.modelFolder, log });
   const stopping = new AbortController();

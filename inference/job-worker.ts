@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Job } from 'bullmq';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
@@ -18,8 +19,12 @@ import type { ModelCalls } from './model-calls.ts';
 import type { UploadWorker } from './upload-worker.ts';
 
 const RETRY_MS = 200;
+/** While another process is in a model call: the longest time until its end is seen. */
+const CALL_LOOK_MS = 50;
 /** BullMQ reports what Redis refuses with each of its attempts, several a second. */
 const SAY_AGAIN_MS = 60_000;
+const LOCK_LOST =
+  'an upload has outlived its lock in the queue, as when Redis or this process stands still: it is given out again, and ended once all the same';
 const STALLED_CHECKS_MS = 1_000;
 /** After the last job BullMQ waits for nothing but Redis, and for ever when that is away. */
 const CLOSE_MS = 1_000;
@@ -33,6 +38,8 @@ export interface JobWorkerParts {
   readonly uploads: UploadStore;
   readonly fences: FenceGuard;
   readonly model: ModelCalls;
+  /** Names this process in the store. */
+  readonly processId: string;
   readonly log: Logger;
 }
 
@@ -86,6 +93,7 @@ export class JobWorker {
         log.debug({ err: error }, 'upload queue: Redis is away');
       else if (error.message.startsWith(NO_OWNER))
         this.#warn(NO_OWNER, { error: error.message }, 'upload queue: no node of the Cluster has its keys');
+      else if (isLockLost(error)) this.#warn(LOCK_LOST, { reason: error.message }, LOCK_LOST);
       else this.#warn(error.message.replace(/[0-9a-f]{8,}|\d+/g, ''), { err: error }, 'upload queue');
     });
     this.#worker.on('failed', (job, error) => {
@@ -138,10 +146,10 @@ export class JobWorker {
   }
 
   async #transcribe(job: UploadJob): Promise<UploadOutcome> {
-    const { uploads, fences } = this.#parts;
-    const { id, holder, fence } = job;
-    const [current, pcm] = await untilAnswered(waitEnds(), () => uploads.slotAndSamples(id));
-    if (current !== holder) return 'slot lost';
+    const { fences } = this.#parts;
+    const { holder, fence } = job;
+    const pcm = await this.#samples(job);
+    if (pcm === 'slot lost') return pcm;
     if (!fences.admit(fence)) return await this.#refuse(job, 'superseded');
     if (pcm === undefined) return await this.#refuse(job, 'samples gone');
 
@@ -156,6 +164,20 @@ export class JobWorker {
     }
     const inferenceMs = Math.round((performance.now() - startedAt) * 100) / 100;
     return (await this.#finish(job, { kind: 'done', text, inferenceMs })) ? 'done' : 'slot lost';
+  }
+
+  /**
+   * Also where a Redis that stood still has let the lock of a running job run out, and gives it out again: the process that has it is likely to end it yet.
+   * @returns the samples, once no other process is in a model call
+   */
+  async #samples({ id, holder }: UploadJob): Promise<Buffer | undefined | 'slot lost'> {
+    const { uploads, processId } = this.#parts;
+    for (;;) {
+      const start = await untilAnswered(waitEnds(), () => uploads.atStart(id));
+      if (start.holder !== holder) return 'slot lost';
+      if (start.caller === undefined || start.caller === processId) return start.pcm;
+      await delay(CALL_LOOK_MS);
+    }
   }
 
   async #refuse(job: UploadJob, outcome: UploadOutcome): Promise<UploadOutcome> {
@@ -184,6 +206,11 @@ export class JobWorker {
 /** From now on nobody waits longer for an upload, whenever that began. */
 function waitEnds(): number {
   return performance.now() + UPLOAD_DEADLINE_MS;
+}
+
+/** What the queue reports, one after the other, of a job that it has given out again, or that is over meanwhile. */
+function isLockLost(error: Error): boolean {
+  return /^(could not renew lock|Missing lock|Missing key|Lock mismatch) for job /.test(error.message);
 }
 
 /** What the queue reports of a connection, at every attempt; the outage itself is logged once, where the connections are made. */

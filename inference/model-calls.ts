@@ -1,9 +1,6 @@
-import type { Slot, SlotHolder } from '../common/slot/slot.ts';
+import { CALL_RENEW_MS, type Slot, type SlotHolder } from '../common/slot/slot.ts';
 import type { Recognizer, RecognizerStream } from './recognizer.ts';
 
-/** What the slot is given while a model call runs, and how often: its API replica may be gone, the call still occupies the model. */
-const RENEW_TTL_MS = 2_000;
-const RENEW_INTERVAL_MS = 500;
 /** No recording takes this long on a machine that the service is of use on: the runtime hangs. */
 const STUCK_MS = 60_000;
 
@@ -12,21 +9,29 @@ export class EngineLost extends Error {
   override readonly name = 'EngineLost';
 }
 
-/** What surrounds every use of the model: while a call runs, and at no other time, the slot is renewed from here. */
+/**
+ * What surrounds every use of the model: while a call runs, and at no other time, this process holds the service's one model and the slot. That a Redis that stood
+ * still has let lease, lock or slot run out ends no call, and until it has returned no other process begins one.
+ */
 export class ModelCalls {
   readonly #recognizer: Recognizer;
   readonly #slot: Slot;
+  readonly #processId: string;
   readonly #onLost: (error: EngineLost) => void;
   readonly #stuckMs: number;
+  #running = 0;
 
+  /** @param processId names this process in the store */
   constructor(
     recognizer: Recognizer,
     slot: Slot,
+    processId: string,
     onLost: (error: EngineLost) => void,
     stuckMs: number = STUCK_MS,
   ) {
     this.#recognizer = recognizer;
     this.#slot = slot;
+    this.#processId = processId;
     this.#onLost = onLost;
     this.#stuckMs = stuckMs;
   }
@@ -42,10 +47,12 @@ export class ModelCalls {
   }
 
   async run<T>(holder: SlotHolder, call: () => Promise<T>): Promise<T> {
-    // A renewal that fails is made up for by the next one, and a lost slot shows with the publication after the call.
-    const renew = (): void => void this.#slot.renew(holder, RENEW_TTL_MS).catch(() => undefined);
-    renew();
-    const renewals = setInterval(renew, RENEW_INTERVAL_MS);
+    // One that fails is made up for by the next one, and a lost slot shows with the publication after the call.
+    const hold = (again: boolean): void =>
+      void this.#slot.hold(holder, this.#processId, again).catch(() => undefined);
+    hold(false);
+    const renewals = setInterval(hold, CALL_RENEW_MS, true);
+    this.#running += 1;
     const watchdog = setTimeout(() => {
       this.#onLost(new EngineLost(`a model call has not returned for ${this.#stuckMs / 1000} s`));
     }, this.#stuckMs);
@@ -54,6 +61,9 @@ export class ModelCalls {
     } finally {
       clearInterval(renewals);
       clearTimeout(watchdog);
+      this.#running -= 1;
+      // In front of what ends the work, on the same connection: whoever is served next waits for nothing.
+      if (this.#running === 0) this.#slot.callEnded(this.#processId).catch(() => undefined);
     }
   }
 }

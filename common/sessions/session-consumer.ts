@@ -21,7 +21,7 @@ export type Loss = 'lease-lost' | 'slot-lost';
 export class SessionConsumer {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
-  readonly #claim = new LuaScript('sessions/claim.lua', 4);
+  readonly #claim = new LuaScript('sessions/claim.lua', 5);
   readonly #renew = new LuaScript('slot/renew.lua', 1);
   readonly #publish = new LuaScript('sessions/publish.lua', 3);
   readonly #finish = new LuaScript('sessions/finish.lua', 4);
@@ -45,7 +45,8 @@ export class SessionConsumer {
   /** @returns whether `token` has the session's lease now. @throws StoreUnavailable */
   async claim(sessionId: string, holder: SlotHolder, token: string): Promise<boolean> {
     const args = [holder, token, LEASE_TTL_MS, SESSION_KEYS_TTL_MS];
-    return (await fromStore(this.#claim.run(this.#redis, this.#keys.ofSession(sessionId), args))) === 1;
+    const keys = [...this.#keys.ofSession(sessionId), this.#keys.modelCall];
+    return (await fromStore(this.#claim.run(this.#redis, keys, args))) === 1;
   }
 
   /** @returns false when the lease is lost. @throws StoreUnavailable */

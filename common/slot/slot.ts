@@ -19,6 +19,11 @@ export interface SlotOwner {
 
 export const SLOT_TTL_MS = 5_000;
 export const SLOT_RENEW_MS = 1_000;
+/** What the slot is given while a model call runs: its API replica may be gone, the call still occupies the model. */
+const CALL_SLOT_TTL_MS = 2_000;
+/** As long as a session's lease, so that the work of a dead process does not wait for its call when it waits no more for the lease. */
+const CALL_TTL_MS = 1_000;
+export const CALL_RENEW_MS = 300;
 
 export function slotHolder(owner: SlotOwner): SlotHolder {
   return JSON.stringify({ id: owner.id, via: owner.via, replica: owner.replica, since: owner.since });
@@ -41,6 +46,7 @@ export class Slot {
   readonly #acquire = new LuaScript('slot/acquire.lua', 2);
   readonly #renew = new LuaScript('slot/renew.lua', 1);
   readonly #release = new LuaScript('slot/release.lua', 1);
+  readonly #hold = new LuaScript('slot/hold.lua', 2);
   readonly #age = new LuaScript('slot/age.lua', 2);
   readonly #raiseFence = new LuaScript('slot/raise-fence.lua', 1);
 
@@ -56,11 +62,26 @@ export class Slot {
     return fence === 0 ? undefined : fence;
   }
 
-  /** Gives the holder at least `ttlMs` more. @returns whether it still holds the slot. @throws StoreUnavailable */
-  async renew(holder: SlotHolder, ttlMs: number = SLOT_TTL_MS): Promise<boolean> {
+  /** Gives the holder its whole time again. @returns whether it still holds the slot. @throws StoreUnavailable */
+  async renew(holder: SlotHolder): Promise<boolean> {
+    const args = [holder, SLOT_TTL_MS, SLOT_TTL_MS];
+    return (await fromStore(this.#renew.run(this.#redis, [this.#keys.slot], args))) === 1;
+  }
+
+  /**
+   * Says that `process` is in a model call for the holder, which keeps the slot so long.
+   * @param again the call has been running. @returns false when another process is in one. @throws StoreUnavailable
+   */
+  async hold(holder: SlotHolder, process: string, again: boolean): Promise<boolean> {
+    const args = [holder, CALL_SLOT_TTL_MS, SLOT_TTL_MS, process, CALL_TTL_MS, again ? 1 : 0];
     return (
-      (await fromStore(this.#renew.run(this.#redis, [this.#keys.slot], [holder, ttlMs, SLOT_TTL_MS]))) === 1
+      (await fromStore(this.#hold.run(this.#redis, [this.#keys.slot, this.#keys.modelCall], args))) === 1
     );
+  }
+
+  /** Says that the model call has returned; another process's goes on. @throws StoreUnavailable */
+  async callEnded(process: string): Promise<void> {
+    await fromStore(this.#release.run(this.#redis, [this.#keys.modelCall], [process]));
   }
 
   /** @returns whether the holder has the slot at this moment. @throws StoreUnavailable */

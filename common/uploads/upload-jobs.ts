@@ -63,11 +63,13 @@ export class UploadStore {
     await fromStore(this.#redis.set(this.#keys.upload(id), pcm, 'PX', KEYS_TTL_MS));
   }
 
-  /** @returns what the slot holds, and the samples, undefined when they are gone; both from one moment. @throws StoreUnavailable */
-  async slotAndSamples(id: string): Promise<[holder: SlotHolder | undefined, pcm: Buffer | undefined]> {
-    const keys = [this.#keys.slot, this.#keys.upload(id)];
-    const [holder, pcm] = await fromStore(this.#redis.mgetBuffer(...keys));
-    return [holder?.toString('utf8'), pcm ?? undefined];
+  /** @returns what the slot holds, the samples, undefined when they are gone, and who is in a model call; all from one moment. @throws StoreUnavailable */
+  async atStart(
+    id: string,
+  ): Promise<{ holder: SlotHolder | undefined; pcm: Buffer | undefined; caller: string | undefined }> {
+    const keys = [this.#keys.slot, this.#keys.upload(id), this.#keys.modelCall];
+    const [holder, pcm, caller] = await fromStore(this.#redis.mgetBuffer(...keys));
+    return { holder: holder?.toString('utf8'), pcm: pcm ?? undefined, caller: caller?.toString('utf8') };
   }
 
   /** Says how an upload ended, and frees its slot. @returns false when the slot was lost: then nobody waits. @throws StoreUnavailable */

@@ -29,7 +29,8 @@ it('uploads are served also when the first connections of their queue were made 
     keys,
     uploads: new UploadStore(redis.client, keys),
     fences: new FenceGuard(slot),
-    model: new ModelCalls(new ScriptedRecognizer(), slot, () => undefined),
+    model: new ModelCalls(new ScriptedRecognizer(), slot, 'a', () => undefined),
+    processId: 'a',
     log: createLogger('silent', 'inference'),
   });
   onTestFinished(() => jobs.stop());

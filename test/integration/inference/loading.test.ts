@@ -232,7 +232,13 @@ it('a model call that never returns ends the process', async () => {
   const gate = recognizer.hold();
   const stream = await recognizer.open();
   const lost = deferred<EngineLost>();
-  const model = new ModelCalls(recognizer, new Slot(redis.client, new RedisKeys('{asr}')), lost.resolve, 30);
+  const model = new ModelCalls(
+    recognizer,
+    new Slot(redis.client, new RedisKeys('{asr}')),
+    'a',
+    lost.resolve,
+    30,
+  );
   const call = model.run('a holder', () => stream.accept(scriptedPcm(0.5)));
   expect((await lost.promise).message).toBe('a model call has not returned for 0.03 s');
   gate.release();
@@ -245,7 +251,7 @@ it('a model call that returns is forgotten: it ends no process later, and keeps 
   const slot = new Slot(redis.client, new RedisKeys('{asr}'));
   await slot.acquire('a holder');
   const lost: EngineLost[] = [];
-  const model = new ModelCalls(recognizer, slot, (error) => lost.push(error), 700);
+  const model = new ModelCalls(recognizer, slot, 'a', (error) => lost.push(error), 700);
   await model.run('a holder', () => stream.accept(scriptedPcm(0.5)));
   // Renewed twice a second, it would never end.
   await redis.client.pexpire('{asr}:slot', 900);

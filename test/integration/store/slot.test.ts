@@ -93,13 +93,43 @@ test('renew and release compare the whole value', async () => {
   expect(await slot.holder()).toBeUndefined();
 });
 
-test('renew gives at least its TTL and never shortens', async () => {
+test('a model call keeps the slot, and never for shorter than its replica has it', async () => {
   await slot.acquire(a);
-  await slot.renew(a, 2_000);
+  await slot.hold(a, 'one', true);
   expect(await redis.client.pttl(keys.slot)).toBeGreaterThan(4_000);
   await redis.client.pexpire(keys.slot, 50);
-  await slot.renew(a, 2_000);
+  await slot.hold(a, 'one', true);
   expect(await redis.client.pttl(keys.slot)).toBeGreaterThan(1_000);
+});
+
+test('a model call takes the slot again that ran out with it, and no other', async () => {
+  await slot.acquire(a);
+  await slot.hold(a, 'one', false);
+  // Redis has stood still.
+  await redis.client.del(keys.slot, keys.modelCall);
+  await slot.hold(a, 'one', true);
+  expect(await slot.holds(a)).toBe(true);
+  // An operator has taken it away.
+  await slot.release(a);
+  await slot.hold(a, 'one', true);
+  expect(await slot.holder()).toBeUndefined();
+  await slot.callEnded('one');
+  await slot.hold(a, 'one', false);
+  expect(await slot.holder()).toBeUndefined();
+  await slot.callEnded('one');
+  await slot.acquire(b);
+  await slot.hold(a, 'one', true);
+  expect(await slot.holds(b)).toBe(true);
+});
+
+test('one process at a time is in a model call', async () => {
+  await slot.hold(a, 'one', false);
+  expect(await redis.client.pttl(keys.modelCall)).toBeGreaterThan(0);
+  expect(await slot.hold(a, 'two', false)).toBe(false);
+  await slot.callEnded('two');
+  expect(await slot.hold(a, 'two', false)).toBe(false);
+  await slot.callEnded('one');
+  expect(await slot.hold(a, 'two', false)).toBe(true);
 });
 
 test('renew takes back what a clock that was set back has added to the TTL', async () => {

@@ -1,0 +1,101 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { startInference, type TestInference } from '../../support/inference.ts';
+import { nothingLeft } from '../../support/nothing-left.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { type Gate, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { StreamClient } from '../../support/stream-client.ts';
+import { wavFile } from '../../support/wav.ts';
+
+/** A process whose next model call is held, and then a standby: the first one is the one that works. */
+async function pair(): Promise<{
+  redis: TestRedis;
+  api: TestApi;
+  first: TestInference;
+  gate: Gate;
+  standby(): Promise<TestInference>;
+}> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const api = await startApi(redis.url);
+  onTestFinished(() => api.stop());
+  const start = async (): Promise<TestInference> => {
+    const inference = await startInference(redis.url);
+    onTestFinished(() => inference.stop());
+    return inference;
+  };
+  const first = await start();
+  await expect.poll(() => api.services.readiness.isReady()).toBe(true);
+  return { redis, api, first, gate: first.recognizer.hold(), standby: start };
+}
+
+/** All looks of a standby that had work to find would be over by then. */
+const LOOKS_MS = 500;
+
+it('a Redis that stands still during the model call of a stream: a standby puts the stream away behind the call', async () => {
+  const { redis, api, gate, standby } = await pair();
+  onTestFinished(() => gate.release());
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  const { session_id } = await client.message('ready');
+  for (let frame = 0; frame < 5; frame += 1) client.audio(scriptedPcm(0.1, frame));
+  await gate.entered;
+  const other = await standby();
+  redis.pause();
+  expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
+  redis.resume();
+  const audio = `{asr}:session:${session_id}:audio`;
+  const isAborted = async (): Promise<boolean> =>
+    JSON.stringify(await redis.client.xrevrange(audio, '+', '-', 'COUNT', 1)).includes('abort') ||
+    (await redis.keys('{asr}:slot')).length === 0;
+  await expect.poll(isAborted).toBe(true);
+  await delay(LOOKS_MS);
+  expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);
+  expect(await upload(api.origin, wavFile(scriptedPcm(0.5)))).toMatchObject({ status: 409 });
+  gate.release();
+  await nothingLeft(redis, 2_000);
+  expect(other.recognizer.calls).toEqual([]);
+});
+
+it('a Redis that stands still during the model call of an upload: a standby that is given it too leaves it to the call', async () => {
+  const { redis, api, first, gate, standby } = await pair();
+  onTestFinished(() => gate.release());
+  const pcm = scriptedPcm(0.9);
+  const answer = upload(api.origin, wavFile(pcm));
+  await gate.entered;
+  const other = await standby();
+  redis.pause();
+  await delay(1_400);
+  redis.resume();
+  // Its lock had run out: the one that is there now is the standby's.
+  await expect.poll(() => redis.keys('{asr}:uploads:*:lock')).toEqual([]);
+  await expect.poll(async () => (await redis.keys('{asr}:uploads:*:lock')).length).toBe(1);
+  await delay(LOOKS_MS);
+  expect(other.recognizer.calls).toEqual([]);
+  expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);
+  gate.release();
+  expect(await answer).toMatchObject({ status: 200, body: { text: scriptedText(pcm) } });
+  await nothingLeft(redis, 2_000);
+  // The next one is served, and waits for nobody.
+  expect(await upload(api.origin, wavFile(pcm))).toMatchObject({ status: 200 });
+  const warnings = [...first.log, ...other.log].filter((line) => Number(line['level']) > 30);
+  const ofQueue = warnings.filter((line) => !String(line['msg']).startsWith('Redis is away'));
+  expect(ofQueue).toMatchObject([{ msg: expect.stringContaining('outlived its lock') }]);
+  expect(JSON.stringify(ofQueue)).not.toContain('stack');
+});
+
+it('a slot that ran out under a model call, and with it, is taken again: whoever comes is told busy', async () => {
+  const { redis, api, gate } = await pair();
+  onTestFinished(() => gate.release());
+  const pcm = scriptedPcm(0.9);
+  const answer = upload(api.origin, wavFile(pcm));
+  await gate.entered;
+  const holder = await redis.client.get('{asr}:slot');
+  await redis.client.del('{asr}:slot', '{asr}:model-call');
+  await expect.poll(() => redis.client.get('{asr}:slot'), { timeout: 900 }).toBe(holder);
+  expect(await upload(api.origin, wavFile(pcm))).toMatchObject({ status: 409 });
+  gate.release();
+  await answer;
+  await nothingLeft(redis, 2_000);
+});

@@ -15,12 +15,10 @@ import {
   type UploadStore,
 } from '../common/uploads/upload-jobs.ts';
 import type { FenceGuard } from './fence-guard.ts';
-import type { ModelCalls } from './model-calls.ts';
+import { CALL_LOOK_MS, type ModelCalls } from './model-calls.ts';
 import type { UploadWorker } from './upload-worker.ts';
 
 const RETRY_MS = 200;
-/** While another process is in a model call: the longest time until its end is seen. */
-const CALL_LOOK_MS = 50;
 /** BullMQ reports what Redis refuses with each of its attempts, several a second. */
 const SAY_AGAIN_MS = 60_000;
 const LOCK_LOST =
@@ -99,8 +97,7 @@ export class JobWorker {
     this.#worker.on('failed', (job, error) => {
       log.error({ uploadId: job?.id, outcome: 'failed', reason: error.message }, 'upload');
     });
-    this.#worker.beforeGivenUp = (job, reason) =>
-      this.#finish(job, { kind: 'failed', reason }).catch(() => undefined);
+    this.#worker.beforeGivenUp = (job, reason) => this.#giveUp(job, reason).catch(() => true);
   }
 
   /** Each report once a minute. */
@@ -140,15 +137,15 @@ export class JobWorker {
 
   async #process(job: Job<UploadJob, void>): Promise<void> {
     const startedAt = performance.now();
-    const outcome = await this.#transcribe(job.data);
+    const outcome = await this.#transcribe(job.data, job.stalledCounter > 0);
     const durationMs = Math.round(performance.now() - startedAt);
     this.#parts.log.info({ uploadId: job.data.id, outcome, durationMs }, 'upload');
   }
 
-  async #transcribe(job: UploadJob): Promise<UploadOutcome> {
+  async #transcribe(job: UploadJob, again: boolean): Promise<UploadOutcome> {
     const { fences } = this.#parts;
     const { holder, fence } = job;
-    const pcm = await this.#samples(job);
+    const pcm = await this.#samples(job, again);
     if (pcm === 'slot lost') return pcm;
     if (!fences.admit(fence)) return await this.#refuse(job, 'superseded');
     if (pcm === undefined) return await this.#refuse(job, 'samples gone');
@@ -168,16 +165,26 @@ export class JobWorker {
 
   /**
    * Also where a Redis that stood still has let the lock of a running job run out, and gives it out again: the process that has it is likely to end it yet.
-   * @returns the samples, once no other process is in a model call
+   * @param again it was given out before. @returns the samples, once no other process is in a model call
    */
-  async #samples({ id, holder }: UploadJob): Promise<Buffer | undefined | 'slot lost'> {
+  async #samples({ id, holder }: UploadJob, again: boolean): Promise<Buffer | undefined | 'slot lost'> {
     const { uploads, processId } = this.#parts;
+    // A look that waited in a Redis that stood still may be answered in front of what that process says there: only the one after it counts.
+    let mayBeInCall = again;
     for (;;) {
       const start = await untilAnswered(waitEnds(), () => uploads.atStart(id));
       if (start.holder !== holder) return 'slot lost';
-      if (start.caller === undefined || start.caller === processId) return start.pcm;
+      const isInCall = start.caller !== undefined && start.caller !== processId;
+      if (!isInCall && !mayBeInCall) return start.pcm;
+      mayBeInCall = isInCall;
       await delay(CALL_LOOK_MS);
     }
+  }
+
+  /** Two locks may have run out in a Redis that stood still twice, and the recording be served all the same. @returns false when it is over */
+  async #giveUp(job: UploadJob, reason: string): Promise<boolean> {
+    if ((await this.#samples(job, true)) === 'slot lost') return false;
+    return await this.#finish(job, { kind: 'failed', reason });
   }
 
   async #refuse(job: UploadJob, outcome: UploadOutcome): Promise<UploadOutcome> {

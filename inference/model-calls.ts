@@ -1,6 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { CALL_RENEW_MS, type Slot, type SlotHolder } from '../common/slot/slot.ts';
 import type { Recognizer, RecognizerStream } from './recognizer.ts';
 
+/** While another process is in a model call: the longest time until its end is seen. */
+export const CALL_LOOK_MS = 50;
 /** No recording takes this long on a machine that the service is of use on: the runtime hangs. */
 const STUCK_MS = 60_000;
 
@@ -43,6 +46,15 @@ export class ModelCalls {
     } catch (error) {
       this.#onLost(new EngineLost('the engine takes no recording any more', { cause: error }));
       throw error;
+    }
+  }
+
+  /** Waits until no other process is in a model call. @throws StoreUnavailable */
+  async othersEnded(): Promise<void> {
+    for (;;) {
+      const caller = await this.#slot.caller();
+      if (caller === undefined || caller === this.#processId) return;
+      await delay(CALL_LOOK_MS);
     }
   }
 

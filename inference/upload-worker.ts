@@ -15,8 +15,8 @@ const ASK_AGAIN_MS = 200;
 
 /** BullMQ's worker asks a Redis that refuses again at once: hundreds of times a second, and for ever. */
 export class UploadWorker extends Worker<UploadJob, void> {
-  /** Hears of a job that has ended two processes, before the queue fails it: whoever would say so afterwards may be the third. */
-  beforeGivenUp: (job: UploadJob, reason: string) => Promise<unknown> = async () => undefined;
+  /** Hears of a job that has ended two processes, before the queue fails it: whoever would say so afterwards may be the third. Resolves with false when it is over already: then it is no failure. */
+  beforeGivenUp: (job: UploadJob, reason: string) => Promise<boolean> = async () => true;
 
   /** @param reader a connection for nothing but the wait for jobs */
   constructor(
@@ -31,8 +31,9 @@ export class UploadWorker extends Worker<UploadJob, void> {
   override async processJob(
     ...args: Parameters<Worker<UploadJob, void>['processJob']>
   ): Promise<void | Job<UploadJob, void>> {
-    const [{ data, deferredFailure }] = args;
-    if (deferredFailure) await this.beforeGivenUp(data, deferredFailure);
+    const [job] = args;
+    const { data, deferredFailure } = job;
+    if (deferredFailure && !(await this.beforeGivenUp(data, deferredFailure))) job.deferredFailure = '';
     return await super.processJob(...args);
   }
 

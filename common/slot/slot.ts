@@ -79,6 +79,11 @@ export class Slot {
     );
   }
 
+  /** @returns the process that is in a model call. @throws StoreUnavailable */
+  async caller(): Promise<string | undefined> {
+    return (await fromStore(this.#redis.get(this.#keys.modelCall))) ?? undefined;
+  }
+
   /** Says that the model call has returned; another process's goes on. @throws StoreUnavailable */
   async callEnded(process: string): Promise<void> {
     await fromStore(this.#release.run(this.#redis, [this.#keys.modelCall], [process]));

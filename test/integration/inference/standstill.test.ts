@@ -72,6 +72,11 @@ it('a Redis that stands still during the model call of an upload: a standby that
   await expect.poll(() => redis.keys('{asr}:uploads:*:lock')).toEqual([]);
   await expect.poll(async () => (await redis.keys('{asr}:uploads:*:lock')).length).toBe(1);
   await delay(LOOKS_MS);
+  // Once more, while the standby looks again and again.
+  redis.pause();
+  await delay(1_400);
+  redis.resume();
+  await delay(LOOKS_MS);
   expect(other.recognizer.calls).toEqual([]);
   expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);
   gate.release();
@@ -81,7 +86,9 @@ it('a Redis that stands still during the model call of an upload: a standby that
   expect(await upload(api.origin, wavFile(pcm))).toMatchObject({ status: 200 });
   const warnings = [...first.log, ...other.log].filter((line) => Number(line['level']) > 30);
   const ofQueue = warnings.filter((line) => !String(line['msg']).startsWith('Redis is away'));
-  expect(ofQueue).toMatchObject([{ msg: expect.stringContaining('outlived its lock') }]);
+  // One of each process; and a job that stood still twice is no failure where its upload was served.
+  const outlived = { msg: expect.stringContaining('outlived its lock') };
+  expect(ofQueue).toMatchObject([outlived, outlived]);
   expect(JSON.stringify(ofQueue)).not.toContain('stack');
 });
 

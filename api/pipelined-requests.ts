@@ -32,6 +32,11 @@ export class PipelinedRequests {
     });
   }
 
+  /** The response that is on its way, or the next one. */
+  first(socket: Duplex): ServerResponse | undefined {
+    return this.#open(socket)[0];
+  }
+
   /** The response to a connection's last request, sent or not. */
   last(socket: Duplex): ServerResponse | undefined {
     return this.#responses.get(socket)?.at(-1);
@@ -50,10 +55,10 @@ export class PipelinedRequests {
     // Each piece that follows the broken one is an error again.
     if (socket.destroyed || this.#broken.has(socket)) return;
     this.#broken.add(socket);
-    let current = this.#open(socket)[0];
+    let current = this.first(socket);
     while (current?.req.complete && !socket.destroyed) {
       await firstToClose(current, socket);
-      current = this.#open(socket)[0];
+      current = this.first(socket);
     }
     reply(current ?? this.last(socket));
   }

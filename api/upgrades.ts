@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { PipelinedRequests } from './pipelined-requests.ts';
 
 /**
@@ -29,9 +30,11 @@ export function webSocketHandshakes(server: Server, pipelined: PipelinedRequests
     const before = pipelined.last(socket);
     // A response that is written keeps the socket until the next tick.
     const mustWait = before !== undefined && (before.socket !== null || !before.writableFinished);
-    if (mustWait) socket.on('error', () => socket.destroy());
+    const detach = mustWait ? writeOn(socket, pipelined) : () => undefined;
     const giveBack = (): void => {
+      // Its error may still be to come.
       if (socket.destroyed) return;
+      detach();
       socket.unshift(Buffer.concat([withoutUpgrade(request), head]));
       server.emit('connection', socket);
     };
@@ -42,6 +45,18 @@ export function webSocketHandshakes(server: Server, pipelined: PipelinedRequests
     else handshakes.emit('upgrade', request, socket, head);
   });
   return handshakes;
+}
+
+/**
+ * With the request Node takes its own listeners off the socket, on which the answers in front are still on their way: without these, one that is larger than what the
+ * socket takes at once would stand still for ever, also for a client that reads it, and so would its connection, its file and a shutdown.
+ * @returns what takes them off again
+ */
+function writeOn(socket: Duplex, pipelined: PipelinedRequests): () => void {
+  const destroy = (): void => void socket.destroy();
+  const drained = (): void => void pipelined.first(socket)?.emit('drain');
+  socket.on('error', destroy).on('timeout', destroy).on('drain', drained);
+  return () => void socket.off('error', destroy).off('timeout', destroy).off('drain', drained);
 }
 
 /** The request's head as it came in, less what asks for the other protocol. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../../api/app.ts';
 import { createLogger } from '../../../common/log.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
@@ -52,6 +52,9 @@ function uploadOf(pcm: Buffer, headers = ''): Buffer {
 }
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const asked = (path: string, times: number): string => get(path).repeat(times);
+const FILE = '/api-docs/static/swagger-ui-bundle.js';
+const offering = (protocol: string): string =>
+  `GET /ws/asr HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`;
 
 test('they are served one after the other: a second upload does not find its own client busy', async () => {
   const recordings = [scriptedPcm(1, 1), scriptedPcm(1, 2)];
@@ -97,7 +100,7 @@ test.each(['websocket', 'h2c'])(
     const held = inference.recognizer.hold();
     const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
     socket.write(uploadOf(scriptedPcm(0.5)));
-    socket.write(`GET /ws/asr HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`);
+    socket.write(offering(protocol));
     await held.entered;
     socket.resetAndDestroy();
     await expect.poll(() => gone()).toBe(before + 1);
@@ -179,7 +182,7 @@ test('an answer that its client does not go on to read ends its connection; a st
   const socket = connect(Number(new URL(impatient.origin).port), '127.0.0.1').pause();
   await once(socket, 'connect');
   // More than the system's buffers hold.
-  socket.write(asked('/api-docs/static/swagger-ui-bundle.js', 50));
+  socket.write(asked(FILE, 50));
   await impatient.logged((line) => line['code'] === 'client_gone');
   socket.destroy();
   // Also the one whose head and first bytes, with status 200, had left.
@@ -193,6 +196,24 @@ test('an answer that its client does not go on to read ends its connection; a st
   stream.end();
   await stream.message('final');
   await impatient.stop();
+});
+
+describe.each(['websocket', 'h2c'])('in front of an offer of %s', (protocol) => {
+  test('an answer of more than a socket takes at once arrives whole', async () => {
+    const connection = await sent(get(FILE), offering(protocol));
+    const [answer] = await connection.answersUntil(1);
+    expect(String(answer?.body.length)).toBe(answer?.headers.get('content-length'));
+  });
+
+  test('one that its client does not go on to read ends its connection', async () => {
+    const impatient = await startApi(redis.url, {}, { unreadMs: 1_000 });
+    const socket = connect(Number(new URL(impatient.origin).port), '127.0.0.1').pause();
+    await once(socket, 'connect');
+    socket.write(asked(FILE, 5) + offering(protocol));
+    await impatient.logged((line) => line['code'] === 'client_gone');
+    socket.destroy();
+    await impatient.stop();
+  });
 });
 
 test('a connection is silent for as long as the service itself may be: the body, then 60 s of recognition', async () => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import websocket from '@fastify/websocket';
 import {
   type FastifyBaseLogger,
@@ -66,7 +67,7 @@ export interface AppParts {
   readonly streamTimeouts?: StreamTimeouts;
   /** How long an answer may stand still because its client does not read it, in milliseconds. */
   readonly unreadMs?: number;
-  /** For how long a shutdown serves what comes on kept connections, in milliseconds. */
+  /** For how long at least a shutdown serves what comes on kept connections, in milliseconds. */
   readonly keptMs?: number;
 }
 
@@ -134,7 +135,9 @@ export async function buildApp({
   // In front of the plugin's own hook, from which on it answers no handshake.
   stopListeningOnClose(app);
   app.addHook('preClose', async () => {
-    await Promise.all([drain.drain(DRAIN_MS), inFlight.drained(keptMs, DRAIN_MS)]);
+    // Kept connections bring requests for as long as streams are waited for, and those have their answers, too.
+    const others = Promise.all([drain.drain(DRAIN_MS), sleep(keptMs)]);
+    await inFlight.drained(others, keptMs + DRAIN_MS);
   });
   await app.register(websocket, {
     options: { ...WS_OPTIONS, server: webSocketHandshakes(app.server, pipelined) },

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { endedWithin } from '../common/shutdown.ts';
 import type { Refusal } from './replies.ts';
@@ -80,14 +79,15 @@ export class InFlight {
     if (this.#count === 0) this.#emptied?.();
   }
 
-  /** Resolves when no request is under way and those that come within `keptMs` are answered too, at the latest after `timeoutMs`. */
-  async drained(keptMs: number, timeoutMs: number): Promise<void> {
-    await sleep(keptMs);
+  /** Resolves when `others` has, and no request is under way any more that has come up to then, at the latest after `timeoutMs`. */
+  async drained(others: Promise<unknown>, timeoutMs: number): Promise<void> {
+    const deadlineMs = performance.now() + timeoutMs;
+    await others;
     if (this.#count === 0) return;
     const emptied = new Promise<void>((resolve) => {
       this.#emptied = resolve;
     });
-    await endedWithin(emptied, timeoutMs);
+    await endedWithin(emptied, deadlineMs - performance.now());
   }
 }
 

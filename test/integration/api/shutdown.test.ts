@@ -6,7 +6,8 @@ import { WebSocket } from 'ws';
 import { KEPT_CONNECTIONS_MS } from '../../../api/in-flight.ts';
 import type { ResultEntry } from '../../../common/sessions/entries.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
-import { AUTHORIZED, abandonedUpload, startApi, upload } from '../../support/api.ts';
+import { AUTHORIZED, abandonedUpload, startApi, TOKEN, upload } from '../../support/api.ts';
+import { filePart, form } from '../../support/form.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { keysLeft, nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -60,6 +61,28 @@ test('a shutdown serves what a load balancer has just written into a connection 
   connection.write(request);
   expect(await connection.answersUntil(2)).toMatchObject([{ status: 200 }, { status: 200 }]);
   await Promise.all([stopped, connection.untilClosed()]);
+});
+
+test('a shutdown that waits for a stream answers also an upload that has begun meanwhile', async () => {
+  const api = await startApi(redis.url);
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  const connection = await RawConnection.open(Number(new URL(api.origin).port));
+  connection.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await connection.answersUntil(1);
+  const stopped = api.stop();
+  await sleep(50);
+  const { body, type } = form([filePart(wavFile(scriptedPcm(0.1)))]);
+  const head = `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}`;
+  connection.write(`${head}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n`);
+  await sleep(50);
+  client.end();
+  await client.message('final');
+  await sleep(50);
+  connection.write(body);
+  expect(await connection.answersUntil(2)).toMatchObject([{ status: 200 }, { status: 200 }]);
+  await stopped;
 });
 
 test('a stream that comes on a kept connection then is ended with 1001, and not waited for', async () => {

@@ -47,7 +47,9 @@ it('uploads are served again after the owner of their keys had stood still and t
   // BullMQ gives an answer up after two seconds, and begins anew with its reader while nobody owns the keys.
   await delay(3_000);
   await owner.kill();
-  await delay(2_000);
+  const isTold = () =>
+    inference.log.some(({ msg }) => String(msg).includes('no node of the Cluster has its keys'));
+  await expect.poll(isTold, { timeout: 10_000 }).toBe(true);
   await owner.restart();
   await becomes('ok', nodes);
   await expectServed();

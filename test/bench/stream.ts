@@ -9,6 +9,7 @@ import { spread } from './statistics.ts';
 /** The lengths go through all of a model update, so that tails of every length are there. */
 const SHORTEST_MS = 2_000;
 const STEP_MS = 130;
+const LOGGED_WITHIN_MS = 5_000;
 
 interface MeasuredSession {
   /** From sending `end` to having `final`. */
@@ -32,7 +33,7 @@ export async function measureStream(
     const session = await streamRecording(service, speech.pcm(durationMs));
     if (turn >= 0) sessions.push(session);
   }
-  const tails = await tailModelTimes(service);
+  const tails = await tailModelTimes(service, sessions);
   const tailMs = ({ sessionId }: MeasuredSession): number => {
     const tail = tails.get(sessionId);
     if (tail === undefined)
@@ -91,13 +92,22 @@ async function streamRecording(service: BenchService, pcm: Buffer): Promise<Meas
   };
 }
 
-/** The model's time for what was left at `end` and the silence behind it, by session: from the inference process's own log. */
-async function tailModelTimes(service: BenchService): Promise<Map<string, number>> {
+/** The model's time for what was left at `end` and the silence behind it, by session: from the inference process's own log, whose last line may come behind the final. */
+async function tailModelTimes(
+  service: BenchService,
+  sessions: readonly MeasuredSession[],
+): Promise<Map<string, number>> {
   const times = new Map<string, number>();
-  for (const text of await service.inferenceLog()) {
-    if (!text.includes('"tailModelMs"')) continue;
-    const line: { sessionId?: unknown; tailModelMs?: unknown } = JSON.parse(text);
-    times.set(String(line.sessionId), Number(line.tailModelMs));
+  const deadlineAtMs = performance.now() + LOGGED_WITHIN_MS;
+  for (;;) {
+    for (const text of await service.inferenceLog()) {
+      // The line that is just being written has no end.
+      if (!text.includes('"tailModelMs"') || !text.endsWith('}')) continue;
+      const line: { sessionId?: unknown; tailModelMs?: unknown } = JSON.parse(text);
+      times.set(String(line.sessionId), Number(line.tailModelMs));
+    }
+    if (sessions.every(({ sessionId }) => times.has(sessionId)) || performance.now() >= deadlineAtMs)
+      return times;
+    await delay(20);
   }
-  return times;
 }

@@ -32,7 +32,7 @@ import { STREAM_PATH, streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-clocks.ts';
-import { UPGRADE_OPTIONS, webSocketHandshakes } from './upgrades.ts';
+import { takeUpgrades, UPGRADE_OPTIONS } from './upgrades.ts';
 
 /** Frames up to this size get the interface's own `invalid_frame`; a larger one is cut off by the WebSocket layer (1009). */
 const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
@@ -69,6 +69,8 @@ export interface AppParts {
   readonly unreadMs?: number;
   /** For how long at least a shutdown serves what comes on kept connections, in milliseconds. */
   readonly keptMs?: number;
+  /** How long a shutdown waits for what is under way, in milliseconds. */
+  readonly drainMs?: number;
 }
 
 /** The whole HTTP and WebSocket interface on given services; it does not listen and opens nothing itself. */
@@ -81,6 +83,7 @@ export async function buildApp({
   // The server itself is silent for so long at most: while the body comes in, and then while it is recognized.
   unreadMs = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS + UPLOAD_DEADLINE_MS,
   keptMs = KEPT_CONNECTIONS_MS,
+  drainMs = DRAIN_MS,
 }: AppParts): Promise<FastifyInstance> {
   const requestTimeout = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS;
   const logger: FastifyBaseLogger = log;
@@ -105,7 +108,7 @@ export async function buildApp({
       ...UPGRADE_OPTIONS,
     },
     // Fastify gives all preClose hooks this long, by itself 10 s, and would then reset what they wait for.
-    pluginTimeout: keptMs + DRAIN_MS + 2_000,
+    pluginTimeout: keptMs + drainMs + 2_000,
     // Nothing is under way by then (see the preClose hook); kept-alive and never used connections are left.
     forceCloseConnections: true,
     // While this replica drains it serves what still comes, see stopListeningOnClose.
@@ -134,13 +137,15 @@ export async function buildApp({
   await registerOpenApi(app, config.publicBaseUrl);
   // In front of the plugin's own hook, from which on it answers no handshake.
   stopListeningOnClose(app);
+  const upgrades = takeUpgrades(app.server, pipelined);
   app.addHook('preClose', async () => {
     // Kept connections bring requests for as long as streams are waited for, and those have their answers, too.
-    const others = Promise.all([drain.drain(DRAIN_MS), sleep(keptMs)]);
-    await inFlight.drained(others, keptMs + DRAIN_MS);
+    const others = Promise.all([drain.drain(drainMs), sleep(keptMs)]);
+    await inFlight.drained(others, keptMs + drainMs);
+    upgrades.endWaiting();
   });
   await app.register(websocket, {
-    options: { ...WS_OPTIONS, server: webSocketHandshakes(app.server, pipelined) },
+    options: { ...WS_OPTIONS, server: upgrades.handshakes },
     // ws has closed the connection already, with the code that says why.
     errorHandler: (error, _socket, request) =>
       request.log.debug({ err: error }, 'a WebSocket connection broke'),

@@ -32,6 +32,7 @@ export interface ApiOptions {
   readonly streamTimeouts?: StreamTimeouts;
   readonly unreadMs?: number;
   readonly keptMs?: number;
+  readonly drainMs?: number;
   readonly waitForRedis?: boolean;
   readonly uploadDeadlineMs?: number;
 }
@@ -60,7 +61,7 @@ export async function startApi(
   });
   const services = createServices(config, log, options.uploadDeadlineMs);
   // Where a shutdown is not the subject, it is as short as it can be.
-  const { streamTimeouts, unreadMs, keptMs = 0 } = options;
+  const { streamTimeouts, unreadMs, keptMs = 0, drainMs } = options;
   const metrics = new ApiMetrics(services);
   const app = await buildApp({
     config,
@@ -70,6 +71,7 @@ export async function startApi(
     keptMs,
     ...(streamTimeouts ? { streamTimeouts } : {}),
     ...(unreadMs === undefined ? {} : { unreadMs }),
+    ...(drainMs === undefined ? {} : { drainMs }),
   });
   if (options.waitForRedis !== false && !(await whenReady(services.redis, 5_000)))
     throw new Error('no Redis');

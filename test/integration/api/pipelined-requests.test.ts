@@ -214,6 +214,19 @@ describe.each(['websocket', 'h2c'])('in front of an offer of %s', (protocol) => 
     socket.destroy();
     await impatient.stop();
   });
+
+  test('one that does not come holds a shutdown for its time, and no longer', async () => {
+    const ending = await startApi(redis.url, {}, { drainMs: 100 });
+    const held = inference.recognizer.hold();
+    const connection = await RawConnection.open(Number(new URL(ending.origin).port));
+    connection.write(uploadOf(scriptedPcm(0.5)));
+    connection.write(offering(protocol));
+    await held.entered;
+    const stopped = ending.stop();
+    await connection.untilClosed();
+    held.release();
+    await stopped;
+  });
 });
 
 test('a connection is silent for as long as the service itself may be: the body, then 60 s of recognition', async () => {

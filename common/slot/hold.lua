@@ -1,16 +1,17 @@
 -- What a model call holds while it runs: the one model of the service, and the slot.
--- KEYS[1] slot   KEYS[2] model call
+-- KEYS[1] slot   KEYS[2] model call   KEYS[3] audio of the work
 -- ARGV[1] holder   ARGV[2] TTL of the slot in ms   ARGV[3] the longest TTL that anybody gives it, in ms   ARGV[4] process   ARGV[5] TTL of the call in ms
 -- ARGV[6] 1 when the call has been running, 0 when it begins
 -- Returns 1, or 0 when another process is in a model call: then this one stood still, and has lost its work.
 -- Guarantee: another holder's slot is never touched, nor another's call. What ran out in a Redis that stood still is taken again, mostly before anybody
 -- else's work can be: whoever is in a call has asked by then, and whoever is not has to hear of work first. A slot that is gone while the call is not was
--- taken away, and stays so.
+-- taken away, and stays so. Work without its audio is over, ended by another process while this one stood still, or lost with Redis's memory: nobody
+-- would free a slot that was taken for it again.
 local caller = redis.call('GET', KEYS[2])
 if caller and caller ~= ARGV[4] then return 0 end
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5])
 local holder = redis.call('GET', KEYS[1])
-if not holder and not caller and ARGV[6] == '1' then
+if not holder and not caller and ARGV[6] == '1' and redis.call('EXISTS', KEYS[3]) == 1 then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 elseif holder == ARGV[1] then
   local left = redis.call('PTTL', KEYS[1])

@@ -46,7 +46,7 @@ export class Slot {
   readonly #acquire = new LuaScript('slot/acquire.lua', 2);
   readonly #renew = new LuaScript('slot/renew.lua', 1);
   readonly #release = new LuaScript('slot/release.lua', 1);
-  readonly #hold = new LuaScript('slot/hold.lua', 2);
+  readonly #hold = new LuaScript('slot/hold.lua', 3);
   readonly #age = new LuaScript('slot/age.lua', 2);
   readonly #raiseFence = new LuaScript('slot/raise-fence.lua', 1);
 
@@ -73,10 +73,9 @@ export class Slot {
    * @param again the call has been running. @returns false when another process is in one. @throws StoreUnavailable
    */
   async hold(holder: SlotHolder, process: string, again: boolean): Promise<boolean> {
+    const keys = [this.#keys.slot, this.#keys.modelCall, this.#audioOf(holder)];
     const args = [holder, CALL_SLOT_TTL_MS, SLOT_TTL_MS, process, CALL_TTL_MS, again ? 1 : 0];
-    return (
-      (await fromStore(this.#hold.run(this.#redis, [this.#keys.slot, this.#keys.modelCall], args))) === 1
-    );
+    return (await fromStore(this.#hold.run(this.#redis, keys, args))) === 1;
   }
 
   /** @returns the process that is in a model call. @throws StoreUnavailable */
@@ -112,5 +111,11 @@ export class Slot {
   /** @returns the slot's value; undefined is a free slot. @throws StoreUnavailable */
   async holder(): Promise<SlotHolder | undefined> {
     return (await fromStore(this.#redis.get(this.#keys.slot))) ?? undefined;
+  }
+
+  /** What is there until the holder's work is over. */
+  #audioOf(holder: SlotHolder): string {
+    const { id = '', via } = readSlotHolder(holder) ?? {};
+    return via === 'ws' ? this.#keys.audio(id) : this.#keys.upload(id);
   }
 }

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ScriptedProcess } from '../../support/inference-process.ts';
+import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestSession } from '../../support/test-session.ts';
@@ -171,6 +172,27 @@ describe('a process that was paused for longer than its lease', () => {
     await next.until('final');
     expectUndisturbed(next, pcm);
     await next.close();
+  });
+
+  it('leaves the slot free where a standby has ended its session', async () => {
+    const paused = await start();
+    const pcm = scriptedPcm(0.6);
+    const session = await TestSession.open(redis);
+    await paused.hold();
+    await session.send(pcm);
+    await session.producer.end();
+    await paused.held();
+    paused.kill('SIGSTOP');
+    await start();
+    await session.until('final');
+    await session.close();
+    paused.kill('SIGCONT');
+    // Its call runs on, and it says so.
+    await expect.poll(() => redis.keys('{asr}:model-call')).toHaveLength(1);
+    expect(await redis.keys('{asr}:slot')).toEqual([]);
+    paused.release();
+    await eventually(() => expect(paused.logged('session')).toMatchObject([{ outcome: 'lease-lost' }]));
+    await nothingLeft(redis, 2_000);
   });
 
   it('takes its session up again when nobody else has', async () => {

@@ -107,3 +107,20 @@ it('a slot that ran out under a model call, and with it, is taken again: whoever
   await answer;
   await nothingLeft(redis, 2_000);
 });
+
+it('a stream that is lost with the memory of Redis in its last model call is told so: its slot is not taken again', async () => {
+  const { redis, api, gate } = await pair();
+  onTestFinished(() => gate.release());
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  client.audio(scriptedPcm(0.1));
+  client.end();
+  await gate.entered;
+  await redis.client.flushall();
+  await expect.poll(() => redis.keys('{asr}:model-call')).toHaveLength(1);
+  expect(await redis.keys('{asr}:slot')).toEqual([]);
+  gate.release();
+  expect(await client.message('error')).toMatchObject({ code: 'inference_failed' });
+  await nothingLeft(redis, 2_000);
+});

@@ -296,6 +296,25 @@ describe('an upload whose process is killed', () => {
     await expectNothingLeft();
   });
 
+  it('or frozen in its model call says nothing more of a job that a standby has ended', async () => {
+    const frozen = await start();
+    await frozen.hold();
+    const pcm = scriptedPcm(0.5);
+    const { ended, job } = await uploads.submit(pcm);
+    await frozen.held();
+    const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);
+    frozen.kill('SIGSTOP');
+    await start();
+    expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
+    clearInterval(renewals);
+    frozen.kill('SIGCONT');
+    // Its call runs on, and it says so.
+    await expect.poll(() => redis.keys('{asr}:model-call')).toHaveLength(1);
+    frozen.release();
+    await eventually(() => expect(frozen.logged('upload')).toMatchObject([{ outcome: 'slot lost' }]));
+    await expectNothingLeft();
+  });
+
   it('twice is a failed job, and the next one is served', async () => {
     const { ended, job } = await uploads.submit(scriptedPcm(0.5));
     const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);

@@ -104,6 +104,7 @@ test('a model call keeps the slot, and never for shorter than its replica has it
 
 test('a model call takes the slot again that ran out with it, and no other', async () => {
   await slot.acquire(a);
+  await redis.client.set(keys.upload('a'), 'samples');
   await slot.hold(a, 'one', false);
   // Redis has stood still.
   await redis.client.del(keys.slot, keys.modelCall);
@@ -121,6 +122,20 @@ test('a model call takes the slot again that ran out with it, and no other', asy
   await slot.hold(a, 'one', true);
   expect(await slot.holds(b)).toBe(true);
 });
+
+test.each(['http', 'ws'] as const)(
+  'a model call takes no slot again for work that is over (%s)',
+  async (via) => {
+    const work = slotHolder({ id: 'a', via, replica: 'host:1', since: '2026-01-01T00:00:00.000Z' });
+    const audio = via === 'http' ? keys.upload('a') : keys.audio('a');
+    await slot.hold(work, 'one', true);
+    expect(await slot.holder()).toBeUndefined();
+    await slot.callEnded('one');
+    await redis.client.set(audio, 'audio');
+    await slot.hold(work, 'one', true);
+    expect(await slot.holds(work)).toBe(true);
+  },
+);
 
 test('one process at a time is in a model call', async () => {
   await slot.hold(a, 'one', false);

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** The set-up cannot go on. `message` is for the screen as it is. */
 export class SetupFailure extends Error {
@@ -59,6 +60,9 @@ export async function quietRun(file, args, options = {}) {
     child.on('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
   watch.release();
+  // Node tells of a signal when it next waits for events, and drops one that has no listener by then. The first turn may come before that.
+  await nextTurn();
+  await nextTurn();
   for (const signal of SIGNALS) process.off(signal, interrupt);
   if (interruptedBy !== undefined) throw new Interrupted(interruptedBy);
   return { ok: ending === 'exit code 0', ending, output: Buffer.concat(pieces).toString() };

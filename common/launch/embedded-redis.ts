@@ -60,7 +60,10 @@ async function startAt(options: EmbeddedRedisOptions, address: RedisAddress): Pr
   const lines: string[] = [];
   const ended = new Promise<string>((resolve) => {
     server.once('error', (error) => resolve(`it cannot be run: ${error.message}`));
-    server.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+    server.once('exit', (code, signal) => {
+      killGroup(server); // a Redis whose wrapper was killed would keep the port from the next one
+      resolve(signal ?? `exit code ${code}`);
+    });
   });
   const ready = new Promise<true>((resolve) => {
     const keep = (line: string): void => {
@@ -82,7 +85,7 @@ async function startAt(options: EmbeddedRedisOptions, address: RedisAddress): Pr
     once(tooLate, 'abort').then(() => `not ready within ${START_MS} ms`),
   ]);
   if (outcome !== true || server.pid === undefined) {
-    server.kill('SIGKILL');
+    killGroup(server);
     options.onPid?.(undefined);
     throw new Error(`redis-server does not start (${outcome})\n${lines.join('\n')}`.trimEnd());
   }
@@ -96,8 +99,18 @@ async function startAt(options: EmbeddedRedisOptions, address: RedisAddress): Pr
 }
 
 async function stop(server: ChildProcess, ended: Promise<string>): Promise<void> {
-  server.kill('SIGKILL');
+  killGroup(server);
   await ended;
+}
+
+/** What is called redis-server on PATH may be a script that has started the real one. */
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // None of it is left.
+  }
 }
 
 function configuration(folder: string, { port, password }: RedisAddress): string {

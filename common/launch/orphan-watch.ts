@@ -13,7 +13,10 @@ export interface OrphanWatch {
   close(): Promise<void>;
 }
 
-/** A line is `<pid of Redis, or 0> <pids of the servers>`; the last one counts. $1: the folder. */
+/**
+ * A line is `<pid of Redis, or 0> <pids of the servers>`; the last one counts. $1: the folder. Ours leads a process group, in which the real one may
+ * be the child of a script.
+ */
 const SCRIPT = `
 redis=0 servers=
 while read -r first rest; do redis=$first servers=$rest; done
@@ -21,7 +24,7 @@ alive() { for pid in $servers; do kill -0 "$pid" && return 0; done; return 1; }
 tries=0
 while alive && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
 for pid in $servers; do kill -KILL "$pid"; done
-[ "$redis" -eq 0 ] || kill -KILL "$redis"
+[ "$redis" -eq 0 ] || kill -KILL "-$redis" || kill -KILL "$redis"
 rm -rf "$1"
 `;
 

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -88,3 +90,26 @@ test('no shell to be had is a start that failed', async () => {
   });
   await expect(startRedis({ folder: '.' })).rejects.toThrow('it cannot be run: spawn sh ENOENT');
 });
+
+test.each(['stopped', 'killed'])(
+  'behind a script that waits for it, it goes when that is %s',
+  async (how) => {
+    const folder = await replaceServer('(real "$@")\nexit 1');
+    const server = await startRedis({ folder });
+    onTestFinished(() => server.stop());
+    if (how === 'stopped') await server.stop();
+    else process.kill(server.pid, 'SIGKILL');
+    await server.ended;
+    await expect.poll(() => listens(server.address.port)).toBe(false);
+  },
+);
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const answer = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return answer;
+}

@@ -42,3 +42,27 @@ test('of a supervisor that was killed, servers that stay are given five seconds,
   await expect.poll(() => existsSync(folder)).toBe(false);
   expect(readFileSync(slept, 'utf8')).toBe('0.1\n'.repeat(50));
 });
+
+test('a Redis that is the child of a script goes with it', async () => {
+  const script = `
+    import { spawn } from 'node:child_process';
+    import { startOrphanWatch } from '${MODULE}';
+    const redis = spawn('sh', ['-c', 'sleep 1000 & echo $!; wait'], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+    startOrphanWatch('/no/such/folder').update({ redis: redis.pid, servers: [] });
+    redis.stdout.on('data', (pid) => console.log(String(pid)));`;
+  const supervisor = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [pid] = await once(supervisor.stdout, 'data');
+  onTestFinished(() => void (isThere(Number(pid)) && process.kill(Number(pid), 'SIGKILL')));
+  supervisor.kill('SIGKILL');
+  await expect.poll(() => isThere(Number(pid))).toBe(false);
+});
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

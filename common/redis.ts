@@ -150,7 +150,7 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
  * Connections that read or wait go with the one that writes. It alone is told `READONLY`, and they would stay for ever on a server that is a replica now; and it is
  * the first to know that its server has vanished without a word, while those of BullMQ would wait three times as long for an answer.
  */
-export function follow(writer: RedisClient, others: readonly Pick<RedisClient, 'disconnect'>[]): void {
+export function follow(writer: RedisClient, others: readonly RedisClient[]): void {
   const leave = (): void => {
     for (const other of others) other.disconnect(true);
   };

@@ -75,7 +75,7 @@ export function createInference(parts: InferenceParts): Inference {
   const consumer = new SessionConsumer(redis, keys);
   const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });
   const uploads = new UploadStore(redis, keys);
-  const jobs = new JobWorker({ connection, reader, keys, uploads, fences, model, processId: id, log });
+  const jobs = new JobWorker({ connection, reader, keys, uploads, fences, model, log });
   follow(redis, [blocking, connection, reader]);
   const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: parts.modelFolder, log });
   const stopping = new AbortController();

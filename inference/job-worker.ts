@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Job } from 'bullmq';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
-import { closeRedis, isAnswerToSelect } from '../common/redis.ts';
+import { closeRedis } from '../common/redis.ts';
 import type { RedisKeys } from '../common/redis-keys.ts';
 import { endedWithin } from '../common/shutdown.ts';
 import type { SlotHolder } from '../common/slot/slot.ts';
@@ -16,13 +16,10 @@ import {
 } from '../common/uploads/upload-jobs.ts';
 import type { FenceGuard } from './fence-guard.ts';
 import { CALL_LOOK_MS, type ModelCalls } from './model-calls.ts';
+import { QueueReports } from './queue-reports.ts';
 import type { UploadWorker } from './upload-worker.ts';
 
 const RETRY_MS = 200;
-/** BullMQ reports what Redis refuses with each of its attempts, several a second. */
-const SAY_AGAIN_MS = 60_000;
-const LOCK_LOST =
-  'an upload has outlived its lock in the queue, as when Redis or this process stands still: it is given out again, and ended once all the same';
 const STALLED_CHECKS_MS = 1_000;
 /** After the last job BullMQ waits for nothing but Redis, and for ever when that is away. */
 const CLOSE_MS = 1_000;
@@ -36,13 +33,8 @@ export interface JobWorkerParts {
   readonly uploads: UploadStore;
   readonly fences: FenceGuard;
   readonly model: ModelCalls;
-  /** Names this process in the store. */
-  readonly processId: string;
   readonly log: Logger;
 }
-
-/** What begins the error of a command that no node of a Cluster took, while another one takes over or for good. The client's connection does not report it. */
-const NO_OWNER = 'Too many Cluster redirections';
 
 /** How a job ended without failing. Somebody waits for it as long as it has its slot. */
 type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
@@ -50,7 +42,8 @@ type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
 /**
  * Serves the uploads' queue, one job at a time:
  *
- *   taken ─┬─ slot lost ───────────────────────────────────────────────────→ completed, nothing said
+ *   taken (looked at again while another process is in a model call)
+ *          ├─ slot lost ───────────────────────────────────────────────────→ completed, nothing said
  *          ├─ fence too small, samples gone ──→ told, and slot freed ─────────→ completed
  *          └─ model call ─┬─ text ──→ told, and slot freed in the same step ──→ completed
  *                         └─ failed ─→ told, and slot freed in the same step ──→ failed
@@ -64,7 +57,6 @@ export class JobWorker {
   #isStopped = false;
   #stalledChecks: NodeJS.Timeout | undefined;
   #running: Promise<unknown> = Promise.resolve();
-  readonly #warnedAt = new Map<string, number>();
 
   constructor(parts: JobWorkerParts) {
     this.#parts = parts;
@@ -86,25 +78,12 @@ export class JobWorker {
       { ...UPLOAD_WORKER_OPTIONS, connection, prefix: keys.prefix, autorun: false, runRetryDelay: RETRY_MS },
       reader,
     );
-    this.#worker.on('error', (error) => {
-      if (connection.status !== 'ready' || isOutage(error))
-        log.debug({ err: error }, 'upload queue: Redis is away');
-      else if (error.message.startsWith(NO_OWNER))
-        this.#warn(NO_OWNER, { error: error.message }, 'upload queue: no node of the Cluster has its keys');
-      else if (isLockLost(error)) this.#warn(LOCK_LOST, { reason: error.message }, LOCK_LOST);
-      else this.#warn(error.message.replace(/[0-9a-f]{8,}|\d+/g, ''), { err: error }, 'upload queue');
-    });
+    const reports = new QueueReports(connection, log);
+    this.#worker.on('error', (error) => reports.heard(error));
     this.#worker.on('failed', (job, error) => {
       log.error({ uploadId: job?.id, outcome: 'failed', reason: error.message }, 'upload');
     });
     this.#worker.beforeGivenUp = (job, reason) => this.#giveUp(job, reason).catch(() => true);
-  }
-
-  /** Each report once a minute. */
-  #warn(report: string, fields: object, line: string): void {
-    if (performance.now() - (this.#warnedAt.get(report) ?? -SAY_AGAIN_MS) < SAY_AGAIN_MS) return;
-    this.#warnedAt.set(report, performance.now());
-    this.#parts.log.warn(fields, line);
   }
 
   /** Takes jobs from now on. */
@@ -168,13 +147,13 @@ export class JobWorker {
    * @param again it was given out before. @returns the samples, once no other process is in a model call
    */
   async #samples({ id, holder }: UploadJob, again: boolean): Promise<Buffer | undefined | 'slot lost'> {
-    const { uploads, processId } = this.#parts;
+    const { uploads, model } = this.#parts;
     // A look that waited in a Redis that stood still may be answered in front of what that process says there: only the one after it counts.
     let mayBeInCall = again;
     for (;;) {
       const start = await untilAnswered(waitEnds(), () => uploads.atStart(id));
       if (start.holder !== holder) return 'slot lost';
-      const isInCall = start.caller !== undefined && start.caller !== processId;
+      const isInCall = model.isAnothers(start.caller);
       if (!isInCall && !mayBeInCall) return start.pcm;
       mayBeInCall = isInCall;
       await delay(CALL_LOOK_MS);
@@ -213,15 +192,4 @@ export class JobWorker {
 /** From now on nobody waits longer for an upload, whenever that began. */
 function waitEnds(): number {
   return performance.now() + UPLOAD_DEADLINE_MS;
-}
-
-/** What the queue reports, one after the other, of a job that it has given out again, or that is over meanwhile. */
-function isLockLost(error: Error): boolean {
-  return /^(could not renew lock|Missing lock|Missing key|Lock mismatch) for job /.test(error.message);
-}
-
-/** What the queue reports of a connection, at every attempt; the outage itself is logged once, where the connections are made. */
-function isOutage(error: Error): boolean {
-  if ('syscall' in error || isAnswerToSelect(error)) return true;
-  return /^(Connection is closed|Socket timeout|Command timed out|UNBLOCKED )/.test(error.message);
 }

@@ -49,13 +49,14 @@ export class ModelCalls {
     }
   }
 
+  /** @param caller who is in a model call. @returns whether that is another process */
+  isAnothers(caller: string | undefined): boolean {
+    return caller !== undefined && caller !== this.#processId;
+  }
+
   /** Waits until no other process is in a model call. @throws StoreUnavailable */
   async othersEnded(): Promise<void> {
-    for (;;) {
-      const caller = await this.#slot.caller();
-      if (caller === undefined || caller === this.#processId) return;
-      await delay(CALL_LOOK_MS);
-    }
+    while (this.isAnothers(await this.#slot.caller())) await delay(CALL_LOOK_MS);
   }
 
   async run<T>(holder: SlotHolder, call: () => Promise<T>): Promise<T> {

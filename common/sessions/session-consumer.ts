@@ -53,7 +53,7 @@ export class SessionConsumer {
   async renewLease(sessionId: string, token: string): Promise<boolean> {
     return (
       (await fromStore(
-        this.#renew.run(this.#redis, [this.#keys.lease(sessionId)], [token, LEASE_TTL_MS, LEASE_TTL_MS]),
+        this.#renew.run(this.#redis, [this.#keys.lease(sessionId)], [token, LEASE_TTL_MS]),
       )) === 1
     );
   }

@@ -64,8 +64,7 @@ export class Slot {
 
   /** Gives the holder its whole time again. @returns whether it still holds the slot. @throws StoreUnavailable */
   async renew(holder: SlotHolder): Promise<boolean> {
-    const args = [holder, SLOT_TTL_MS, SLOT_TTL_MS];
-    return (await fromStore(this.#renew.run(this.#redis, [this.#keys.slot], args))) === 1;
+    return (await fromStore(this.#renew.run(this.#redis, [this.#keys.slot], [holder, SLOT_TTL_MS]))) === 1;
   }
 
   /**

@@ -6,7 +6,6 @@ import { whenReady } from '../../../common/redis.ts';
 import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
-import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { startRelay } from '../../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
@@ -97,29 +96,6 @@ test('a stream that ends while its replica has lost Redis for a moment frees the
   await api.logged((line) => line['msg'] === 'stream session');
   relay.to(redis.port);
   await expect.poll(() => redis.keys('{asr}:slot'), { timeout: 5_000 }).toEqual([]);
-});
-
-test('a Redis that stands still during a model call ends the stream, and the slot stays taken until the call has returned', async () => {
-  const { redis, api, inference } = await service();
-  const gate = inference.recognizer.hold();
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  const { session_id } = await client.message('ready');
-  for (let frame = 0; frame < 5; frame += 1) client.audio(scriptedPcm(0.1, frame));
-  await gate.entered;
-  redis.pause();
-  expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
-  redis.resume();
-  // The abort has arrived, and the lease had run out.
-  const audio = `{asr}:session:${session_id}:audio`;
-  const isAborted = async (): Promise<boolean> =>
-    JSON.stringify(await redis.client.xrevrange(audio, '+', '-', 'COUNT', 1)).includes('abort') ||
-    (await redis.keys('{asr}:slot')).length === 0;
-  await expect.poll(isAborted).toBe(true);
-  expect(await redis.keys('*:lease')).toEqual([]);
-  expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);
-  gate.release();
-  await nothingLeft(redis, SLOT_TTL_MS);
 });
 
 test('an end that a failover lost is said again: the stream has its final, and not 40 s later a timeout', async () => {

@@ -30,7 +30,6 @@ it('uploads are served also when the first connections of their queue were made 
     uploads: new UploadStore(redis.client, keys),
     fences: new FenceGuard(slot),
     model: new ModelCalls(new ScriptedRecognizer(), slot, 'a', () => undefined),
-    processId: 'a',
     log: createLogger('silent', 'inference'),
   });
   onTestFinished(() => jobs.stop());

@@ -33,30 +33,35 @@ async function pair(): Promise<{
 /** All looks of a standby that had work to find would be over by then. */
 const LOOKS_MS = 500;
 
-it('a Redis that stands still during the model call of a stream: a standby puts the stream away behind the call', async () => {
-  const { redis, api, gate, standby } = await pair();
-  onTestFinished(() => gate.release());
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  const { session_id } = await client.message('ready');
-  for (let frame = 0; frame < 5; frame += 1) client.audio(scriptedPcm(0.1, frame));
-  await gate.entered;
-  const other = await standby();
-  redis.pause();
-  expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
-  redis.resume();
-  const audio = `{asr}:session:${session_id}:audio`;
-  const isAborted = async (): Promise<boolean> =>
-    JSON.stringify(await redis.client.xrevrange(audio, '+', '-', 'COUNT', 1)).includes('abort') ||
-    (await redis.keys('{asr}:slot')).length === 0;
-  await expect.poll(isAborted).toBe(true);
-  await delay(LOOKS_MS);
-  expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);
-  expect(await upload(api.origin, wavFile(scriptedPcm(0.5)))).toMatchObject({ status: 409 });
-  gate.release();
-  await nothingLeft(redis, 2_000);
-  expect(other.recognizer.calls).toEqual([]);
-});
+it.each(['no other process', 'a standby, which puts the stream away behind the call'])(
+  'a Redis that stands still during the model call of a stream ends it, and the slot stays taken until the call has returned: %s',
+  async (others) => {
+    const { redis, api, gate, standby } = await pair();
+    onTestFinished(() => gate.release());
+    const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+    client.start();
+    const { session_id } = await client.message('ready');
+    for (let frame = 0; frame < 5; frame += 1) client.audio(scriptedPcm(0.1, frame));
+    await gate.entered;
+    const other = others === 'no other process' ? undefined : await standby();
+    redis.pause();
+    expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
+    redis.resume();
+    // The abort has arrived, and the lease had run out.
+    const audio = `{asr}:session:${session_id}:audio`;
+    const isAborted = async (): Promise<boolean> =>
+      JSON.stringify(await redis.client.xrevrange(audio, '+', '-', 'COUNT', 1)).includes('abort') ||
+      (await redis.keys('{asr}:slot')).length === 0;
+    await expect.poll(isAborted).toBe(true);
+    expect(await redis.keys('*:lease')).toEqual([]);
+    if (other !== undefined) await delay(LOOKS_MS);
+    expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);
+    expect(await upload(api.origin, wavFile(scriptedPcm(0.5)))).toMatchObject({ status: 409 });
+    gate.release();
+    await nothingLeft(redis, 2_000);
+    if (other !== undefined) expect(other.recognizer.calls).toEqual([]);
+  },
+);
 
 it('a Redis that stands still during the model call of an upload: a standby that is given it too leaves it to the call', async () => {
   const { redis, api, first, gate, standby } = await pair();

@@ -1,0 +1,49 @@
+import type { Logger } from '../common/log.ts';
+import type { RedisClient } from '../common/lua.ts';
+import { isAnswerToSelect } from '../common/redis.ts';
+
+/** BullMQ reports what Redis refuses with each of its attempts, several a second. */
+const SAY_AGAIN_MS = 60_000;
+const LOCK_LOST =
+  'an upload has outlived its lock in the queue, as when Redis or this process stands still: it is given out again, and ended once all the same';
+/** What begins the error of a command that no node of a Cluster took, while another one takes over or for good. The client's connection does not report it. */
+const NO_OWNER = 'Too many Cluster redirections';
+
+/** What BullMQ's worker reports, in the log: each report once a minute. */
+export class QueueReports {
+  readonly #connection: RedisClient;
+  readonly #log: Logger;
+  readonly #warnedAt = new Map<string, number>();
+
+  /** @param connection the worker's */
+  constructor(connection: RedisClient, log: Logger) {
+    this.#connection = connection;
+    this.#log = log;
+  }
+
+  heard(error: Error): void {
+    if (this.#connection.status !== 'ready' || isOutage(error))
+      this.#log.debug({ err: error }, 'upload queue: Redis is away');
+    else if (error.message.startsWith(NO_OWNER))
+      this.#warn(NO_OWNER, { error: error.message }, 'upload queue: no node of the Cluster has its keys');
+    else if (isLockLost(error)) this.#warn(LOCK_LOST, { reason: error.message }, LOCK_LOST);
+    else this.#warn(error.message.replace(/[0-9a-f]{8,}|\d+/g, ''), { err: error }, 'upload queue');
+  }
+
+  #warn(report: string, fields: object, line: string): void {
+    if (performance.now() - (this.#warnedAt.get(report) ?? -SAY_AGAIN_MS) < SAY_AGAIN_MS) return;
+    this.#warnedAt.set(report, performance.now());
+    this.#log.warn(fields, line);
+  }
+}
+
+/** What the queue reports, one after the other, of a job that it has given out again, or that is over meanwhile. */
+function isLockLost(error: Error): boolean {
+  return /^(could not renew lock|Missing lock|Missing key|Lock mismatch) for job /.test(error.message);
+}
+
+/** What the queue reports of a connection, at every attempt; the outage itself is logged once, where the connections are made. */
+function isOutage(error: Error): boolean {
+  if ('syscall' in error || isAnswerToSelect(error)) return true;
+  return /^(Connection is closed|Socket timeout|Command timed out|UNBLOCKED )/.test(error.message);
+}

@@ -16,8 +16,17 @@ const REFUSALS: readonly [word: string, advice: string][] = [
   ],
   ['READONLY', 'it is a replica: REDIS_URL must lead to the master'],
   ['NOPERM', 'the user in REDIS_URL must be allowed every command on the keys under ASR_KEY_PREFIX'],
+  [
+    'NOREPLICAS',
+    'it has fewer replicas than its min-replicas-to-write: bring them back, or set that to 0 (the service needs none)',
+  ],
   ['MISCONF', 'it cannot write to its disk, and need not: start it with --save "" --appendonly no'],
 ];
+
+/** Longer than a connection to a Redis that does not answer takes to say so. */
+const UNEXPLAINED_MS = 10_000;
+const UNEXPLAINED =
+  'Redis carries nothing out, and no connection has said why: look into its own log, at redis-cli INFO replication and, of a Cluster, at CLUSTER INFO';
 
 /** The same for one that already refuses the connection, by what stands in the answer. The database first: what refuses it is any other word. */
 const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
@@ -74,6 +83,7 @@ export class OutageLog {
   readonly #away = new Set<string>();
   readonly #outage = new Outage();
   #isRefusing = false;
+  #failingSinceMs: number | undefined;
 
   constructor(log: Logger) {
     this.#log = log;
@@ -97,20 +107,27 @@ export class OutageLog {
     });
   }
 
-  /** A command has failed. What is no refusal is the connections' to report. */
+  /** A command has failed. What is no refusal is the connections' to report; a Cluster that is down, for one, they wait for and say nothing. */
   failed({ cause }: StoreUnavailable): void {
+    this.#failingSinceMs ??= performance.now();
+    if (this.#isRefusing) return;
     const answer = cause instanceof Error ? cause.message : '';
     const refusal = REFUSALS.find(([word]) => refusedWith(word, answer))?.[1];
     const advice = isCommandMissing(answer) ? COMMAND_MISSING : refusal;
-    if (advice === undefined || this.#isRefusing) return;
+    const isUnexplained = this.#away.size === 0 && performance.now() - this.#failingSinceMs >= UNEXPLAINED_MS;
+    if (advice === undefined && !isUnexplained) return;
     this.#isRefusing = true;
-    this.#log.error({ error: answer }, `Redis refuses to work: ${advice}`);
+    this.#log.error(
+      { error: answer },
+      advice === undefined ? UNEXPLAINED : `Redis refuses to work: ${advice}`,
+    );
   }
 
   /** A command of the kind that is watched has been carried out: one that writes for inference, a look at the readiness for the API. */
   worked(): void {
     if (this.#isRefusing) this.#log.info('Redis works again');
     this.#isRefusing = false;
+    this.#failingSinceMs = undefined;
   }
 }
 

@@ -126,3 +126,12 @@ test('a Redis whose replicas would write what they get to disk is warned about, 
   expect(warning['msg']).toContain('--repl-diskless-load swapdb');
   expect(await readdir(folder)).not.toEqual([]);
 });
+
+test('a Redis that writes nothing without its replicas is said where the readiness is asked', async () => {
+  const redis = await startRedis(['--min-replicas-to-write', '1']);
+  onTestFinished(() => redis.stop());
+  const api = await startApi(redis.url);
+  onTestFinished(() => api.stop());
+  expect(await get(api, '/readyz')).toMatchObject({ status: 503, body: { error: 'StoreUnavailable' } });
+  expect((await api.logged((line) => line['level'] === 50))['msg']).toContain('min-replicas-to-write');
+});

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { StoreUnavailable } from '../../../common/errors.ts';
 import { createLogger } from '../../../common/log.ts';
 import type { RedisClient } from '../../../common/lua.ts';
@@ -49,6 +49,40 @@ test.each([
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     expect.objectContaining({ level: 50, msg: expect.stringContaining(advice) }),
   ]);
+});
+
+test('what no connection reports is said when it has lasted, once, and nothing of an outage that one has reported', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const lines: string[] = [];
+  const outages = new OutageLog(createLogger('info', 'api', { write: (line) => void lines.push(line) }));
+  const down = new StoreUnavailable('Redis', { cause: new Error("Cluster isn't ready and …") });
+  const fail = (): void => {
+    for (const passedMs of [0, 9_999, 1, 1_000]) {
+      vi.advanceTimersByTime(passedMs);
+      outages.failed(down);
+    }
+  };
+  outages.failed(down);
+  outages.worked();
+  vi.advanceTimersByTime(20_000);
+  outages.failed(down);
+  expect(lines).toEqual([]);
+  outages.worked();
+  fail();
+  outages.worked();
+  const said = lines.map((line) => JSON.parse(line));
+  expect(said).toEqual([
+    expect.objectContaining({
+      level: 50,
+      error: "Cluster isn't ready and …",
+      msg: expect.stringContaining('CLUSTER INFO'),
+    }),
+    expect.objectContaining({ level: 30, msg: 'Redis works again' }),
+  ]);
+  outages.onError('one')(new Error('ECONNREFUSED'));
+  fail();
+  expect(lines).toHaveLength(3);
 });
 
 test('Redis is back when the last of several connections is', () => {

@@ -75,7 +75,8 @@ export function connectRedis(
 /** Of a connection that was taken and has heard nothing yet. What Redis says as it ends it is mostly lost with it. */
 function hungUp(error: Error & { code?: unknown }): Error {
   if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') return error;
-  const causes = 'Redis does so when its maxclients is reached, a proxy when it has no Redis behind it';
+  const causes =
+    'Redis does so when its maxclients is reached, or where it speaks TLS and REDIS_URL does not (rediss://), a proxy when it has no Redis behind it';
   return new Error(`${error.message}: the connection was taken and ended at once; ${causes}`, {
     cause: error,
   });

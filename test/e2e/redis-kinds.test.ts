@@ -119,14 +119,16 @@ test('rediss://: TLS', async () => {
   const url = `rediss://localhost:${tlsPort}`;
   await expectToWork({ REDIS_URL: url, NODE_EXTRA_CA_CERTS: certificate });
 
-  const withoutIt = await new Promise<Error>((resolve) => {
-    const client = connectRedis({ kind: 'single', url }, 'commands', 'test', resolve);
-    cleanups.push(async () => closeRedis(client));
-  });
-  expect(new Outage().heard(withoutIt)).toMatchObject({
+  const firstError = (address: string): Promise<Error> =>
+    new Promise((resolve) => {
+      const client = connectRedis({ kind: 'single', url: address }, 'commands', 'test', resolve);
+      cleanups.push(async () => closeRedis(client));
+    });
+  expect(new Outage().heard(await firstError(url))).toMatchObject({
     isRefusal: true,
     line: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
   });
+  expect((await firstError(url.replace('rediss:', 'redis:'))).message).toContain('rediss://');
 }, 40_000);
 
 test('redis+sentinel://: the master that a Sentinel names, also when another one is down; one that is back is listened to', async () => {

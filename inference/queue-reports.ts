@@ -27,7 +27,9 @@ export class QueueReports {
     else if (error.message.startsWith(NO_OWNER))
       this.#warn(NO_OWNER, { error: error.message }, 'upload queue: no node of the Cluster has its keys');
     else if (isLockLost(error)) this.#warn(LOCK_LOST, { reason: error.message }, LOCK_LOST);
-    else this.#warn(error.message.replace(/[0-9a-f]{8,}|\d+/g, ''), { err: error }, 'upload queue');
+    else if (error.name === 'ReplyError')
+      this.#warn(withoutNumbers(error), { error: error.message }, 'upload queue: Redis refuses');
+    else this.#warn(withoutNumbers(error), { err: error }, 'upload queue');
   }
 
   #warn(report: string, fields: object, line: string): void {
@@ -35,6 +37,11 @@ export class QueueReports {
     this.#warnedAt.set(report, performance.now());
     this.#log.warn(fields, line);
   }
+}
+
+/** The same report of another job, or with another count. */
+function withoutNumbers({ message }: Error): string {
+  return message.replace(/[0-9a-f]{8,}|\d+/g, '');
 }
 
 /** What the queue reports, one after the other, of a job that it has given out again, or that is over meanwhile. */

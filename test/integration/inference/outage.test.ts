@@ -152,6 +152,12 @@ it('a Redis that is full: one line says so and what to do, one that it works aga
   await eventually(() =>
     expect(lines()).toEqual([expect.stringContaining('maxmemory is reached: raise it')]),
   );
+  await eventually(() =>
+    expect(warnings()).toContainEqual(
+      expect.objectContaining({ msg: 'upload queue: Redis refuses', error: expect.stringContaining('OOM') }),
+    ),
+  );
+  expect(JSON.stringify(warnings())).not.toContain('stack');
   await redis.client.config('SET', 'maxmemory', '0');
   await eventually(() => expect(lines()).toHaveLength(2));
   expect(lines()[1]).toBe('Redis works again');

@@ -1,3 +1,4 @@
+import { StoreUnavailable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 
 /** What work leaves in the store is removed behind its answer, or when its client has hung up: no client waits for that, but a shutdown does. */
@@ -30,7 +31,11 @@ export class Cleanups {
   }
 
   #logged(of: Record<string, string>, cleaning: Promise<unknown>): Promise<unknown> {
-    return cleaning.catch((error) => this.#log.warn({ ...of, err: error }, 'cleaning up failed'));
+    return cleaning.catch((error: unknown) => {
+      // Redis was away for too long, or refuses: no fault of ours, whose stack would lead nowhere.
+      const why = error instanceof StoreUnavailable ? { reason: error.message } : { err: error };
+      this.#log.warn({ ...of, ...why }, 'cleaning up failed');
+    });
   }
 
   #track(work: Promise<unknown>): void {

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Cleanups } from '../../../api/cleanups.ts';
+import { StoreUnavailable } from '../../../common/errors.ts';
 import { createLogger } from '../../../common/log.ts';
 
 function cleanupsWithLog(): { cleanups: Cleanups; lines: string[] } {
@@ -23,6 +24,17 @@ test('one that fails is a line that says whose it was, and a shutdown ends all t
     expect.objectContaining(shown({ sessionId: 'a' })),
     expect.objectContaining(shown({ requestId: 'b' })),
   ]);
+});
+
+test('one that Redis did not answer in time is a line with the reason, without a stack', async () => {
+  const { cleanups, lines } = cleanupsWithLog();
+  cleanups.now({ sessionId: 'a' }, async () => {
+    throw new StoreUnavailable('Redis: Command timed out', { cause: new Error('Command timed out') });
+  });
+  await cleanups.finished();
+  const line = { level: 40, sessionId: 'a', reason: 'Redis: Command timed out', msg: 'cleaning up failed' };
+  expect(lines.map((text) => JSON.parse(text))).toEqual([expect.objectContaining(line)]);
+  expect(lines.join('')).not.toContain('stack');
 });
 
 test('one behind an answer begins when this turn is over; a shutdown waits also for those that begin meanwhile', async () => {

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import websocket from '@fastify/websocket';
 import {
   type FastifyBaseLogger,
@@ -67,7 +66,7 @@ export interface AppParts {
   readonly streamTimeouts?: StreamTimeouts;
   /** How long an answer may stand still because its client does not read it, in milliseconds. */
   readonly unreadMs?: number;
-  /** For how long at least a shutdown serves what comes on kept connections, in milliseconds. */
+  /** For how long a shutdown serves what comes on kept connections when nothing else is left to do, in milliseconds. */
   readonly keptMs?: number;
   /** How long a shutdown waits for what is under way, in milliseconds. */
   readonly drainMs?: number;
@@ -140,8 +139,7 @@ export async function buildApp({
   const upgrades = takeUpgrades(app.server, pipelined);
   app.addHook('preClose', async () => {
     // Kept connections bring requests for as long as streams are waited for, and those have their answers, too.
-    const others = Promise.all([drain.drain(drainMs), sleep(keptMs)]);
-    await inFlight.drained(others, keptMs + drainMs);
+    await inFlight.drained(drain.drain(drainMs), keptMs, keptMs + drainMs);
     upgrades.endWaiting();
   });
   await app.register(websocket, {

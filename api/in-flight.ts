@@ -1,15 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { endedWithin } from '../common/shutdown.ts';
 import type { Refusal } from './replies.ts';
 
-/** For how long a replica that ends serves what comes on connections that are kept alive: whoever has one does not know of the end yet. */
+/**
+ * For how long a replica that ends still serves what comes on connections that are kept alive, behind the last that it had to do: whoever has one does not know of
+ * the end yet, and whoever has just had a final or an answer may send its next request on one.
+ */
 export const KEPT_CONNECTIONS_MS = 250;
 
 /** The HTTP requests under way: each is reported once when it has ended, also when its client hung up, and a shutdown can wait for them. */
 export class InFlight {
   #count = 0;
+  /** How many have come so far. */
+  #begun = 0;
   #emptied: (() => void) | undefined;
   readonly #refusals = new WeakMap<IncomingMessage, Refusal>();
   readonly #handshakes = new WeakMap<IncomingMessage, (refusal: Refusal) => void>();
@@ -25,6 +31,7 @@ export class InFlight {
         return;
       }
       this.#count += 1;
+      this.#begun += 1;
       const { socket } = request.raw;
       let isEnded = false;
       // Fastify's onResponse does not run for a client that hung up before its answer.
@@ -79,15 +86,21 @@ export class InFlight {
     if (this.#count === 0) this.#emptied?.();
   }
 
-  /** Resolves when `others` has, and no request is under way any more that has come up to then, at the latest after `timeoutMs`. */
-  async drained(others: Promise<unknown>, timeoutMs: number): Promise<void> {
+  /** Resolves when `others` has, and then no request is under way, nor has come for `quietMs`; about `timeoutMs` later at the latest. */
+  async drained(others: Promise<unknown>, quietMs: number, timeoutMs: number): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs;
     await others;
-    if (this.#count === 0) return;
-    const emptied = new Promise<void>((resolve) => {
-      this.#emptied = resolve;
-    });
-    await endedWithin(emptied, deadlineMs - performance.now());
+    let begun: number;
+    do {
+      begun = this.#begun;
+      if (this.#count > 0) {
+        const emptied = new Promise<void>((resolve) => {
+          this.#emptied = resolve;
+        });
+        await endedWithin(emptied, deadlineMs - performance.now());
+      }
+      await sleep(quietMs);
+    } while (this.#begun > begun && performance.now() < deadlineMs);
   }
 }
 

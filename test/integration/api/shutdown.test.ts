@@ -85,6 +85,41 @@ test('a shutdown that waits for a stream answers also an upload that has begun m
   await stopped;
 });
 
+test.each(['a stream', 'an upload'])(
+  'a shutdown that has waited for %s serves the upload that its client sends next, on another kept connection',
+  async (what) => {
+    const api = await startApi(redis.url, {}, { keptMs: KEPT_CONNECTIONS_MS });
+    const kept = await RawConnection.open(Number(new URL(api.origin).port));
+    kept.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    await kept.answersUntil(1);
+    const gate = recognizer.hold();
+    const wav = wavFile(scriptedPcm(0.1));
+    const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+    let answered: Promise<unknown>;
+    if (what === 'a stream') {
+      client.start();
+      await client.message('ready');
+      client.audio(scriptedPcm(0.1));
+      client.end();
+      answered = client.message('final');
+    } else answered = upload(api.origin, wav);
+    await gate.entered;
+    const stopped = api.stop();
+    // Longer than kept connections are served at least.
+    await sleep(2 * KEPT_CONNECTIONS_MS);
+    gate.release();
+    await answered;
+    // As long as a client takes to send it.
+    await sleep(20);
+    const { body, type } = form([filePart(wav)]);
+    const head = `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}`;
+    kept.write(`${head}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n`);
+    kept.write(body);
+    expect(await kept.answersUntil(2)).toMatchObject([{ status: 200 }, { status: 200 }]);
+    await stopped;
+  },
+);
+
 test('a stream that comes on a kept connection then is ended with 1001, and not waited for', async () => {
   const api = await startApi(redis.url, {}, { keptMs: KEPT_CONNECTIONS_MS });
   const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');

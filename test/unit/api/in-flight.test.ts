@@ -27,5 +27,5 @@ test('a connection that is kept, as a load balancer does, remembers no request t
     listeners.push(socket.listenerCount('close'));
   }
   expect(new Set(listeners).size).toBe(1);
-  await inFlight.drained(Promise.resolve(), 1_000);
+  await inFlight.drained(Promise.resolve(), 0, 1_000);
 });

@@ -121,7 +121,7 @@ test('of several inference processes those with a model count', async () => {
   expect(await metric('asr_inference_ready')).toBe(1);
 });
 
-test('the slot: free, taken for a while, by a replica whose clock is an hour behind, and by a stranger', async () => {
+test('the slot: free, taken for a while, by a replica whose clock is an hour behind, in a Redis whose clock was set back, and by a stranger', async () => {
   const slotMetrics = async () => [await metric('asr_slot_busy'), await metric('asr_slot_age_seconds')];
   expect(await slotMetrics()).toEqual([0, 0]);
 
@@ -136,6 +136,9 @@ test('the slot: free, taken for a while, by a replica whose clock is an hour beh
   expect(busy).toBe(1);
   expect(age).toBeGreaterThanOrEqual(89);
   expect(age).toBeLessThan(120);
+
+  await redis.client.set('{asr}:fence', (Number(seconds) + 90) * 1_000_000);
+  expect(await slotMetrics()).toEqual([1, 0]);
 
   await redis.client.del('{asr}:fence');
   await redis.client.set('{asr}:slot', 'a stranger');

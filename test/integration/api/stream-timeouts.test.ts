@@ -26,6 +26,17 @@ test('no first message → timeout, 1008', async () => {
   expect(await client.closed()).toBe(1008);
 });
 
+test('the wait for ready is no gap, however late "start" came', async () => {
+  const client = await service.connect();
+  // What takes the slot waits so long; shorter than a command may.
+  await service.redis.client.client('PAUSE', 1.5 * timeouts.messageMs, 'WRITE');
+  client.start();
+  await client.message('ready');
+  client.end();
+  expect(await client.message('final')).toMatchObject({ audio_ms: 0 });
+  expect(await client.closed()).toBe(1000);
+});
+
 test('nothing after ready is a gap too: whoever says nothing has the slot for no longer', async () => {
   const client = await service.ready();
   expect(await client.message('error')).toMatchObject({

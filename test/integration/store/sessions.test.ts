@@ -135,6 +135,14 @@ test('nobody begins a session that was not opened, has ended, or has lost the sl
   expect(await redis.client.exists(lease, results)).toBe(0);
 });
 
+test('nobody begins a session while another process is in a model call; whoever is in one itself may', async () => {
+  await opened();
+  await slot.hold(b, 'other', false);
+  expect(await consumer.claim('a', a, 'one')).toBe(false);
+  expect(await redis.client.exists(lease, results)).toBe(0);
+  expect(await consumer.claim('a', a, 'other')).toBe(true);
+});
+
 test('what is published extends the results; an entry sent twice is there once, one that differs in anything is another', async () => {
   await claimed();
   await redis.client.pexpire(results, 1_000);
@@ -205,6 +213,15 @@ test('aborted while a process works on it, a session is freed by that process, a
   // Again, as after a lost reply: now nobody works on it.
   await session.abort();
   expect(await redis.keys('*session:a*')).toEqual([]);
+});
+
+test('aborted where its audio is lost, a session says so to the process that works on it, and not for ever', async () => {
+  const session = await claimed();
+  await redis.client.del(audio);
+  await session.abort();
+  const entries = await consumer.audio(redis.client, 'a', '0', 0);
+  expect(entries.map(({ entry }) => entry)).toEqual([{ kind: 'abort' }]);
+  await expectTtl(audio, SESSION_KEYS_TTL_MS);
 });
 
 test('aborted where nobody has begun it, all of it goes at once, the slot too', async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { resultFields } from '../../../common/sessions/entries.ts';
 import { AUTHORIZED, startApi, TOKEN, upload } from '../../support/api.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
@@ -44,6 +45,23 @@ describe('a recording', () => {
     expect(revisions).toEqual([...revisions].sort((x, y) => x - y));
     expect(new Set(revisions).size).toBe(revisions.length);
     expect(client.received.at(-1)).toBe(final);
+    const line = await service.api.logged(
+      (entry) => entry['sessionId'] === client.received[0]?.['session_id'],
+    );
+    expect(line).toMatchObject({ outcome: 'final', partials: 2, takeovers: 0 });
+  });
+
+  test('a revision that comes again, as after a failover that lost the first, is not told again', async () => {
+    const client = await service.ready();
+    const results = `{asr}:session:${client.received[0]?.['session_id']}:results`;
+    for (let frame = 0; frame < 5; frame++) client.audio(scriptedPcm(0.1));
+    const { revision } = await client.message('partial');
+    const again = { takenBytes: 16_000, revision: Number(revision), text: 'again' };
+    await service.redis.client.xadd(results, '*', ...resultFields({ kind: 'partial', ...again }));
+    client.end();
+    await client.message('final');
+    expect(client.received.filter((message) => message.type === 'partial')).toHaveLength(1);
+    await client.closed();
   });
 
   test('the same audio gives the same text over HTTP and however it is cut', async () => {

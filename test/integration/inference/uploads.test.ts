@@ -114,6 +114,12 @@ describe('an upload', () => {
     await redis.client.del('{asr}:slot', `{asr}:upload:${job.id}`);
   });
 
+  it('that ends when its slot is lost says nothing, and leaves no samples for a replica that may be gone', async () => {
+    await uploads.store.putSamples('a', scriptedPcm(0.5));
+    expect(await uploads.store.finish('a', 'nobody', { kind: 'failed', reason: 'any' })).toBe(false);
+    await expectNothingLeft();
+  });
+
   it('whose samples are gone is told so at once, and frees its slot', async () => {
     // The job of another than the samples.
     const { ended } = await uploads.submit(scriptedPcm(0.5), { id: 'another' });

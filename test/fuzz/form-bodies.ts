@@ -52,11 +52,11 @@ const extraHeader = fc.constantFrom(
   'X-Note: a, b; c="d"',
 );
 
-/** @param content of the parts that are named `file` */
-const partOf = (content: fc.Arbitrary<Buffer>): fc.Arbitrary<Part> =>
+/** @param fileContent of a part that is named `file` */
+const partOf = (name: fc.Arbitrary<string>, fileContent: fc.Arbitrary<Buffer>): fc.Arbitrary<Part> =>
   fc
     .record({
-      name: partName,
+      name,
       fileName: fc.option(fileName, { nil: undefined, freq: 3 }),
       extra: fc.uniqueArray(extraHeader, {
         maxLength: 2,
@@ -64,7 +64,7 @@ const partOf = (content: fc.Arbitrary<Buffer>): fc.Arbitrary<Part> =>
       }),
       dispositionFirst: fc.boolean(),
       headerName: fc.constantFrom('Content-Disposition', 'content-disposition', 'CONTENT-DISPOSITION'),
-      fileContent: content,
+      fileContent,
       otherContent: fc.uint8Array({ maxLength: 30 }).map((bytes) => Buffer.from(bytes)),
     })
     .map(({ name, fileName, extra, dispositionFirst, headerName, fileContent, otherContent }) => {
@@ -74,6 +74,19 @@ const partOf = (content: fc.Arbitrary<Buffer>): fc.Arbitrary<Part> =>
       const isFile = name === 'file' && (fileName !== undefined || extra.includes('Content-Type: audio/wav'));
       return { header: lines.join('\r\n'), content: name === 'file' ? fileContent : otherContent, isFile };
     });
+
+/** One in five is of parts of any name: most of those have no file, and end before all that comes behind the form. */
+const partsOf = (fileContent: fc.Arbitrary<Buffer>): fc.Arbitrary<Part[]> => {
+  const anyPart = partOf(partName, fileContent);
+  const others = fc.array(anyPart, { maxLength: 2 });
+  const withFile = fc
+    .tuple(others, partOf(fc.constant('file'), fileContent), others)
+    .map(([before, part, behind]) => [...before, part, ...behind]);
+  return fc.oneof(
+    { weight: 4, arbitrary: withFile },
+    { weight: 1, arbitrary: fc.array(anyPart, { maxLength: 4 }) },
+  );
+};
 
 /** Forms as RFC 7578 has them. @param content of the parts that are named `file` */
 export const rightForm = (content: fc.Arbitrary<Buffer>): fc.Arbitrary<GeneratedForm> =>
@@ -88,7 +101,7 @@ export const rightForm = (content: fc.Arbitrary<Buffer>): fc.Arbitrary<Generated
         'Multipart/Form-Data; charset=utf-8; Boundary=$',
         'multipart/form-data; boundary=$; charset=utf-8',
       ),
-      parts: fc.array(partOf(content), { maxLength: 4 }),
+      parts: partsOf(content),
       preamble: fc.constantFrom('', '\r\n', 'for old readers\r\n', '\r\n\r\n'),
       epilogue: fc.constantFrom('', '\r\n', '\r\nwhat follows', '\r\n\r\n--'),
     })

@@ -77,6 +77,25 @@ test('Redis dies during a stream: not_ready, 1011', async () => {
   await redis.kill();
   expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
   expect(await client.closed()).toBe(1011);
+  // So that what the replica still wants to free has an answer.
+  await redis.restart();
+});
+
+test('Redis dies behind the end of a stream, with nothing more to send it: not_ready, 1011', async () => {
+  const { redis, api, inference } = await service();
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  const { session_id } = await client.message('ready');
+  const gate = inference.recognizer.hold();
+  client.audio(scriptedPcm(0.1));
+  client.end();
+  await gate.entered;
+  expect(await redis.client.xlen(`{asr}:session:${session_id}:audio`)).toBe(3);
+  await redis.kill();
+  gate.release();
+  expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
+  expect(await client.closed()).toBe(1011);
+  await redis.restart();
 });
 
 test('a stream that ends while its replica has lost Redis for a moment frees the slot then', async () => {

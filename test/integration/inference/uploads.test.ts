@@ -90,11 +90,12 @@ describe('an upload', () => {
 
   it('whose model call fails is a failed job with a marked reason, without samples, and the slot free', async () => {
     inference.recognizer.failNextCall();
-    const { ended } = await uploads.submit(scriptedPcm(1));
-    expect(await ended).toEqual({
-      kind: 'failed',
-      reason: 'inference_failed: InferenceError: scripted failure',
-    });
+    const { ended, job } = await uploads.submit(scriptedPcm(1));
+    const reason = 'inference_failed: InferenceError: scripted failure';
+    expect(await ended).toEqual({ kind: 'failed', reason });
+    expect(inference.log.filter((line) => line['uploadId'] === job.id)).toMatchObject([
+      { level: 50, outcome: 'failed', reason },
+    ]);
     await expectNothingLeft();
     expect(inference.recognizer.openStreams).toBe(0);
     const next = await uploads.submit(scriptedPcm(1));

@@ -112,3 +112,13 @@ describe('control messages → invalid_message, 1008', () => {
     expect(await service.refusal(client)).toEqual({ code: 'invalid_message', closeCode: 1008 });
   });
 });
+
+test('a slot that was taken for a session which Redis then does not open is given back', async () => {
+  const { client: redis } = service.redis;
+  await redis.set('{asr}:sessions', 'no stream');
+  const client = await service.connect();
+  client.start();
+  expect(await service.refusal(client)).toEqual({ code: 'not_ready', closeCode: 1011 });
+  await redis.del('{asr}:sessions');
+  await service.slotFree();
+});

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { readSlotHolder, Slot, slotHolder } from '../../../common/slot/slot.ts';
+import { ModelCalls } from '../../../inference/model-calls.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { ScriptedRecognizer } from '../../support/scripted-recognizer.ts';
 
 let redis: TestRedis;
 let slot: Slot;
@@ -145,6 +147,31 @@ test('one process at a time is in a model call', async () => {
   expect(await slot.hold(a, 'two', false)).toBe(false);
   await slot.callEnded('one');
   expect(await slot.hold(a, 'two', false)).toBe(true);
+});
+
+describe('model calls', () => {
+  // Its commands go over the connection that is asked here, which keeps the order.
+  const model = (): ModelCalls => new ModelCalls(new ScriptedRecognizer(), slot, 'one', () => undefined);
+
+  test('a process is in one from its first moment to the end of the last one, and no longer', async () => {
+    const calls = model();
+    await calls.run(a, async () => {
+      expect(await slot.caller()).toBe('one');
+      await calls.run(a, async () => undefined);
+      expect(await slot.caller()).toBe('one');
+    });
+    expect(await slot.caller()).toBeUndefined();
+  });
+
+  test('of other processes are waited for to their end', async () => {
+    await redis.client.set(keys.modelCall, 'two');
+    const looks = vi.spyOn(slot, 'caller');
+    const ended = model().othersEnded();
+    await expect.poll(() => looks.mock.calls.length).toBeGreaterThan(2);
+    looks.mockRestore();
+    await slot.callEnded('two');
+    await ended;
+  });
 });
 
 test.each([

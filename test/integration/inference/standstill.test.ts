@@ -1,11 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, type MockInstance, onTestFinished, vi } from 'vitest';
+import { SessionConsumer } from '../../../common/sessions/session-consumer.ts';
+import { Slot } from '../../../common/slot/slot.ts';
+import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { type Gate, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
+import { TestSession } from '../../support/test-session.ts';
+import { TestUploads } from '../../support/test-upload.ts';
 import { wavFile } from '../../support/wav.ts';
 
 /** A process whose next model call is held, and then a standby: the first one is the one that works. */
@@ -128,4 +133,60 @@ it('a stream that is lost with the memory of Redis in its last model call is tol
   gate.release();
   expect(await client.message('error')).toMatchObject({ code: 'inference_failed' });
   await nothingLeft(redis, 2_000);
+});
+
+describe('work that is given out again is looked at a second time: the first look may be older than what a process in a model call has said', () => {
+  async function redisWithCaller(): Promise<{ redis: TestRedis; anotherCalls(): Promise<unknown> }> {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    return { redis, anotherCalls: () => redis.client.set('{asr}:model-call', 'another') };
+  }
+
+  async function served(redis: TestRedis, looks: MockInstance): Promise<void> {
+    onTestFinished(() => looks.mockRestore());
+    const inference = await startInference(redis.url);
+    onTestFinished(() => inference.stop());
+    await expect.poll(() => looks.mock.calls.length).toBeGreaterThan(2);
+    expect(inference.recognizer.calls).toEqual([]);
+    await redis.client.del('{asr}:model-call');
+  }
+
+  it('an upload', async () => {
+    const { redis, anotherCalls } = await redisWithCaller();
+    const uploads = await TestUploads.connect(redis);
+    onTestFinished(() => uploads.close());
+    const pcm = scriptedPcm(0.5);
+    const { job, ended } = await uploads.submit(pcm);
+    await redis.client.hset(`{asr}:uploads:${job.id}`, 'stc', 1);
+    const { atStart } = UploadStore.prototype;
+    const looks = vi.spyOn(UploadStore.prototype, 'atStart');
+    looks.mockImplementationOnce(async function (this: UploadStore, id) {
+      const first = await atStart.call(this, id);
+      await anotherCalls();
+      return first;
+    });
+    await served(redis, looks);
+    expect(await ended).toMatchObject({ end: { kind: 'done', text: scriptedText(pcm) } });
+  });
+
+  it('a stream', async () => {
+    const { redis, anotherCalls } = await redisWithCaller();
+    const session = await TestSession.open(redis);
+    const pcm = scriptedPcm(0.5);
+    await session.send(pcm);
+    await session.producer.end();
+    const results = `{asr}:session:${session.sessionId}:results`;
+    await redis.client.xadd(results, '*', 'kind', 'claimed', 'by', 'another');
+    const { claim } = SessionConsumer.prototype;
+    const claims = vi.spyOn(SessionConsumer.prototype, 'claim');
+    onTestFinished(() => claims.mockRestore());
+    claims.mockImplementationOnce(async function (this: SessionConsumer, ...args) {
+      const isClaimed = await claim.apply(this, args);
+      await anotherCalls();
+      return isClaimed;
+    });
+    await served(redis, vi.spyOn(Slot.prototype, 'caller'));
+    expect(await session.until('final')).toMatchObject({ text: scriptedText(pcm) });
+    await session.close();
+  });
 });

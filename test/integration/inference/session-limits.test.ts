@@ -107,6 +107,23 @@ it('gives no final once another holder has the slot', async () => {
   await session.close();
 });
 
+it('says nothing at its end once another process has its lease, and ends when that one is gone', async () => {
+  const gate = inference.recognizer.hold();
+  const session = await TestSession.open(redis);
+  await session.send(scriptedPcm(0.3));
+  await session.producer.end();
+  await gate.entered;
+  const lease = `{asr}:session:${session.sessionId}:lease`;
+  await redis.client.set(lease, 'another', 'PX', 5_000);
+  gate.release();
+  const outcomes = () => inference.log.filter(({ msg }) => msg === 'session').map(({ outcome }) => outcome);
+  await eventually(() => expect(outcomes()).toEqual(['lease-lost']));
+  await redis.client.del(lease);
+  await session.until('final');
+  expect(session.of('final')).toHaveLength(1);
+  await session.close();
+});
+
 it('logs how long the model took for it, and how long of that behind its end', async () => {
   const tookMs = { accept: 30, finish: 20 };
   inference.recognizer.onCall = ({ kind }) => {

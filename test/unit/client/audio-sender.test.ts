@@ -27,6 +27,25 @@ test('at most 64,000 bytes wait in the connection', async () => {
   expect(mostBytes).toBeLessThanOrEqual(64_000);
 });
 
+test('a recording of exactly 15 s is taken, in whatever pieces, and no sample more, which does not harm it', async () => {
+  let sentBytes = 0;
+  const sink = {
+    bufferedBytes: 0,
+    send(frame: string | Uint8Array) {
+      sentBytes += frame.length;
+    },
+  };
+  const unlimited = new Pace('live');
+  unlimited.take = () => 0;
+  const sender = new AudioSender(Promise.resolve(sink), unlimited, new AbortController().signal);
+  await sender.push(new Int16Array(239_999));
+  await expect(sender.push(new Int16Array(2))).rejects.toMatchObject({ code: 'audio_too_long' });
+  await sender.push(new Int16Array(1));
+  await expect(sender.push(new Int16Array(1))).rejects.toMatchObject({ code: 'audio_too_long' });
+  await sender.flush();
+  expect(sentBytes).toBe(480_000);
+});
+
 test.each([
   { what: 'for its time', waitMs: 60_000, bufferedBytes: 0 },
   { what: 'for the connection', waitMs: 0, bufferedBytes: 64_000 },

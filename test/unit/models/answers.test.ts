@@ -17,6 +17,17 @@ test.each([
   expect(readAnswer({ status: 206, statusText: '', headers }, WANTED, 60).kind).toBe(kind);
 });
 
+test('the rest of a file that is over one in a hundred larger or smaller than the wanted one is not stored', () => {
+  const answer = (totalBytes: number) => {
+    const headers = new Headers({ 'content-range': `bytes 60-${totalBytes - 1}/${totalBytes}` });
+    return readAnswer({ status: 206, statusText: '', headers }, WANTED, 60);
+  };
+  for (const totalBytes of [99, 101])
+    expect(answer(totalBytes)).toEqual({ kind: 'store', from: 60, totalBytes });
+  for (const totalBytes of [98, 102])
+    expect(() => answer(totalBytes)).toThrow(`is a file of ${totalBytes} bytes, expected 100`);
+});
+
 test.each([
   [{ connection: 'keep-alive', 'content-length': '3' }, true],
   [{ connection: 'Keep-Alive', 'transfer-encoding': 'chunked' }, true],

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { STREAM_TIMEOUTS } from '../../../api/stream-clocks.ts';
 import { SLOT_RENEW_MS } from '../../../common/slot/slot.ts';
 import type { StreamClient } from '../../support/stream-client.ts';
 import { StreamService } from './stream-service.ts';
@@ -32,16 +33,22 @@ test.each([
   ['has its final', (client: StreamClient) => client.message('final')],
   ['has left behind its "end"', async (client: StreamClient) => client.terminate()],
 ])(
-  'nothing goes on for one that %s: neither the renewals of the slot nor the repetitions of the end',
+  'nothing goes on for one that %s: no renewal of the slot, no repetition of the end, no clock',
   async (_name, leave) => {
-    const set = vi.spyOn(globalThis, 'setInterval');
-    const cleared = vi.spyOn(globalThis, 'clearInterval');
+    const intervals = vi.spyOn(globalThis, 'setInterval');
+    const timeouts = vi.spyOn(globalThis, 'setTimeout');
+    const clears = [vi.spyOn(globalThis, 'clearInterval'), vi.spyOn(globalThis, 'clearTimeout')];
     const client = await service.ready();
     client.end();
     await leave(client);
     await service.api.logged((line) => line['sessionId'] === client.received[0]?.['session_id']);
-    const renewals = set.mock.results.filter((_, call) => set.mock.calls[call]?.[1] === SLOT_RENEW_MS);
-    expect(renewals).toHaveLength(2);
-    for (const { value } of renewals) expect(cleared).toHaveBeenCalledWith(value);
+    const begun = ({ mock }: typeof intervals | typeof timeouts, ms: number): unknown[] =>
+      mock.results.filter((_, call) => mock.calls[call]?.[1] === ms).map(({ value }) => value);
+    const { messageMs, sessionMs } = STREAM_TIMEOUTS;
+    const renewals = begun(intervals, SLOT_RENEW_MS);
+    const clocks = [...begun(timeouts, messageMs), ...begun(timeouts, sessionMs)];
+    expect([renewals.length, clocks.length]).toEqual([2, 3]);
+    const ended = new Set(clears.flatMap(({ mock }) => mock.calls.map(([timer]): unknown => timer)));
+    expect([...renewals, ...clocks].filter((timer) => !ended.has(timer))).toEqual([]);
   },
 );

@@ -51,6 +51,16 @@ test('a shutdown waits for the recording under way and ends idle connections wit
   await stopped;
 });
 
+test('a recording that is not over in a shutdown’s time is ended with 1001, too', async () => {
+  const api = await startApi(redis.url, {}, { drainMs: 100 });
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  const stopped = api.stop();
+  expect(await client.closed()).toBe(1001);
+  await stopped;
+});
+
 test('a shutdown serves what a load balancer has just written into a connection that it keeps', async () => {
   const api = await startApi(redis.url, {}, { keptMs: KEPT_CONNECTIONS_MS });
   const connection = await RawConnection.open(Number(new URL(api.origin).port));

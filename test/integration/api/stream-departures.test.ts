@@ -52,3 +52,20 @@ test.each([
     expect([...renewals, ...clocks].filter((timer) => !ended.has(timer))).toEqual([]);
   },
 );
+
+test('nor are the results of one that is over read any more', async () => {
+  const first = await service.ready();
+  first.end();
+  await first.message('final');
+  const monitor = await service.redis.client.monitor();
+  const reads: string[] = [];
+  monitor.on('monitor', (_time: string, command: string[]) => {
+    if (command[0] === 'xread') reads.push(command.join(' '));
+  });
+  const second = await service.ready();
+  const [over, begun] = [first, second].map(({ received }) => `${received[0]?.['session_id']}:results`);
+  const itsReads = () => reads.filter((read) => read.includes(begun ?? ''));
+  await expect.poll(() => itsReads().length).toBeGreaterThan(1);
+  monitor.disconnect();
+  expect(itsReads().filter((read) => read.includes(over ?? ''))).toEqual([]);
+});

@@ -3,7 +3,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ClientGone, readBody } from '../../../api/upload.ts';
 import { MAX_MULTIPART_BYTES } from '../../../common/audio/limits.ts';
 
@@ -48,6 +48,23 @@ test('a body in pieces of a byte takes the memory of its bytes, not of its piece
   expect(usedBytes() - before).toBeLessThan(5_000_000);
   request.push(null);
   expect(await body).toHaveLength(count);
+});
+
+test.each([
+  ['that is whole', 1_000],
+  ['that is too long', MAX_MULTIPART_BYTES + 1],
+])('a body %s leaves no listener and no clock behind', async (_what, bytes) => {
+  onTestFinished(() => void vi.restoreAllMocks());
+  const set = vi.spyOn(globalThis, 'setTimeout');
+  const cleared = vi.spyOn(globalThis, 'clearTimeout');
+  const request = requestOf([Buffer.alloc(bytes)]);
+  request.push(null);
+  const [read] = await Promise.allSettled([readBody(request, TIMEOUT_MS)]);
+  expect(read.status).toBe(bytes > MAX_MULTIPART_BYTES ? 'rejected' : 'fulfilled');
+  for (const event of ['data', 'end', 'error', 'close']) expect(request.listenerCount(event), event).toBe(0);
+  const clocks = set.mock.results.filter((_, call) => set.mock.calls[call]?.[1] === TIMEOUT_MS);
+  expect(clocks).toHaveLength(1);
+  expect(cleared).toHaveBeenCalledWith(clocks[0]?.value);
 });
 
 test.each([

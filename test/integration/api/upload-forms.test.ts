@@ -52,6 +52,7 @@ describe('form', () => {
     ['urlencoded', { body: Buffer.from('file=1'), type: 'application/x-www-form-urlencoded' }],
     ['no type', { body: wav, type: undefined }],
     ['a nonsense type', { body: wav, type: ';;;' }],
+    ['a type of almost that name', { ...form([filePart(wav)]), type: 'multipart/form-data-2; boundary=B' }],
   ])('%s → 422 with detail', async (_name, { body, type }) => {
     const answer = await post(body, type);
     expect(answer.status).toBe(422);

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { isBlockedPort } from './blocked-ports.ts';
 import { defaultThreads } from './cpu-threads.ts';
 import { messageOf } from './errors.ts';
 import { PrintableError } from './printable.ts';
@@ -177,6 +178,12 @@ export function readApiConfig(env: Environment): ApiConfig {
 
   const host = text(env, 'ASR_HOST') ?? DEFAULT_HOST;
   const port = integer(env, 'ASR_PORT', DEFAULT_PORT, 0, 65_535);
+  if (isBlockedPort(port))
+    fail(
+      'ASR_PORT',
+      String(port),
+      'is a port that no browser and no fetch connects to: choose another one, e.g. 8088',
+    );
   const configuredBase = text(env, 'ASR_PUBLIC_BASE_URL');
   const publicBase =
     configuredBase === undefined ? undefined : baseUrl('ASR_PUBLIC_BASE_URL', configuredBase);

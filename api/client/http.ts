@@ -128,8 +128,14 @@ export async function request(url: string, options: RequestOptions): Promise<Htt
   } catch (error) {
     if (attempt.signal.aborted) throw attempt.signal.reason;
     if (error instanceof AsrError) throw error;
-    const message = `no connection to ${url}: ${reasonOf(error)}${hintForPage(url)}`;
-    throw new AsrError('network', message, { cause: error });
+    const reason = reasonOf(error);
+    // Node's fetch, before it connects, of the ports of other protocols.
+    const lasting = reason === 'bad port';
+    const advice = lasting
+      ? '; no browser and no fetch connects to this one, so the service needs another'
+      : '';
+    const message = `no connection to ${url}: ${reason}${advice}${hintForPage(url)}`;
+    throw new AsrError('network', message, { cause: error, lasting });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', stop);

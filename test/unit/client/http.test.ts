@@ -196,6 +196,13 @@ test('nobody listens: network, with the reason', async () => {
   service = await ScriptedService.start();
 });
 
+test('a port that fetch refuses is not tried again, and the message says why', async () => {
+  const blocked = new AsrClient({ url: 'http://127.0.0.1:6000', apiToken: 'token' });
+  const error = await failure(blocked.transcribe(PCM, { retry: FAST }));
+  expect(error).toMatchObject({ code: 'network', retryable: false });
+  expect(error.message).toContain('bad port; no browser and no fetch connects to this one');
+});
+
 test('a service that never answers is given up after the time limit, without another attempt', async () => {
   service.http = [() => {}];
   const again: Retry[] = [];

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { isBlockedPort } from '../../../common/blocked-ports.ts';
 import { ConfigError, readApiConfig, readInferenceConfig } from '../../../common/config.ts';
 import { defaultThreads, physicalCores } from '../../../common/cpu-threads.ts';
 
@@ -143,6 +144,7 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_PORT', '70000', '65535'],
     ['ASR_PORT', '-1', 'whole number'],
     ['ASR_PORT', '80\n90', 'ASR_PORT="80\\u{a}90": must be a whole number'],
+    ['ASR_PORT', '6000', 'no browser and no fetch connects to'],
     ['ASR_ADMIN_PORT', 'on', 'whole number'],
     ['ASR_ADMIN_PORT', '8088', 'the port of the service itself (ASR_PORT)'],
     ['ASR_UPLOAD_TIMEOUT_MS', '3.5', 'whole number'],
@@ -178,6 +180,15 @@ describe('wrong values stop the start with one line that names the setting, the 
   ])('%s=%s', (name, value, advice) => {
     expect(() => inference({ [name]: value })).toThrow(name);
     expect(() => inference({ [name]: value })).toThrow(advice);
+  });
+  test('ASR_PORT may be any port but those that fetch refuses', async () => {
+    const blocked = Array.from({ length: 65_536 }, (_, port) => port).filter(isBlockedPort);
+    const refusals = blocked.map(async (port) => {
+      const error: unknown = await fetch(`http://127.0.0.1:${port}/`).catch((reason: unknown) => reason);
+      return error instanceof Error && error.cause instanceof Error ? error.cause.message : 'connected';
+    });
+    expect(blocked.length).toBeGreaterThan(70);
+    expect(new Set(await Promise.all(refusals))).toEqual(new Set(['bad port']));
   });
   test('two equal ports are wrong, but for 0: two that are free', () => {
     expect(() => api({ ASR_PORT: '9000', ASR_ADMIN_PORT: '9000' })).toThrow('ASR_ADMIN_PORT="9000"');

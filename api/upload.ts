@@ -95,6 +95,13 @@ const missingFile = (msg: string): FormFailure =>
 const malformed = (msg: string): FormFailure =>
   new FormFailure([{ loc: ['body'], msg, type: 'multipart_invalid' }]);
 
+/** Some HTTP libraries compress a body when told to. Other names stand before bodies as they are ("utf-8"). @throws FormFailure */
+export function expectUncompressed(contentEncoding: string | undefined): void {
+  if (contentEncoding === undefined || !/\b(gzip|deflate|br|zstd|compress)\b/i.test(contentEncoding)) return;
+  const msg = `the body is compressed (Content-Encoding "${contentEncoding}"); send it as it is`;
+  throw new FormFailure([{ loc: ['header', 'content-encoding'], msg, type: 'content_encoding' }]);
+}
+
 /**
  * Takes the file part named `file` (the first one) out of a multipart/form-data body; all other parts are ignored.
  * @throws FormFailure (422) when the body is no such form or has no such part; ApiFailure `upload_too_large` for a file over 484,096 bytes

@@ -3,7 +3,13 @@ import Type from 'typebox';
 import { readWav } from '../../common/audio/wav.ts';
 import { ApiFailure } from '../../common/errors.ts';
 import type { ApiServices } from '../services.ts';
-import { checkDeclaredLength, expectsContinue, readBody, readUploadForm } from '../upload.ts';
+import {
+  checkDeclaredLength,
+  expectsContinue,
+  expectUncompressed,
+  readBody,
+  readUploadForm,
+} from '../upload.ts';
 
 const apiError = (description: string) => Type.Ref('ApiError', { description });
 
@@ -69,7 +75,10 @@ export function transcriptionRoutes(
         }
         // The body comes in while Redis is asked for the readiness; what is wrong with the body is said after that.
         const pcm = readBody(request.raw, uploadTimeoutMs)
-          .then((body) => readUploadForm(body, request.raw.headersDistinct['content-type']?.[0]))
+          .then((body) => {
+            expectUncompressed(request.raw.headers['content-encoding']);
+            return readUploadForm(body, request.raw.headersDistinct['content-type']?.[0]);
+          })
           .then(readWav);
         pcm.catch(() => undefined);
         await ready;

@@ -29,10 +29,11 @@ export async function postBody(
   origin: string,
   body: Buffer,
   type: string | undefined,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${origin}/v1/audio/transcriptions`, {
     method: 'POST',
-    headers: { ...AUTHORIZED, ...(type === undefined ? {} : { 'content-type': type }) },
+    headers: { ...AUTHORIZED, ...headers, ...(type === undefined ? {} : { 'content-type': type }) },
     body: Uint8Array.from(body),
   });
   return { status: response.status, body: await response.json() };

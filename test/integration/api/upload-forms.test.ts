@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startApi, type TestApi } from '../../support/api.ts';
 import { filePart, form, postBody } from '../../support/form.ts';
@@ -57,6 +58,16 @@ describe('form', () => {
     const answer = await post(body, type);
     expect(answer.status).toBe(422);
     expect(answer.body).toEqual({ detail });
+  });
+  test('a compressed body → 422 that says so; another name of an encoding changes nothing', async () => {
+    const { body, type } = form([filePart(Buffer.from('no WAV'))]);
+    const answer = await postBody(api.origin, gzipSync(body), type, { 'content-encoding': 'gzip' });
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['header', 'content-encoding'] }] },
+    });
+    const plain = await postBody(api.origin, body, type, { 'content-encoding': 'utf-8' });
+    expect(plain).toMatchObject({ status: 400, body: { error: 'invalid_format' } });
   });
 
   test('where there is no file, what there is in its place is said', async () => {

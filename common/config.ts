@@ -152,11 +152,16 @@ function address(name: string, value: string): string {
 function proxy(name: string, value: string): string {
   const [ip = '', bits, ...rest] = value.split('/');
   const family = isIP(ip);
-  const wide =
-    bits === undefined ||
-    (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (family === 4 ? 32 : 128));
+  const wide = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
   if (family === 0 || !wide || rest.length > 0)
     fail(name, value, 'must be IP addresses or CIDR ranges, separated by commas');
+  // Every peer would be a proxy then, and X-Forwarded-For what any client likes to write.
+  if (bits !== undefined && Number(bits) === 0)
+    fail(
+      name,
+      value,
+      'must be the addresses of the load balancers alone, not all there are: /0 would let any client write its own address',
+    );
   return value;
 }
 

@@ -161,7 +161,8 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_PUBLIC_BASE_URL', 'https://us@er:pw@a.example', '="https://***@a.example": must be without a user'],
     ['ASR_PUBLIC_BASE_URL', 'https://u:p\nw@a.example', '="https://***@a.example": must be without a user'],
     ['ASR_TRUSTED_PROXIES', '10.0.0.0/33', 'CIDR'],
-    ['ASR_TRUSTED_PROXIES', '0.0.0.0/0', 'CIDR'],
+    ['ASR_TRUSTED_PROXIES', '0.0.0.0/0', '/0 would let any client write its own address'],
+    ['ASR_TRUSTED_PROXIES', '10.0.0.1,::/0', '/0 would let any client write its own address'],
     ['ASR_TRUSTED_PROXIES', '10.0.0.0/8/8', 'CIDR'],
     ['ASR_LOG_LEVEL', 'verbose', 'info'],
   ])('%s=%s', (name, value, advice) => {

@@ -8,7 +8,7 @@ import { ClientGone } from './upload.ts';
 export class Access {
   readonly #peers = new BlockList();
   readonly #tokenHash: Buffer;
-  readonly #origins: ReadonlySet<string>;
+  readonly #origins: Set<string>;
 
   /** @param allowedClients single addresses besides loopback. @param allowedOrigins browser origins that may open the stream */
   constructor(allowedClients: readonly string[], apiToken: string, allowedOrigins: readonly string[]) {
@@ -35,6 +35,11 @@ export class Access {
   allowsHeader(authorization: string | undefined): boolean {
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     return token !== undefined && this.allowsToken(token);
+  }
+
+  /** For those that only listening tells: with ASR_PORT=0 the port is the system's choice. */
+  allowOrigins(origins: readonly string[]): void {
+    for (const origin of origins) this.#origins.add(origin);
   }
 
   /** Server-side callers send no Origin. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type ApiConfig, ConfigError, EXIT_CONFIG, readApiConfig } from '../common/config.ts';
+import { type ApiConfig, ConfigError, EXIT_CONFIG, ownOrigins, readApiConfig } from '../common/config.ts';
 import { listenFailure } from '../common/listen-failure.ts';
 import { createLogger } from '../common/log.ts';
 import { whenReady } from '../common/redis.ts';
@@ -60,6 +60,9 @@ log.debug({ atMostMs: WAIT_FOR_REDIS_MS }, 'waiting for Redis');
 await whenReady(services.redis, WAIT_FOR_REDIS_MS);
 if (!stopping.aborted) {
   await listenOrExit(app, config.host, config.port);
+  const listening = app.server.address();
+  if (typeof listening === 'object' && listening !== null)
+    services.access.allowOrigins(ownOrigins(config.host, listening.port));
   if (admin !== undefined) await listenOrExit(admin, '127.0.0.1', config.adminPort ?? 0, 'ASR_ADMIN_PORT');
   log.info({ address: app.listeningOrigin, adminAddress: admin?.listeningOrigin }, 'serving');
   process.send?.({ kind: 'listening', origin: app.listeningOrigin });

@@ -192,10 +192,7 @@ export function readApiConfig(env: Environment): ApiConfig {
   const configuredBase = text(env, 'ASR_PUBLIC_BASE_URL');
   const publicBase =
     configuredBase === undefined ? undefined : baseUrl('ASR_PUBLIC_BASE_URL', configuredBase);
-  const ownUrls = ['localhost', '127.0.0.1', host].map((name) => localOrigin(name, port));
-  if (publicBase !== undefined) ownUrls.push(publicBase.href);
-  // As browsers write them: no port 80, addresses in their short form.
-  const ownOrigins = ownUrls.filter((url) => URL.canParse(url)).map((url) => new URL(url).origin);
+  const publicOrigins = publicBase === undefined ? [] : [publicBase.origin];
   const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map(
     (value) => webUrl('ASR_ALLOWED_ORIGINS', value).origin,
   );
@@ -208,12 +205,22 @@ export function readApiConfig(env: Environment): ApiConfig {
     port,
     apiToken,
     allowedClients: list(env, 'ASR_ALLOWED_CLIENTS').map((value) => address('ASR_ALLOWED_CLIENTS', value)),
-    allowedOrigins: [...new Set([...DEFAULT_ORIGINS, ...ownOrigins, ...extraOrigins])],
+    allowedOrigins: [
+      ...new Set([...DEFAULT_ORIGINS, ...ownOrigins(host, port), ...publicOrigins, ...extraOrigins]),
+    ],
     publicBaseUrl: publicBase?.href.replace(/\/+$/, '') ?? `http://127.0.0.1:${port}`,
     trustedProxies: list(env, 'ASR_TRUSTED_PROXIES').map((value) => proxy('ASR_TRUSTED_PROXIES', value)),
     uploadTimeoutMs: integer(env, 'ASR_UPLOAD_TIMEOUT_MS', 30_000, 100, 600_000),
     adminPort: admin === -1 ? undefined : admin,
   };
+}
+
+/** The origins of the service's own page as browsers on this machine write them: no port 80, addresses in their short form. */
+export function ownOrigins(host: string, port: number): string[] {
+  return ['localhost', '127.0.0.1', host]
+    .map((name) => localOrigin(name, port))
+    .filter((url) => URL.canParse(url))
+    .map((url) => new URL(url).origin);
 }
 
 /** Where this machine reaches a server that listens on `host`. */

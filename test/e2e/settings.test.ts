@@ -12,6 +12,7 @@ import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';
 import { fixture, startApiProcess, startInferenceProcess, untilReady } from '../support/real-service.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { StreamClient } from '../support/stream-client.ts';
 
 /** What the settings do in real processes; access, time limits and wrong values have their own tests (see README's table). */
 let redis: TestRedis;
@@ -43,6 +44,14 @@ describe('api', () => {
     expect(origin).toMatch(/^http:\/\/127\.0\.0\.3:\d+$/);
     expect((await fetch(`${origin}/healthz`)).status).toBe(200);
     await expect(fetch(`${origin.replace('127.0.0.3', '127.0.0.1')}/healthz`)).rejects.toThrow();
+  });
+  test('ASR_PORT=0: the page at the port that the system chose may open the stream', async () => {
+    const { origin } = await api({ ASR_PORT: '0' });
+    const address = `${origin.replace('http', 'ws')}/ws/asr`;
+    for (const own of [origin, origin.replace('127.0.0.1', 'localhost')]) {
+      const client = await StreamClient.connect(address, { origin: own });
+      client.terminate();
+    }
   });
   test('ASR_HOST=localhost: one server, on 127.0.0.1 alone, though the name has two addresses', async () => {
     const twoAddresses = `import dns from 'node:dns';

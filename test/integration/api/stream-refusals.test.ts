@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { scriptedPcm } from '../../support/scripted-recognizer.ts';
 import type { StreamClient } from '../../support/stream-client.ts';
 import { StreamService } from './stream-service.ts';
@@ -121,4 +121,27 @@ test('a slot that was taken for a session which Redis then does not open is give
   expect(await service.refusal(client)).toEqual({ code: 'not_ready', closeCode: 1011 });
   await redis.del('{asr}:sessions');
   await service.slotFree();
+});
+
+test('a slot that is lost before its session is open is not_ready at once', async () => {
+  const { slot } = service.api.services;
+  const acquire = slot.acquire.bind(slot);
+  // As a Redis that comes back empty in between.
+  vi.spyOn(slot, 'acquire').mockImplementationOnce(async (holder) => {
+    const fence = await acquire(holder);
+    await service.redis.client.del('{asr}:slot');
+    return fence;
+  });
+  const client = await service.connect();
+  client.start();
+  expect(await service.refusal(client)).toEqual({ code: 'not_ready', closeCode: 1011 });
+});
+
+test('audio that Redis refuses ends the recording', async () => {
+  const { client: redis } = service.redis;
+  onTestFinished(async () => void (await redis.config('SET', 'maxmemory', '0')));
+  const client = await service.ready();
+  await redis.config('SET', 'maxmemory', '1');
+  client.audio(Buffer.alloc(3_200));
+  expect(await service.refusal(client)).toEqual({ code: 'not_ready', closeCode: 1011 });
 });

@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Answer } from './archive-server.ts';
 import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
 import { TOP } from './small-model.ts';
@@ -148,6 +148,35 @@ describe('a pull that was broken off', () => {
     await pull({ retryDelaysMs: [0] });
     await expectWhole(folders, entry);
     expect(server.requests).toHaveLength(5);
+  });
+
+  it('gives up on a server that brings next to nothing at each try', async () => {
+    const { server, stored, refusal } = await setUp();
+    // Less than 1 % of the file each, or there would be no end to it.
+    for (const until of [20_000, 20_300, 20_600, 20_900]) server.script.push(server.breakAt(until, stored));
+    expect(await refusal()).toContain('; gave up after 3 tries at 20.1 KiB of ');
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it('asks for the file as it is: of one that a server compresses, the rest cannot be asked for', async () => {
+    const { server, pull } = await setUp();
+    let asked: unknown;
+    server.script.push((request, response) => {
+      asked = request.headers['accept-encoding'];
+      server.serve(request, response);
+    });
+    await pull();
+    expect(asked).toBe('identity');
+  });
+
+  it('stops at once also between two tries', async () => {
+    const { server, screen, pull } = await setUp();
+    const stop = new AbortController();
+    server.script.push(server.status(503));
+    const stopped = expect(pull({ retryDelaysMs: [60_000] }, stop.signal)).rejects.toThrow();
+    await vi.waitFor(() => expect(screen.text).toContain('trying again in 60 s'));
+    stop.abort(new Error('stopped'));
+    await stopped;
   });
 
   it('gives up when what it threw away is all that comes again', async () => {

@@ -50,6 +50,11 @@ describe('npm run models, the real catalogue', () => {
     expect(stderr).toBe(`the bundled model comes with the server: there is nothing to ${command}\n`);
   });
 
+  it('says where the bundled model is', async () => {
+    const bundled = join(packageRoot(), 'models', 'bundled');
+    expect(await models(['path', 'bundled'])).toEqual({ code: 0, stdout: `${bundled}\n`, stderr: '' });
+  });
+
   it('refuses what a mirror has instead of the archive', async () => {
     const server = new ArchiveServer(Buffer.from('<html></html>'), undefined);
     await server.listen();
@@ -168,16 +173,20 @@ describe('npm run models, a small model', () => {
     await writeFile(paths.partInfo, '{}');
     expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
     expect(await readdir(folders.downloaded)).toEqual([]);
+    expect((await run('list').finished).stdout).toMatch(/^small +no /m);
   });
 
-  it('stops on Ctrl-C with 130 and goes on from there', async () => {
+  it.each([
+    ['Ctrl-C', 'SIGINT', 130],
+    ['SIGTERM', 'SIGTERM', 143],
+  ] as const)('stops on %s and goes on from there', async (_, signal, exitCode) => {
     const { server, paths, run, stored } = await setUp();
     server.script.push(server.stallAt(50_000));
     const { child, finished } = run('pull', 'small');
     await stored(50_000);
-    child.kill('SIGINT');
+    child.kill(signal);
     expect(await finished).toMatchObject({
-      code: 130,
+      code: exitCode,
       stderr: expect.stringMatching(/\nstopped; the same command goes on from here\n$/),
     });
     expect(existsSync(paths.lock)).toBe(false);

@@ -91,6 +91,43 @@ it('asks for a tunnel to an https:// mirror', async () => {
   expect(asked).toEqual(['CONNECT mirror.invalid:443 HTTP/1.1', 'CONNECT mirror.invalid:443 HTTP/1.1']);
 });
 
+it('goes through the proxy that the environment names for the address, lower case first, and past it where NO_PROXY says so', async () => {
+  const asked: string[] = [];
+  const address = await proxyOf((socket) => {
+    socket.once('data', (request) => {
+      asked.push(request.toString('latin1').split('/')[0] ?? '');
+      socket.destroy();
+    });
+  });
+  const ours = `http://${address}`;
+  const wrong = 'http://wrong.invalid:3128';
+  const cases: [mirror: string, env: Record<string, string>, expected: string][] = [
+    ['https://a.invalid', { https_proxy: ours, HTTPS_PROXY: wrong }, 'CONNECT a.invalid:443 HTTP'],
+    ['https://b.invalid', { HTTPS_PROXY: ours, all_proxy: wrong }, 'CONNECT b.invalid:443 HTTP'],
+    [
+      'https://c.invalid',
+      { all_proxy: ours, ALL_PROXY: wrong, HTTP_PROXY: wrong },
+      'CONNECT c.invalid:443 HTTP',
+    ],
+    ['http://d.invalid', { http_proxy: ours, HTTP_PROXY: wrong }, 'GET http:'],
+    ['http://e.invalid', { HTTP_PROXY: ours, ALL_PROXY: wrong }, 'GET http:'],
+    [ours, { HTTP_PROXY: wrong, no_proxy: '127.0.0.1', NO_PROXY: 'x' }, 'GET '],
+    [ours, { HTTP_PROXY: wrong, NO_PROXY: '127.0.0.1' }, 'GET '],
+  ];
+  const pulls = cases.map(async ([mirror, env]) => {
+    const settings = JSON.stringify({
+      root: dirname(dirname((await temporaryFolders()).downloaded)),
+      catalogue: [entryFor(Buffer.from('x'))],
+      timing: { stallTimeoutMs: 10_000, retryDelaysMs: [] },
+    });
+    const script = join(import.meta.dirname, 'cli-process.mjs');
+    return (await start(script, [settings, 'pull', 'small'], { ASR_MODEL_MIRROR: mirror, ...env }).finished)
+      .code;
+  });
+  expect(await Promise.all(pulls)).toEqual(cases.map(() => 1));
+  expect(asked.sort()).toEqual(cases.map(([, , expected]) => expected).sort());
+});
+
 async function expectGivenUp(
   mirror: string,
   reason: string,

@@ -57,6 +57,21 @@ test('a browser, which hides where a redirect leads, follows none and sends no c
   expect(asked).toMatchObject([{ redirect: 'manual', credentials: 'omit' }]);
 });
 
+test('where a request fails, only a page of another origin is told of the missing CORS', async () => {
+  onTestFinished(() => void vi.unstubAllGlobals());
+  vi.stubGlobal('fetch', async () => Promise.reject(new TypeError('Failed to fetch')));
+  const hints: boolean[] = [];
+  for (const location of [
+    undefined,
+    { origin: new URL(service.url).origin },
+    { origin: 'https://a.example' },
+  ]) {
+    vi.stubGlobal('location', location);
+    hints.push((await failure(client.ready())).message.includes('the service has no CORS'));
+  }
+  expect(hints).toEqual([false, false, true]);
+});
+
 test('one signal may serve for any number of requests: nothing of them stays with it', async () => {
   service.http = [json(409, { error: 'busy' }), json(200, RESULT)];
   const { signal } = new AbortController();

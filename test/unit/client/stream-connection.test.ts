@@ -159,6 +159,21 @@ test('a browser’s connection is heard when it opens and not when it was given 
   expect((await failure(broken.final)).message).toContain('the connection broke');
 });
 
+test('a connection that the browser forbids at once, as a page of HTTPS has no ws:, is not tried again', async () => {
+  vi.stubGlobal(
+    'WebSocket',
+    class {
+      constructor() {
+        throw new DOMException('An insecure connection may not be initiated', 'SecurityError');
+      }
+    },
+  );
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const error = await failure(new BrowserClient({ url: service.url, apiToken: TOKEN }).stream().ready);
+  expect(error).toMatchObject({ code: 'network', retryable: false });
+  expect(error.message).toContain('the browser forbids it to this page (An insecure connection may not');
+});
+
 test('a browser without URL.canParse, as Chromium before 120 and Safari before 17, is new enough', async () => {
   const { canParse } = URL;
   onTestFinished(() => void Object.assign(URL, { canParse }));

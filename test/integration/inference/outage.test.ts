@@ -302,6 +302,22 @@ it('a session outlives a Redis that does not answer for longer than its lease', 
   await session.close();
 });
 
+it('a session outlives the end of the connection that its audio is read from', async () => {
+  inference = await startInference(redis.url);
+  const pcm = scriptedPcm(1.7);
+  const session = await TestSession.open(redis);
+  await session.send(pcm.subarray(0, CHUNK_BYTES));
+  await session.until('partial');
+  const reader = /^id=(\d+) .* name=asr-inference-blocking /m;
+  const [, id = ''] = reader.exec(String(await redis.client.client('LIST'))) ?? [];
+  expect(await redis.client.client('KILL', 'ID', id)).toBe(1);
+  await session.send(pcm.subarray(CHUNK_BYTES));
+  await session.producer.end();
+  expect(await session.until('final')).toMatchObject({ text: scriptedText(pcm) });
+  expect(session.of('failed')).toEqual([]);
+  await session.close();
+});
+
 it('a job that is done while Redis is away has its result when Redis answers again', async () => {
   inference = await startInference(redis.url);
   const uploads = await TestUploads.connect(redis);

@@ -36,7 +36,7 @@ export class ReceivedAudio {
     this.#receivedBytes = receivedBytes;
   }
 
-  /** The model has taken this much in all. After a takeover it begins again with less, but what was taken once waits no more. */
+  /** The model has taken this much in all. A takeover behind a failover that lost what was said last begins again with less, but what was taken once waits no more. */
   taken(bytes: number): void {
     this.#takenBytes = Math.max(this.#takenBytes, bytes);
   }

@@ -195,6 +195,17 @@ test.for(['SIGINT', 'SIGTERM'] as const)(
   },
 );
 
+test('an interrupt ends it at once while it waits for a recording on standard input', async () => {
+  service.http = [json(200, RESULT)];
+  const child = start(['transcribe', good, '-']);
+  // With its answer for the first, it goes on to standard input.
+  child.stdout.once('data', () => child.kill('SIGINT'));
+  const [stderr, ended] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  expect(stderr).toBe('');
+  // Not by the signal itself, which follows where nothing else ends it.
+  expect(ended).toEqual([130, null]);
+});
+
 test.for([
   { pipe: 'that nobody writes', writer: () => {} },
   // For reading and writing: the writer must not wait for its reader.

@@ -19,7 +19,10 @@ test.each(['quotes " and \\', 'spaces 语音', 'a line break\nappendonly yes', '
     const client = new Redis(server.url);
     onTestFinished(() => client.disconnect());
     expect(await client.config('GET', 'dir')).toEqual(['dir', folder]);
+    // No recording ever reaches a disk, or another machine.
+    expect(await client.config('GET', 'save')).toEqual(['save', '']);
     expect(await client.config('GET', 'appendonly')).toEqual(['appendonly', 'no']);
+    expect(await client.config('GET', 'bind')).toEqual(['bind', '127.0.0.1']);
     expect(await client.config('GET', 'maxmemory')).toEqual(['maxmemory', String(256 * 2 ** 20)]);
   },
 );

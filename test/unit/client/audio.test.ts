@@ -197,6 +197,18 @@ test.for([
     code: 'invalid_format',
     says: '4000 Hz',
   },
+  {
+    name: 'no channel',
+    file: wavFile(samples16(5), { channels: 0 }),
+    code: 'invalid_format',
+    says: 'it has 0 channels',
+  },
+  {
+    name: 'an extensible format without its extension',
+    file: wavFile(samples16(5), { formatCode: 0xfffe }),
+    code: 'invalid_format',
+    says: 'the extensible fmt chunk has 16 bytes, too few',
+  },
   { name: 'empty', file: wavFile(Buffer.alloc(0)), code: 'empty_audio', says: 'no audio sample' },
 ])('$name: a clear error', async ({ file, code, says }) => {
   await expect(toPcm(file)).rejects.toMatchObject({

@@ -74,9 +74,11 @@ describe('the record button', () => {
     expect(log).toEqual([]);
   });
 
-  it('toggles by a screen reader’s activation too', () => {
+  it('toggles by a screen reader’s activation too, and a release without a press ends nothing', () => {
     const { log, gesture } = button();
     gesture.tap();
+    gesture.up(10_000);
+    expect(log).toEqual(['start']);
     gesture.tap();
     expect(log).toEqual(['start', 'stop']);
   });

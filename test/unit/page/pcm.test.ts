@@ -4,6 +4,7 @@ import { FrameAssembler, level, type Pcm, wavFile } from '../../../api/page/pcm.
 import { TARGET_RATE_HZ } from '../../../api/page/resampler.ts';
 import * as server from '../../../common/audio/limits.ts';
 import { readWav } from '../../../common/audio/wav.ts';
+import { wavFile as asWav } from '../../support/wav.ts';
 
 const noise = (samples: number): Float32Array =>
   Float32Array.from({ length: samples }, (_, n) => Math.sin(n * n * 0.37) * 0.9);
@@ -61,6 +62,8 @@ describe('frames of the page', () => {
     const bytes = Buffer.from(await wavFile(pieces).arrayBuffer());
     const pcm = readWav(bytes);
     expect(pcm).toEqual(Buffer.concat(pieces.map((piece) => Buffer.from(piece.buffer))));
+    // For other programs too, which it may be saved for.
+    expect(bytes).toEqual(asWav(pcm));
   });
 
   it('have a loudness from 0 for silence to 1 for full scale', () => {

@@ -88,6 +88,11 @@ test('what strangers send steers no terminal and makes no lines', () => {
   );
   expect(line).toContain('sent=x\\u009b2J\\u001b[31m\\u0085\\u000afake\\u202e nested=');
   expect(line).not.toMatch(/[\p{Cc}\u202e]/u);
+  // Of an error only the lines of its stack are lines here.
+  const err = { type: 'Error', message: 'x', stack: 'Error: x\u001b[31m\u202e\n    at y' };
+  expect(plainLogLine(JSON.stringify({ level: 50, process: 'api', pid: 1, msg: 'failed', err }))).toMatch(
+    /failed err=\nError: x\\u001b\[31m\\u202e\n {4}at y$/,
+  );
 });
 
 test.each(['plain text', '{"level":30 cut off', ''])(

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -26,6 +26,19 @@ async function fileOf(model: Uint8Array): Promise<OnnxOutline> {
   const path = join(workDir, `model-${files++}.onnx`);
   writeFileSync(path, model);
   return readOnnxOutline(path);
+}
+
+/** Whether this process has it open, where the system says so. */
+function isOpen(path: string): boolean {
+  const folder = '/proc/self/fd';
+  if (!existsSync(folder)) return false;
+  return readdirSync(folder).some((fd) => {
+    try {
+      return readlinkSync(join(folder, fd)) === path;
+    } catch {
+      return false; // closed meanwhile
+    }
+  });
 }
 
 describe.each([
@@ -65,6 +78,7 @@ describe.each([
   test('has several', async () => {
     const divided = await loadParts(outline, zipformer2Layout(outline).signature, { ...CPU, partValues });
     expect(divided?.parts.length).toBeGreaterThanOrEqual(variant.parts);
+    expect(isOpen(outline.path)).toBe(false);
     await release(divided);
   });
 

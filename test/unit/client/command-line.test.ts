@@ -9,6 +9,7 @@ import { AsrClient, AsrError, type AsrErrorCode } from '../../../api/client/node
 
 test.for([
   { args: ['transcribe', '--token', 'secret', 'a.wav'], says: 'use ASR_API_TOKEN or --token-file' },
+  { args: ['ready', '--api-token=secret'], says: 'use ASR_API_TOKEN or --token-file' },
   { args: ['transcribe', '--token=secret', 'a.wav'], says: 'use ASR_API_TOKEN or --token-file' },
   { args: ['transcribe'], says: 'at least one FILE' },
   { args: ['transcribe', '-', '-'], says: 'only once' },

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { CaptureMessage } from '../../../api/page/capture-worklet.ts';
 import * as limits from '../../../api/page/limits.ts';
 import { FrameAssembler, level, type Pcm, wavFile } from '../../../api/page/pcm.ts';
 import { TARGET_RATE_HZ } from '../../../api/page/resampler.ts';
@@ -72,6 +73,33 @@ describe('frames of the page', () => {
     // −20 dBFS lies a third of the way down from full scale on a scale of 60 dB.
     expect(level(new Int16Array(1_600).fill(3_277))).toBeCloseTo(2 / 3, 3);
   });
+});
+
+it('the microphone’s recording ends by itself at 15 s, with all its frames', async () => {
+  const posted: CaptureMessage[] = [];
+  const processors: (new () => { process(inputs: Float32Array[][]): boolean })[] = [];
+  onTestFinished(() => void vi.unstubAllGlobals());
+  vi.stubGlobal('sampleRate', TARGET_RATE_HZ);
+  vi.stubGlobal(
+    'AudioWorkletProcessor',
+    class {
+      readonly port = { postMessage: (message: CaptureMessage) => posted.push(message) };
+    },
+  );
+  vi.stubGlobal('registerProcessor', (_name: string, processor: (typeof processors)[number]) => {
+    processors.push(processor);
+  });
+  await import('../../../api/page/capture-worklet.ts');
+  const [Processor] = processors;
+  if (Processor === undefined) throw new Error('the worklet registered nothing');
+  const processor = new Processor();
+  const block = [[new Float32Array(128)]];
+  let blocks = 1;
+  // It says itself when it is to be called no more; 16 s are beyond its limit, and the filter holds one sample back.
+  while (processor.process(block) && blocks < 2_000) blocks += 1;
+  expect(blocks).toBe(limits.MAX_RECORDING_SAMPLES / 128 + 1);
+  expect(posted.filter(({ type }) => type === 'frame')).toHaveLength(150);
+  expect(posted.at(-1)).toEqual({ type: 'end', reason: 'limit' });
 });
 
 it('the page keeps to the server’s numbers', () => {

@@ -57,9 +57,14 @@ test('npm run: SIGTERM to npm ends the program, and its exit code comes back', a
 });
 
 test('two at once: one installs, the other waits for it', async () => {
-  const both = [setup('setup'), setup('setup')];
-  expect(await Promise.all(both.map(({ ended }) => ended))).toEqual([0, 0]);
-  const lines = both.flatMap((launched) => launched.lines);
+  await project.installSlowly();
+  const first = setup('setup');
+  const installing = await project.installing();
+  const second = setup('setup');
+  await second.line('waiting for another set-up');
+  process.kill(installing, 'SIGUSR2');
+  expect(await Promise.all([first.ended, second.ended])).toEqual([0, 0]);
+  const lines = [first, second].flatMap((launched) => launched.lines);
   expect(lines.filter((line) => line.startsWith('installing'))).toHaveLength(1);
   expect(lines.filter((line) => line.startsWith('waiting for another set-up'))).toHaveLength(1);
   expect(await readdir(join(project.folder, '.cache'))).toEqual([]);

@@ -69,12 +69,12 @@ export class SmallProject {
     await this.write('package-lock.json', JSON.stringify(lock));
   }
 
-  /** From now on its installation takes a minute. (Its own script does so: npm 12 runs none of packages.) */
+  /** From now on its installation takes a minute, or until SIGUSR2 to the process that `installing` tells. (Its own script does so: npm 12 runs none of packages.) */
   async installSlowly(): Promise<void> {
     const manifest = JSON.parse(await readFile(join(this.folder, 'package.json'), 'utf8'));
     manifest.scripts.install = 'node slow.cjs';
     await this.write('package.json', JSON.stringify(manifest));
-    const slow = `require('node:fs').writeFileSync('started.new', String(process.pid)); require('node:fs').renameSync('started.new', 'started'); setTimeout(() => {}, 60000);`;
+    const slow = `process.on('SIGUSR2', () => process.exit()); require('node:fs').writeFileSync('started.new', String(process.pid)); require('node:fs').renameSync('started.new', 'started'); setTimeout(() => {}, 60000);`;
     await this.write('slow.cjs', slow);
   }
 

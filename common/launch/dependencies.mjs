@@ -90,6 +90,8 @@ async function npmCi(root) {
     '--install-strategy=hoisted',
     '--no-audit',
     '--no-fund',
+    // Or the news of a newer npm would take the place of what went wrong among its last lines.
+    '--no-update-notifier',
     '--engine-strict=false',
     '--loglevel=error',
   ];

@@ -63,6 +63,8 @@ test('an npm that says yes and installs nothing, as on a full disk; no kind of p
   );
   const given = await readFile(join(project.folder, 'arguments'), 'utf8');
   expect(given).toContain('ci --include=dev --include=optional --include=peer --install-strategy=hoisted');
+  // Its news is not among the lines that are shown of a failure.
+  expect(given).toContain('--no-update-notifier');
   // Hundreds of megabytes for GPUs, which nothing needs to start.
   expect(await readFile(join(project.folder, 'runtime'), 'utf8')).toBe('skip\n');
 });

@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommonConfig } from '../config.ts';
 import { printable } from '../printable.ts';
@@ -49,15 +50,17 @@ export async function whenServing(
   }
 }
 
-async function isReady({ origin, token }: ReachedService, signal: AbortSignal): Promise<boolean> {
-  try {
-    const response = await fetch(`${origin}/readyz`, {
-      headers: { authorization: `Bearer ${token}` },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
-    });
-    await response.arrayBuffer();
-    return response.ok;
-  } catch {
-    return false; // nobody listens there yet, or the wait is over
-  }
+/** Past any proxy of the environment, which Node's `fetch` asks too where NODE_USE_ENV_PROXY is set, and which has another 127.0.0.1. */
+function isReady({ origin, token }: ReachedService, signal: AbortSignal): Promise<boolean> {
+  const options = {
+    agent: false,
+    headers: { authorization: `Bearer ${token}` },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+  };
+  return new Promise((resolve) => {
+    get(`${origin}/readyz`, options, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    }).on('error', () => resolve(false)); // nobody listens there yet, or the wait is over
+  });
 }

@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { getGlobalDispatcher, ProxyAgent, setGlobalDispatcher } from 'undici';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { readInferenceConfig } from '../../../common/config.ts';
 import { whenServing } from '../../../common/launch/when-serving.ts';
 import { createLogger } from '../../../common/log.ts';
@@ -135,4 +138,23 @@ test('on the screen of npm start a model that fails again at each attempt is one
   stop.abort();
   await expect(waiting).rejects.toThrow('aborted');
   expect(reasons).toEqual(['ModelLoadError', 'ModelFailure']);
+});
+
+test('npm start asks its own service past a proxy that Node was told to use (NODE_USE_ENV_PROXY)', async () => {
+  await store.beat(beat('a'));
+  const server = createServer((_, response) => response.end()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const direct = getGlobalDispatcher();
+  // As Node 24 does for the variable, which 20 does not know; nobody listens at this proxy.
+  setGlobalDispatcher(new ProxyAgent('http://127.0.0.1:1'));
+  onTestFinished(() => setGlobalDispatcher(direct));
+  const address = server.address();
+  const port = address instanceof Object ? address.port : 0;
+  await whenServing(
+    { origin: `http://127.0.0.1:${port}`, token: 'any' },
+    readInferenceConfig({ REDIS_URL: redis.url }),
+    () => {},
+    AbortSignal.timeout(2_000),
+  );
 });

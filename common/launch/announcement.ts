@@ -8,6 +8,8 @@ export interface Service {
   readonly tokenIsNew: boolean;
   /** As `ASR_MODEL` names it. */
   readonly model: string;
+  /** The environment sends curl to a proxy, which does not reach this machine by its loopback address, and would be given the token. */
+  readonly behindProxy: boolean;
 }
 
 const RECOMMENDED_MODEL = 'x-asr-480ms';
@@ -15,18 +17,20 @@ const RECOMMENDED_MODEL = 'x-asr-480ms';
 const BUNDLED = `bundled, for trying it out: it recognizes real speakers poorly. For real use: npm run models -- pull ${RECOMMENDED_MODEL} && ASR_MODEL=${RECOMMENDED_MODEL} npm start`;
 
 /** What a newcomer needs next, as lines for the screen. The curl line can be pasted into any shell in any folder of this machine. */
-export function announcement({ origin, token, tokenIsNew, model }: Service, projectFolder: string): string {
+export function announcement(service: Service, projectFolder: string): string {
+  const { origin, token, tokenIsNew, model, behindProxy } = service;
   const recording = join(projectFolder, 'test', 'fixtures', 'e00.wav');
   // Inside curl's own quotes a comma or semicolon of the path means nothing.
   const form = `file=@"${recording.replace(/["\\]/g, '\\$&')}"`;
   const header = tokenIsNew
     ? shellQuoted(`Authorization: Bearer ${token}`)
     : '"Authorization: Bearer $ASR_API_TOKEN"';
+  const curl = behindProxy ? "curl --noproxy '*'" : 'curl';
   return [
     '',
     `  page     ${origin}/`,
     `  token    ${tokenIsNew ? `${token}   (a new one at every start; to keep one, set ASR_API_TOKEN)` : 'the one in ASR_API_TOKEN'}`,
-    `  try it   curl -H ${header} -F ${shellQuoted(form)} ${origin}/v1/audio/transcriptions`,
+    `  try it   ${curl} -H ${header} -F ${shellQuoted(form)} ${origin}/v1/audio/transcriptions`,
     `  model    ${model === 'bundled' ? BUNDLED : model}`,
     '',
     'Ctrl-C stops everything.',

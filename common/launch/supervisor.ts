@@ -111,7 +111,10 @@ async function prepare(env: Environment): Promise<Prepared> {
   const port = await checkPort(host, wantedPort);
   serverEnv['ASR_PORT'] = String(port);
   const { apiToken: token } = readApiConfig(serverEnv);
-  return { service: { origin: localOrigin(host, port), token, tokenIsNew, model }, serverEnv, ownRedis };
+  // The variables that curl reads.
+  const behindProxy = ['http_proxy', 'all_proxy', 'ALL_PROXY'].some((name) => env[name]);
+  const service = { origin: localOrigin(host, port), token, tokenIsNew, model, behindProxy };
+  return { service, serverEnv, ownRedis };
 }
 
 /** @throws ConfigError */

@@ -52,9 +52,13 @@ async function serversOf({ pid }: Launched): Promise<{ api: number; inference: n
 }
 
 /** The line that a newcomer pastes into a shell, which is not in the project's folder. */
-async function pasted(launched: Launched): Promise<{ text: string; audio_ms: number }> {
+async function pasted(
+  launched: Launched,
+  env: Record<string, string> = {},
+): Promise<{ text: string; audio_ms: number }> {
   const line = await launched.line('curl ');
-  const { stdout } = await run('sh', ['-c', line.slice(line.indexOf('curl '))], { cwd: '/' });
+  const shell = { cwd: '/', env: { ...process.env, ...env } };
+  const { stdout } = await run('sh', ['-c', line.slice(line.indexOf('curl '))], shell);
   return JSON.parse(stdout);
 }
 
@@ -96,6 +100,15 @@ test('serves, brings back what dies, and Ctrl-C leaves nothing', { timeout: 30_0
   expect(await launched.ended).toBe(0);
   expect(launched.lines.filter((line) => line.startsWith('stopping'))).toHaveLength(1);
   await expectGone(Object.values(second), temp);
+});
+
+test('behind a proxy that knows nothing of this machine: it gets ready, and what it prints works', {
+  timeout: 30_000,
+}, async () => {
+  const proxy = `http://127.0.0.1:${await freePort()}`;
+  const env = { http_proxy: proxy, HTTP_PROXY: proxy, NODE_USE_ENV_PROXY: '1' };
+  const { launched } = await start(env);
+  expect(await pasted(launched, env)).toMatchObject({ audio_ms: 3_099 });
 });
 
 async function expectPrivateRedis(url: string): Promise<void> {

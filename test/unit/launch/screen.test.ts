@@ -22,6 +22,7 @@ const SERVICE: Service = {
   token: 'a-new-token',
   tokenIsNew: true,
   model: 'bundled',
+  behindProxy: false,
 };
 
 /** What curl would get from a shell that runs the line. */
@@ -40,6 +41,14 @@ test('the curl line survives a shell and curl, whatever the folder is called', (
     `file=@"/home/a b's; \\"$x\\", 语音/test/fixtures/e00.wav"`,
     'http://127.0.0.1:8088/v1/audio/transcriptions',
   ]);
+});
+
+test('behind a proxy the curl line goes past it', () => {
+  const [option, hosts, ...rest] = argumentsOfCurl(
+    announcement({ ...SERVICE, behindProxy: true }, '/srv/asr'),
+  );
+  expect([option, hosts]).toEqual(['--noproxy', '*']);
+  expect(rest).toEqual(argumentsOfCurl(announcement(SERVICE, '/srv/asr')));
 });
 
 test("the operator's own token is not printed; the curl line takes it from the environment", () => {

@@ -29,7 +29,7 @@ test('of a supervisor that was killed, servers that stay are given five seconds,
   const [server, redis] = [longRunning(), longRunning()];
   const ends = [once(server, 'exit'), once(redis, 'exit')];
   const script = `
-    import { startOrphanWatch } from '${MODULE}';
+    import { startOrphanWatch } from "${MODULE}";
     startOrphanWatch('${folder}').update({ redis: ${redis.pid}, servers: [${server.pid}] });
     setImmediate(() => console.log('told'));`;
   const supervisor = spawn(process.execPath, ['--input-type=module', '-e', script], {
@@ -46,7 +46,7 @@ test('of a supervisor that was killed, servers that stay are given five seconds,
 test('a Redis that is the child of a script goes with it', async () => {
   const script = `
     import { spawn } from 'node:child_process';
-    import { startOrphanWatch } from '${MODULE}';
+    import { startOrphanWatch } from "${MODULE}";
     const redis = spawn('sh', ['-c', 'sleep 1000 & echo $!; wait'], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
     startOrphanWatch('/no/such/folder').update({ redis: redis.pid, servers: [] });
     redis.stdout.on('data', (pid) => console.log(String(pid)));`;

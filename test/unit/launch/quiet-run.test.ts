@@ -12,7 +12,7 @@ test.each(['SIGINT', 'SIGHUP'])(
   async (signal) => {
     const script = `
     import { ChildProcess } from 'node:child_process';
-    import { quietRun } from '${MODULE}';
+    import { quietRun } from "${MODULE}";
     const { emit } = ChildProcess.prototype;
     ChildProcess.prototype.emit = function (name, ...values) {
       if (name === 'close') process.kill(process.pid, '${signal}');

@@ -86,7 +86,7 @@ export class InFlight {
     if (this.#count === 0) this.#emptied?.();
   }
 
-  /** Resolves when `others` has, and then no request is under way, nor has come for `quietMs`; about `timeoutMs` later at the latest. */
+  /** Resolves when `others` has, and then no request is under way, nor has come for `quietMs`. Requests keep it for `timeoutMs` and `quietMs` at most, from the call on. */
   async drained(others: Promise<unknown>, quietMs: number, timeoutMs: number): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs;
     await others;

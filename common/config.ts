@@ -1,17 +1,9 @@
-import { isIP } from 'node:net';
 import { isBlockedPort } from './blocked-ports.ts';
+import { address, baseUrl, ownOrigins, proxy, webUrl } from './config-addresses.ts';
+import { ConfigError, fail } from './config-error.ts';
 import { defaultThreads } from './cpu-threads.ts';
 import { messageOf } from './errors.ts';
-import { PrintableError } from './printable.ts';
 import { parseRedisUrl, type RedisTarget } from './redis-url.ts';
-
-/** A setting has a value that cannot be used. `message` is one line that names the setting, the value and what to write. */
-export class ConfigError extends PrintableError {
-  override readonly name = 'ConfigError';
-}
-
-/** sysexits.h EX_CONFIG: what a process ends with that cannot run with its settings or on its machine, so that a supervisor need not try again. */
-export const EXIT_CONFIG = 78;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -58,12 +50,6 @@ const MIN_TOKEN_CHARACTERS = 16;
 /** Quoted, in a `start` message: what a browser sends has to fit into MAX_CONTROL_CHARACTERS, with room for blanks and fields to come. */
 const MAX_TOKEN_CHARACTERS = 900;
 const DEFAULT_ORIGINS = ['http://localhost:8088', 'http://127.0.0.1:8088'];
-
-function fail(name: string, value: string | undefined, problem: string): never {
-  throw new ConfigError(
-    value === undefined ? `${name} is not set: ${problem}` : `${name}="${value}": ${problem}`,
-  );
-}
 
 function text(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
@@ -119,52 +105,6 @@ function commonConfig(env: Environment): CommonConfig {
   return { redis, keyPrefix, logLevel: logLevel(env) };
 }
 
-function webUrl(name: string, value: string): URL {
-  if (!URL.canParse(value)) fail(name, value, 'must be an origin such as https://asr.example.com');
-  const url = new URL(value);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    fail(name, value, 'must begin with http:// or https://');
-  // WHATWG takes almost any character for a host: what was written is several addresses, or a pattern.
-  if (!/^([\w.-]+|\[[\da-f:.]+\])$/i.test(url.hostname))
-    fail(
-      name,
-      value,
-      'must have a host such as asr.example.com; the entries of a list must be single origins, without *, separated by commas',
-    );
-  return url;
-}
-
-/** Everybody reads it in the documents. */
-function baseUrl(name: string, value: string): URL {
-  const url = webUrl(name, value);
-  if (url.username !== '' || url.password !== '')
-    fail(name, value.replace(/\/\/.*@/s, '//***@'), 'must be without a user and a password');
-  if (/[?#]/.test(value)) fail(name, value, 'must end with the path, without "?" and "#"');
-  return url;
-}
-
-function address(name: string, value: string): string {
-  if (isIP(value) === 0)
-    fail(name, value, 'must be single IP addresses, separated by commas (no ranges, no names)');
-  return value;
-}
-
-function proxy(name: string, value: string): string {
-  const [ip = '', bits, ...rest] = value.split('/');
-  const family = isIP(ip);
-  const wide = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
-  if (family === 0 || !wide || rest.length > 0)
-    fail(name, value, 'must be IP addresses or CIDR ranges, separated by commas');
-  // Every peer would be a proxy then, and X-Forwarded-For what any client likes to write.
-  if (bits !== undefined && Number(bits) === 0)
-    fail(
-      name,
-      value,
-      'must be the addresses of the load balancers alone, not all there are: /0 would let any client write its own address',
-    );
-  return value;
-}
-
 /** @throws ConfigError naming the first setting that is missing or wrong. */
 export function readApiConfig(env: Environment): ApiConfig {
   const apiToken = text(env, 'ASR_API_TOKEN');
@@ -213,26 +153,6 @@ export function readApiConfig(env: Environment): ApiConfig {
     uploadTimeoutMs: integer(env, 'ASR_UPLOAD_TIMEOUT_MS', 30_000, 100, 600_000),
     adminPort: admin === -1 ? undefined : admin,
   };
-}
-
-/** The origins of the service's own page as browsers on this machine write them: no port 80, addresses in their short form. */
-export function ownOrigins(host: string, port: number): string[] {
-  return ['localhost', '127.0.0.1', host]
-    .map((name) => localOrigin(name, port))
-    .filter((url) => URL.canParse(url))
-    .map((url) => new URL(url).origin);
-}
-
-/** Where this machine reaches a server that listens on `host`. */
-export function localOrigin(host: string, port: number): string {
-  switch (host) {
-    case '0.0.0.0':
-      return `http://127.0.0.1:${port}`;
-    case '::':
-      return `http://[::1]:${port}`;
-    default:
-      return host.includes(':') ? `http://[${host}]:${port}` : `http://${host}:${port}`;
-  }
 }
 
 /** @throws ConfigError naming the first setting that is missing or wrong. */

@@ -1,4 +1,5 @@
-import { ConfigError, EXIT_CONFIG, readInferenceConfig } from '../common/config.ts';
+import { readInferenceConfig } from '../common/config.ts';
+import { ConfigError, EXIT_CONFIG } from '../common/config-error.ts';
 import { createLogger } from '../common/log.ts';
 import { endProcess, shutdownOnSignal } from '../common/shutdown.ts';
 import { LocatedRecognizer } from './located-recognizer.ts';

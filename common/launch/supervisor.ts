@@ -2,15 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type CommonConfig,
-  ConfigError,
-  type Environment,
-  EXIT_CONFIG,
-  localOrigin,
-  readApiConfig,
-  readInferenceConfig,
-} from '../config.ts';
+import { type CommonConfig, type Environment, readApiConfig, readInferenceConfig } from '../config.ts';
+import { localOrigin } from '../config-addresses.ts';
+import { ConfigError, EXIT_CONFIG } from '../config-error.ts';
 import { messageOf } from '../errors.ts';
 import { packageRoot } from '../package-root.ts';
 import { SAME_SIGNAL_MS } from '../shutdown.ts';

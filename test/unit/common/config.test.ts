@@ -3,7 +3,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { isBlockedPort } from '../../../common/blocked-ports.ts';
-import { ConfigError, readApiConfig, readInferenceConfig } from '../../../common/config.ts';
+import { readApiConfig, readInferenceConfig } from '../../../common/config.ts';
+import { ConfigError } from '../../../common/config-error.ts';
 import { defaultThreads, physicalCores } from '../../../common/cpu-threads.ts';
 
 const required = { ASR_API_TOKEN: '0123456789abcdef', REDIS_URL: 'redis://127.0.0.1:6379' };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ConfigError } from '../../../common/config.ts';
+import { ConfigError } from '../../../common/config-error.ts';
 import { listenFailure } from '../../../common/listen-failure.ts';
 
 const failed = (code: string): Error => Object.assign(new Error(`listen ${code}`), { code });

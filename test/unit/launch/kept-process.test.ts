@@ -1,7 +1,7 @@
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ConfigError } from '../../../common/config.ts';
+import { ConfigError } from '../../../common/config-error.ts';
 import { type Ending, KeptProcess, type Run } from '../../../common/launch/kept-process.ts';
 
 /** A run that ends when the test says so. */

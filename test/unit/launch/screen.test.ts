@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { localOrigin } from '../../../common/config.ts';
+import { localOrigin } from '../../../common/config-addresses.ts';
 import { announcement, type Service } from '../../../common/launch/announcement.ts';
 import { plainLogLine } from '../../../common/launch/log-lines.ts';
 import { createLogger } from '../../../common/log.ts';

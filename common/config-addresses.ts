@@ -1,0 +1,71 @@
+import { isIP } from 'node:net';
+import { fail } from './config-error.ts';
+
+/** @param value an origin, whose path nobody minds. @throws ConfigError */
+export function webUrl(name: string, value: string): URL {
+  if (!URL.canParse(value)) fail(name, value, 'must be an origin such as https://asr.example.com');
+  const url = new URL(value);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    fail(name, value, 'must begin with http:// or https://');
+  // WHATWG takes almost any character for a host: what was written is several addresses, or a pattern.
+  if (!/^([\w.-]+|\[[\da-f:.]+\])$/i.test(url.hostname))
+    fail(
+      name,
+      value,
+      'must have a host such as asr.example.com; the entries of a list must be single origins, without *, separated by commas',
+    );
+  return url;
+}
+
+/** The service's own address, which everybody reads in the documents. @throws ConfigError */
+export function baseUrl(name: string, value: string): URL {
+  const url = webUrl(name, value);
+  if (url.username !== '' || url.password !== '')
+    fail(name, value.replace(/\/\/.*@/s, '//***@'), 'must be without a user and a password');
+  if (/[?#]/.test(value)) fail(name, value, 'must end with the path, without "?" and "#"');
+  return url;
+}
+
+/** @param value a single IP address. @throws ConfigError */
+export function address(name: string, value: string): string {
+  if (isIP(value) === 0)
+    fail(name, value, 'must be single IP addresses, separated by commas (no ranges, no names)');
+  return value;
+}
+
+/** @param value an IP address or a CIDR range. @throws ConfigError */
+export function proxy(name: string, value: string): string {
+  const [ip = '', bits, ...rest] = value.split('/');
+  const family = isIP(ip);
+  const wide = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
+  if (family === 0 || !wide || rest.length > 0)
+    fail(name, value, 'must be IP addresses or CIDR ranges, separated by commas');
+  // Every peer would be a proxy then, and X-Forwarded-For what any client likes to write.
+  if (Number(bits) === 0)
+    fail(
+      name,
+      value,
+      'must be the addresses of the load balancers alone, not all there are: /0 would let any client write its own address',
+    );
+  return value;
+}
+
+/** The origins of the service's own page as browsers on this machine write them: no port 80, addresses in their short form. */
+export function ownOrigins(host: string, port: number): string[] {
+  return ['localhost', '127.0.0.1', host]
+    .map((name) => localOrigin(name, port))
+    .filter((url) => URL.canParse(url))
+    .map((url) => new URL(url).origin);
+}
+
+/** Where this machine reaches a server that listens on `host`. */
+export function localOrigin(host: string, port: number): string {
+  switch (host) {
+    case '0.0.0.0':
+      return `http://127.0.0.1:${port}`;
+    case '::':
+      return `http://[::1]:${port}`;
+    default:
+      return host.includes(':') ? `http://[${host}]:${port}` : `http://${host}:${port}`;
+  }
+}

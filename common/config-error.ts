@@ -1,0 +1,16 @@
+import { PrintableError } from './printable.ts';
+
+/** A setting has a value that cannot be used. `message` is one line that names the setting, the value and what to write. */
+export class ConfigError extends PrintableError {
+  override readonly name = 'ConfigError';
+}
+
+/** sysexits.h EX_CONFIG: what a process ends with that cannot run with its settings or on its machine, so that a supervisor need not try again. */
+export const EXIT_CONFIG = 78;
+
+/** @param value as it may be shown, without a secret; undefined where the setting is missing. @param problem what to write. @throws ConfigError */
+export function fail(name: string, value: string | undefined, problem: string): never {
+  throw new ConfigError(
+    value === undefined ? `${name} is not set: ${problem}` : `${name}="${value}": ${problem}`,
+  );
+}

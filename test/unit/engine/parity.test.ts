@@ -47,38 +47,36 @@ afterAll(() => rmSync(workDir, { recursive: true }));
 
 /** Cuts the small graphs as often as the largest ones are cut. */
 const SMALL_PARTS: Partial<SessionOptions> = { partValues: 500 };
-const DIVIDED = MODELS.filter(({ family }) => family !== 'nemo-ctc').map((small) => ({
-  ...small,
-  ...SMALL_PARTS,
-}));
 
-describe.each<SmallModel & Partial<SessionOptions>>([...MODELS, ...DIVIDED])(
-  'small $family, $features features, steps of $chunkFrames frames, int8 $int8, parts of $partValues values',
-  ({ partValues, ...small }) => {
-    const options = partValues === undefined ? {} : { partValues };
-    const folder = join(workDir, `${small.family}-${small.chunkFrames}-${small.features}-${partValues}`);
-    let engine: LocalEngine;
+describe.each(MODELS)(
+  'small $family, $features features, steps of $chunkFrames frames, int8 $int8, in one piece and in parts',
+  (small) => {
+    const folder = join(workDir, `${small.family}-${small.chunkFrames}-${small.features}`);
+    let engines: LocalEngine[];
     let reference: ReferenceEngine;
     beforeAll(async () => {
       const files = writeSmallModel(folder, small);
-      engine = await LocalEngine.load(folder, options);
+      engines = [await LocalEngine.load(folder), await LocalEngine.load(folder, SMALL_PARTS)];
       reference = new ReferenceEngine(folder, files);
     });
-    afterAll(() => engine.model.release());
+    afterAll(() => Promise.all(engines.map(({ model }) => model.release())));
 
     test('gives the tokens and the text of sherpa-onnx for 30 recordings', LONG, async () => {
       const all = recordings();
       expect(all).toHaveLength(30);
       const said = new Set<string>();
       for (const { name, samples } of all) {
-        const { tokens, text } = await engine.recognize(pcmBytes(samples));
-        const silence = trailingSilenceSamples(samples.length, engine.model.layout);
-        const theirs = reference.recognize(withSilence(samples, silence));
-        expect(tokens, name).toEqual(theirs.tokens);
-        // Its text has bytes as `<0xE5>`, also those of whole characters; ours has the characters, as the model contract wants.
-        if (small.symbols !== HIGH_BYTE_SYMBOLS)
-          expect(text, name).toBe(theirs.text.replace(SPECIAL_SYMBOLS, ''));
-        for (const token of tokens) said.add(token);
+        const silences = engines.map(({ model }) => trailingSilenceSamples(samples.length, model.layout));
+        expect(new Set(silences).size).toBe(1);
+        const theirs = reference.recognize(withSilence(samples, silences[0] ?? 0));
+        for (const engine of engines) {
+          const { tokens, text } = await engine.recognize(pcmBytes(samples));
+          expect(tokens, name).toEqual(theirs.tokens);
+          // Its text has bytes as `<0xE5>`, also those of whole characters; ours has the characters, as the model contract wants.
+          if (small.symbols !== HIGH_BYTE_SYMBOLS)
+            expect(text, name).toBe(theirs.text.replace(SPECIAL_SYMBOLS, ''));
+        }
+        for (const token of theirs.tokens) said.add(token);
       }
       // A model that says next to nothing would agree with anything.
       expect(said.size).toBeGreaterThan(10);
@@ -87,11 +85,13 @@ describe.each<SmallModel & Partial<SessionOptions>>([...MODELS, ...DIVIDED])(
     test('gives the same tokens however the samples are cut', LONG, async () => {
       const samples = fixtures()[3]?.samples.subarray(0, 30_001) ?? new Int16Array(0);
       const pcm = pcmBytes(samples);
-      const whole = await engine.recognize(pcm);
-      expect(whole.tokens.length).toBeGreaterThan(0);
-      // 1 sample is 2 bytes; 100 ms, 500 ms, one piece.
-      for (const pieceBytes of [2, 3200, 16_000])
-        expect(await engine.recognize(pcm, pieceBytes)).toEqual(whole);
+      for (const engine of engines) {
+        const whole = await engine.recognize(pcm);
+        expect(whole.tokens.length).toBeGreaterThan(0);
+        // 1 sample is 2 bytes; 100 ms, 500 ms, one piece.
+        for (const pieceBytes of [2, 3200, 16_000])
+          expect(await engine.recognize(pcm, pieceBytes)).toEqual(whole);
+      }
     });
   },
 );

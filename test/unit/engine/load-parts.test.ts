@@ -100,6 +100,14 @@ describe.each([
     expectNear(found, expected);
   });
 
+  test('runs no more once it is released', async () => {
+    const released = await StreamingNetwork.load(outline, zipformer2Layout(outline), { ...CPU, partValues });
+    const run = released.open(VOCABULARY_SIZE);
+    await run(steps.slice(0, 1), never);
+    await released.release();
+    await expect(run(steps.slice(0, 1), never)).rejects.toThrow('disposed');
+  });
+
   test('ends between two runs when it is aborted', async () => {
     const abort = new AbortController();
     const running = network.open(VOCABULARY_SIZE)(steps, abort.signal);

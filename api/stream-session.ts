@@ -6,8 +6,8 @@ import {
   InvalidMessage,
   parseClientMessage,
   type ServerMessage,
-  type StartMessage,
   startToken,
+  type UncheckedStart,
 } from '../common/messages/stream.ts';
 import type { ResultEntry } from '../common/sessions/entries.ts';
 import { ReceivedAudio } from './received-audio.ts';
@@ -152,7 +152,7 @@ export class StreamSession {
     }
   }
 
-  #start(message: StartMessage): void {
+  #start(message: UncheckedStart): void {
     if (this.#state !== 'connected') {
       throw new StreamFailure('invalid_sequence', 'a second "start"; each connection is one recording');
     }

@@ -1,21 +1,47 @@
+import Type, { type Static } from 'typebox';
 import { CHANNELS, ENCODING, MAX_CONTROL_CHARACTERS, SAMPLE_RATE_HZ } from '../audio/limits.ts';
-import type { StreamErrorCode } from '../errors.ts';
+import { CLOSE_CODE, type StreamErrorCode } from '../errors.ts';
 
-/** As it came in; its fields are looked at by `checkStart` and `startToken`, since out of order it is wrong whatever they say. */
-export interface StartMessage {
-  readonly type: 'start';
-  readonly [field: string]: unknown;
-}
+const StartMessage = Type.Object({
+  type: Type.Literal('start'),
+  sample_rate: Type.Literal(SAMPLE_RATE_HZ),
+  channels: Type.Literal(CHANNELS),
+  encoding: Type.Literal(ENCODING),
+  api_token: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+});
+const EndMessage = Type.Object({ type: Type.Literal('end') });
 
 /** Control messages of the client (text frames). Unknown fields are ignored. */
-export type ClientMessage = StartMessage | { type: 'end' };
+export const ClientMessage = Type.Union([StartMessage, EndMessage]);
 
+const exactly = { additionalProperties: false };
 /** Messages of the server (text frames). */
-export type ServerMessage =
-  | { type: 'ready'; session_id: string; chunk_ms: number }
-  | { type: 'partial'; revision: number; text: string }
-  | { type: 'final'; revision: number; text: string; audio_ms: number; finalize_ms: number }
-  | { type: 'error'; code: StreamErrorCode; message: string };
+export const ServerMessage = Type.Union([
+  Type.Object({ type: Type.Literal('ready'), session_id: Type.String(), chunk_ms: Type.Integer() }, exactly),
+  Type.Object({ type: Type.Literal('partial'), revision: Type.Integer(), text: Type.String() }, exactly),
+  Type.Object(
+    {
+      type: Type.Literal('final'),
+      revision: Type.Integer(),
+      text: Type.String(),
+      audio_ms: Type.Integer(),
+      finalize_ms: Type.Number(),
+    },
+    exactly,
+  ),
+  Type.Object(
+    {
+      type: Type.Literal('error'),
+      code: Type.Unsafe<StreamErrorCode>(Type.Enum(Object.keys(CLOSE_CODE))),
+      message: Type.String(),
+    },
+    exactly,
+  ),
+]);
+export type ServerMessage = Static<typeof ServerMessage>;
+
+/** A `start` as it came in. Where it is out of order it is wrong whatever its fields say, so they are looked at later: by `checkStart` and `startToken`. */
+export type UncheckedStart = Pick<Static<typeof StartMessage>, 'type'> & Readonly<Record<string, unknown>>;
 
 /** A text frame that is no control message of the interface; `message` says what was found and what to send. */
 export class InvalidMessage extends Error {
@@ -39,7 +65,7 @@ function codePoints(text: string): number {
  * Parses one text frame.
  * @throws InvalidMessage for more than 1,024 characters, invalid JSON or an unknown type.
  */
-export function parseClientMessage(text: string): ClientMessage {
+export function parseClientMessage(text: string): UncheckedStart | Static<typeof EndMessage> {
   // A code point is one or two UTF-16 units, so most frames are decided without counting.
   if (text.length > 2 * MAX_CONTROL_CHARACTERS || codePoints(text) > MAX_CONTROL_CHARACTERS) {
     throw new InvalidMessage(`a control message may have at most ${MAX_CONTROL_CHARACTERS} characters`);
@@ -61,16 +87,16 @@ export function parseClientMessage(text: string): ClientMessage {
 }
 
 /** @throws InvalidMessage for a field that is missing or has another value than the only one allowed. */
-export function checkStart(start: StartMessage): void {
-  const expected = { sample_rate: SAMPLE_RATE_HZ, channels: CHANNELS, encoding: ENCODING };
-  for (const [name, only] of Object.entries(expected)) {
+export function checkStart(start: UncheckedStart): void {
+  const { sample_rate, channels, encoding } = StartMessage.properties;
+  for (const [name, { const: only }] of Object.entries({ sample_rate, channels, encoding })) {
     if (start[name] !== only)
       throw new InvalidMessage(`start: ${name} must be ${shown(only)}, not ${shown(start[name])}`);
   }
 }
 
 /** The token that `start` brings where the handshake had none; `null` is none, as many programs write what is not there. @throws InvalidMessage for another kind of value. */
-export function startToken({ api_token: token }: StartMessage): string | undefined {
+export function startToken({ api_token: token }: UncheckedStart): string | undefined {
   if (token === undefined || token === null) return undefined;
   if (typeof token !== 'string') throw new InvalidMessage('start: api_token must be a string');
   return token;

@@ -5,8 +5,10 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import Value from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors.ts';
+import { ClientMessage, ServerMessage } from '../../common/messages/stream.ts';
 import { packageRoot } from '../../common/package-root.ts';
 import { type ReceivedMessage, StreamClient } from '../support/stream-client.ts';
 import { type RealService, startRealService, TOKEN } from './client-service.ts';
@@ -57,6 +59,10 @@ describe('the messages shown in /api-reference.md', () => {
       .trim()
       .split('\n')
       .map((line): ReceivedMessage => JSON.parse(line));
+    for (const message of shown)
+      expect(Value.Check(ClientMessage, message) || Value.Check(ServerMessage, message), message.type).toBe(
+        true,
+      );
     const one = (type: string): ReceivedMessage =>
       shown.find((message) => message.type === type) ?? { type: 'none' };
     const url = `${service.url.replace('http', 'ws')}/ws/asr`;

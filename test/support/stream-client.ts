@@ -1,12 +1,14 @@
 import { once } from 'node:events';
+import Value from 'typebox/value';
 import { WebSocket } from 'ws';
+import { ServerMessage } from '../../common/messages/stream.ts';
 
 export interface ReceivedMessage {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** A bare stream client: sends what the test says and keeps what comes, in order. */
+/** A bare stream client: sends what the test says and keeps what comes, in order. What is no message of the interface fails the test. */
 export class StreamClient {
   readonly received: ReceivedMessage[] = [];
   readonly #socket: WebSocket;
@@ -17,7 +19,9 @@ export class StreamClient {
     this.#socket = socket;
     socket.on('message', (data: Buffer, isBinary: boolean) => {
       if (isBinary) throw new Error('the server sent a binary frame');
-      this.received.push(JSON.parse(data.toString('utf8')));
+      const message: unknown = JSON.parse(data.toString('utf8'));
+      if (!Value.Check(ServerMessage, message)) throw new Error(`the server sent ${JSON.stringify(message)}`);
+      this.received.push(message);
       this.#wake();
     });
     socket.on('close', (code: number, reason: Buffer) => {

@@ -3,18 +3,6 @@
  * `forbidden` ends a handshake with HTTP 403 and so has no close code. What is outside the interface's tables keeps only the body's form and is not
  * here: `server_error` (a fault of ours), `not_found` (an unknown path), `bad_request` (broken HTTP, a wrong handshake).
  */
-export type HttpErrorCode =
-  | 'invalid_format'
-  | 'empty_audio'
-  | 'audio_too_long'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'timeout'
-  | 'busy'
-  | 'upload_too_large'
-  | 'inference_failed'
-  | 'not_ready';
-
 export const HTTP_STATUS = {
   invalid_format: 400,
   empty_audio: 400,
@@ -26,19 +14,8 @@ export const HTTP_STATUS = {
   upload_too_large: 413,
   inference_failed: 500,
   not_ready: 503,
-} as const satisfies Record<HttpErrorCode, number>;
-
-export type StreamErrorCode =
-  | 'busy'
-  | 'invalid_message'
-  | 'invalid_sequence'
-  | 'invalid_frame'
-  | 'overloaded'
-  | 'timeout'
-  | 'unauthorized'
-  | 'audio_too_long'
-  | 'inference_failed'
-  | 'not_ready';
+} as const;
+export type HttpErrorCode = keyof typeof HTTP_STATUS;
 
 export const CLOSE_CODE = {
   busy: 1008,
@@ -51,7 +28,8 @@ export const CLOSE_CODE = {
   audio_too_long: 1008,
   inference_failed: 1011,
   not_ready: 1011,
-} as const satisfies Record<StreamErrorCode, number>;
+} as const;
+export type StreamErrorCode = keyof typeof CLOSE_CODE;
 
 /** An error of the HTTP interface: `message` reaches the client as it is, so it holds no secret, no path and no stack. */
 export class ApiFailure extends Error {

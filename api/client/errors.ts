@@ -1,19 +1,21 @@
+const SERVICE_CODES = [
+  'invalid_format',
+  'empty_audio',
+  'audio_too_long',
+  'unauthorized',
+  'forbidden',
+  'timeout',
+  'busy',
+  'upload_too_large',
+  'inference_failed',
+  'not_ready',
+  'invalid_message',
+  'invalid_sequence',
+  'invalid_frame',
+  'overloaded',
+] as const;
 /** Codes of the service's interface, over HTTP and on the stream. */
-export type ServiceErrorCode =
-  | 'invalid_format'
-  | 'empty_audio'
-  | 'audio_too_long'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'timeout'
-  | 'busy'
-  | 'upload_too_large'
-  | 'inference_failed'
-  | 'not_ready'
-  | 'invalid_message'
-  | 'invalid_sequence'
-  | 'invalid_frame'
-  | 'overloaded';
+export type ServiceErrorCode = (typeof SERVICE_CODES)[number];
 
 /**
  * What this client adds to them:
@@ -31,25 +33,8 @@ export type AsrErrorCode =
   | 'no_answer'
   | 'unexpected_response';
 
-const SERVICE_CODES: Readonly<Record<ServiceErrorCode, true>> = {
-  invalid_format: true,
-  empty_audio: true,
-  audio_too_long: true,
-  unauthorized: true,
-  forbidden: true,
-  timeout: true,
-  busy: true,
-  upload_too_large: true,
-  inference_failed: true,
-  not_ready: true,
-  invalid_message: true,
-  invalid_sequence: true,
-  invalid_frame: true,
-  overloaded: true,
-};
-
 export function isServiceErrorCode(code: string): code is ServiceErrorCode {
-  return Object.hasOwn(SERVICE_CODES, code);
+  return SERVICE_CODES.some((known) => known === code);
 }
 
 /** Closes that say that this client or its input is refused; the same again would end the same way. */

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiFailure } from '../common/errors.ts';
-import { ClientGone } from './upload.ts';
+import { ClientGone } from './client-gone.ts';
 
 /** Who may come in: peer address, shared token, browser Origin. Answers only yes or no; the routes say it to the client. */
 export class Access {

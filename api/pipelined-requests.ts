@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ClientGone } from './upload.ts';
+import { ClientGone } from './client-gone.ts';
 
 /** A connection on which more requests wait for their answers is nobody's who means them. */
 const MAX_WAITING = 100;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiFailure, errorName, FormFailure, HTTP_STATUS, StoreUnavailable } from '../common/errors.ts';
-import { ClientGone } from './upload.ts';
+import { ClientGone } from './client-gone.ts';
 
 const LINGER_MS = 2_000;
 /** Longer, for an upload that is slow: Apache and Varnish look for an answer only when they have sent all of it, and make a 502 or 503 of an end before. */

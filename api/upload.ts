@@ -3,11 +3,7 @@ import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../common/audio/limits.ts';
 import { ApiFailure, FormFailure, messageOf } from '../common/errors.ts';
 import { afterSilence } from '../common/silence.ts';
-
-/** The client hung up before its request was complete: there is nobody to answer. */
-export class ClientGone extends Error {
-  override readonly name = 'ClientGone';
-}
+import { ClientGone } from './client-gone.ts';
 
 const tooLarge = (what: string, limitBytes: number): ApiFailure =>
   new ApiFailure('upload_too_large', `${what}; the limit is ${limitBytes} bytes`);

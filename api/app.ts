@@ -1,13 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import websocket from '@fastify/websocket';
-import {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  fastify,
-  LogController,
-} from 'fastify';
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
@@ -25,9 +18,10 @@ import {
   replyWithError,
   requestLine,
 } from './replies.ts';
+import { decodablePath, refuseStrayHandshake, requireHost, sayThatRefusalsClose } from './request-checks.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
-import { STREAM_PATH, streamRoute } from './routes/stream.ts';
+import { streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-clocks.ts';
@@ -53,9 +47,7 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 620_000;
 /** Node's own limit for the target and all headers. */
 const MAX_HEADER_BYTES = 16_384;
-/** Of no route. */
-const NO_PATH = '/undecodable-path';
-/** At a shutdown the longest stream session (and any upload) may end by itself. */
+/** How long a shutdown waits for what is under way: the longest stream session (40 s) ends by itself in it, and all uploads but the slowest do. */
 export const DRAIN_MS = 42_000;
 
 export interface AppParts {
@@ -119,8 +111,7 @@ export async function buildApp({
         // A connection on which nothing was ever sent, such as a browser makes in advance, is no request.
         if (socket.bytesRead > 0) reportBroken(refusal, socket.remoteAddress);
       }),
-    // What Fastify would answer before any hook, and so without a look at the peer, is a path that does not exist.
-    rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : NO_PATH),
+    rewriteUrl: ({ url = '/' }) => decodablePath(url),
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
   });
 
@@ -190,35 +181,4 @@ export async function buildApp({
     onEnd: (summary) => metrics.session(summary),
   });
   return app;
-}
-
-function isDecodable(target: string): boolean {
-  try {
-    decodeURI(/^[^?#]*/.exec(target)?.[0] ?? '');
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** The plugin ends the connection of a handshake that was refused, which a client or proxy with a pool of connections would use again. */
-async function sayThatRefusalsClose({ ws }: FastifyRequest, reply: FastifyReply): Promise<void> {
-  if (ws) reply.header('connection', 'close');
-}
-
-/** As HTTP/1.1 demands; fastify answers an error with a status in the interface's form. */
-async function requireHost({ raw }: FastifyRequest): Promise<void> {
-  const hosts = raw.rawHeaders.filter((name, n) => n % 2 === 0 && name.toLowerCase() === 'host').length;
-  if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1'))
-    throw Object.assign(new Error(`the request has ${hosts} Host headers, expected one`), {
-      statusCode: 400,
-    });
-}
-
-/** The plugin would accept a handshake on every path, close the WebSocket without a word, and log the address, in whose query somebody may have put the token. */
-async function refuseStrayHandshake({ ws, routeOptions: { url } }: FastifyRequest): Promise<void> {
-  if (ws && url !== undefined && url !== STREAM_PATH)
-    throw Object.assign(new Error(`there is no WebSocket at ${url}; the stream is ${STREAM_PATH}`), {
-      statusCode: 400,
-    });
 }

@@ -1,0 +1,40 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { STREAM_PATH } from './routes/stream.ts';
+
+/** No route has it. */
+const UNKNOWN_PATH = '/undecodable-path';
+
+/**
+ * A request's target, or a path that no route has where its percent-encoding is broken: Fastify itself would answer that one before any hook, and so without
+ * a look at the peer.
+ */
+export function decodablePath(target: string): string {
+  try {
+    decodeURI(/^[^?#]*/.exec(target)?.[0] ?? '');
+    return target;
+  } catch {
+    return UNKNOWN_PATH;
+  }
+}
+
+/** Hook: the WebSocket plugin ends the connection of a handshake that was refused; without this header, a client or proxy with a pool of connections would use it again. */
+export async function sayThatRefusalsClose({ ws }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (ws) reply.header('connection', 'close');
+}
+
+/** Hook: exactly one Host header, as HTTP/1.1 demands (RFC 9112, section 3.2); none is right in HTTP/1.0. */
+export async function requireHost({ raw }: FastifyRequest): Promise<void> {
+  const hosts = raw.rawHeaders.filter((name, n) => n % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1'))
+    throw Object.assign(new Error(`the request has ${hosts} Host headers, expected one`), {
+      statusCode: 400,
+    });
+}
+
+/** Hook: the WebSocket plugin would accept a handshake on every path, close the WebSocket without a word, and log the address, in whose query somebody may have put the token. */
+export async function refuseStrayHandshake({ ws, routeOptions: { url } }: FastifyRequest): Promise<void> {
+  if (ws && url !== undefined && url !== STREAM_PATH)
+    throw Object.assign(new Error(`there is no WebSocket at ${url}; the stream is ${STREAM_PATH}`), {
+      statusCode: 400,
+    });
+}

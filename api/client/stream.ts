@@ -27,6 +27,16 @@ import {
  */
 type State = 'connecting' | 'starting' | 'streaming' | 'finishing' | 'refused' | 'finished' | 'failed';
 
+const NEXT: Readonly<Record<State, readonly State[]>> = {
+  connecting: ['starting', 'failed'],
+  starting: ['streaming', 'refused', 'failed'],
+  streaming: ['finishing', 'refused', 'failed'],
+  finishing: ['finished', 'refused', 'failed'],
+  refused: ['failed'],
+  finished: [],
+  failed: [],
+};
+
 /** A refused or finished session is closed by the service; after this time the client does it. */
 const CLOSE_WAIT_MS = 1_000;
 
@@ -107,7 +117,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     this.#sender.flush().then(
       () => {
         if (this.#state !== 'streaming') return;
-        this.#state = 'finishing';
+        this.#to('finishing');
         this.#socket?.send('{"type":"end"}');
         this.#limit(this.#options.finalTimeoutMs ?? 60_000, 'the service sent no final text');
       },
@@ -156,7 +166,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     this.#socket = transport.connect(url, apiToken, {
       onOpen: () => {
         if (this.#state !== 'connecting') return;
-        this.#state = 'starting';
+        this.#to('starting');
         const format = { sample_rate: SAMPLE_RATE_HZ, channels: 1, encoding: 'pcm_s16le' };
         this.#socket?.send(JSON.stringify({ type: 'start', ...format, ...token }));
       },
@@ -188,7 +198,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
         this.#finish(message);
         break;
       case 'error':
-        this.#state = 'refused';
+        this.#to('refused');
         this.#refusal = new AsrError(message.code, message.message);
         // The service would take more audio for a second fault.
         this.#stopAudio.abort();
@@ -202,7 +212,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
   #started({ session_id, chunk_ms }: StreamReady): void {
     if (this.#state !== 'starting' || this.#socket === undefined)
       throw new AsrError('unexpected_response', 'the service sent ready twice');
-    this.#state = 'streaming';
+    this.#to('streaming');
     clearTimeout(this.#timer);
     this.#ready.resolve({ session_id, chunk_ms });
     this.#takesAudio.resolve(this.#socket);
@@ -211,7 +221,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
   #finish({ revision, text, audio_ms, finalize_ms }: StreamFinal): void {
     if (this.#state !== 'finishing')
       throw new AsrError('unexpected_response', 'the service sent a final text before the end of the audio');
-    this.#state = 'finished';
+    this.#to('finished');
     this.#options.signal?.removeEventListener('abort', this.#aborted);
     this.#final.resolve({ revision, text, audio_ms, finalize_ms });
     this.#partials.finish();
@@ -233,7 +243,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
 
   #fail(reason: unknown): void {
     if (this.#state === 'finished' || this.#state === 'failed') return;
-    this.#state = 'failed';
+    this.#to('failed');
     clearTimeout(this.#timer);
     this.#options.signal?.removeEventListener('abort', this.#aborted);
     this.#ready.reject(reason);
@@ -242,6 +252,12 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     this.#stopAudio.abort(reason);
     this.#partials.fail(reason);
     this.#socket?.terminate();
+  }
+
+  #to(next: State): void {
+    if (!NEXT[this.#state].includes(next))
+      throw new Error(`stream: ${this.#state} → ${next} is no transition`);
+    this.#state = next;
   }
 
   #limit(durationMs: number, what: string): void {

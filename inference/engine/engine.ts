@@ -10,9 +10,11 @@ export interface OnnxRecognizerOptions extends EngineOptions {
 /*
  * States:
  *
- *   idle ──load()──▶ loading ──loaded──▶ ready ──close()──▶ closed
+ *   idle ──load()──▶ loading ──loaded──▶ ready
  *    ▲                  │                  │
- *    └──── failed ──────┘                  └─ thread died ─▶ idle (calls under way fail with InferenceError)
+ *    └─── failed ───────┴── thread died ───┘  (calls under way fail with InferenceError)
+ *
+ *   idle, loading, ready ──close()──▶ closed
  *
  * `load()` may be called again whenever the state is idle. The thread is never terminated: a model run that is cut off
  * takes the whole process with it, so the thread is asked to end and does so after the run it is in.

@@ -37,16 +37,15 @@ export async function withRetries<T>(
   attempt: () => Promise<T>,
   waiting: (wait: Waiting) => void,
   signal: AbortSignal,
-  delaysMs: readonly number[] = DELAYS_MS,
 ): Promise<T> {
-  for (const [n, delayMs] of delaysMs.entries()) {
+  for (const [n, delayMs] of DELAYS_MS.entries()) {
     try {
       return await attempt();
     } catch (error) {
       signal.throwIfAborted();
       const failure = asFailure(error);
       if (!isPassing(failure.kind)) throw failure;
-      waiting({ failure, delayMs, attempt: n + 1, attempts: delaysMs.length });
+      waiting({ failure, delayMs, attempt: n + 1, attempts: DELAYS_MS.length });
       await delay(delayMs, signal);
     }
   }

@@ -37,6 +37,7 @@ export interface DictationView {
  *
  *     idle ──start──▶ opening ──microphone heard──▶ recording ──stop, 15 s──▶ recognizing ──▶ idle
  *       └──────────── file, try again ──────────────────────────────────────▶ recognizing ──▶ idle
+ *     opening, recording ── no microphone, no sound, too short ──▶ idle
  *
  * A recording whose stream fails is not lost: it is kept, and sent whole over HTTP once it has ended.
  */

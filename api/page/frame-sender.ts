@@ -18,17 +18,14 @@ export interface FrameSink {
  */
 export class FrameSender {
   readonly #sink: FrameSink;
-  readonly #now: () => number;
   readonly #queue: Pcm[] = [];
   readonly #whenEmpty: (() => void)[] = [];
   #creditBytes = BURST_BYTES;
-  #creditAtMs: number;
+  #creditAtMs = performance.now();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(sink: FrameSink, now: () => number = () => performance.now()) {
+  constructor(sink: FrameSink) {
     this.#sink = sink;
-    this.#now = now;
-    this.#creditAtMs = now();
   }
 
   push(frame: Pcm): void {
@@ -49,9 +46,9 @@ export class FrameSender {
 
   #send(): void {
     this.#timer = undefined;
-    const nowMs = this.#now();
-    const earned = (nowMs - this.#creditAtMs) * CATCH_UP_BYTES_PER_MS;
-    this.#creditBytes = Math.min(BURST_BYTES, this.#creditBytes + earned);
+    const nowMs = performance.now();
+    const earnedBytes = (nowMs - this.#creditAtMs) * CATCH_UP_BYTES_PER_MS;
+    this.#creditBytes = Math.min(BURST_BYTES, this.#creditBytes + earnedBytes);
     this.#creditAtMs = nowMs;
     for (let frame = this.#queue[0]; frame !== undefined; frame = this.#queue[0]) {
       const tooMuch = this.#sink.bufferedAmount + frame.byteLength > MAX_BUFFERED_BYTES;

@@ -50,10 +50,10 @@ export class Notice {
   }
 
   waiting({ failure, delayMs, attempt, attempts }: Waiting): void {
-    const until = performance.now() + delayMs;
+    const untilMs = performance.now() + delayMs;
     const countdown = make('p', {});
     const tick = (): void => {
-      const seconds = Math.max(0, Math.ceil((until - performance.now()) / 1000));
+      const seconds = Math.max(0, Math.ceil((untilMs - performance.now()) / 1000));
       countdown.textContent = texts.retryIn(seconds, attempt, attempts);
     };
     const focused = document.activeElement === this.#stop;

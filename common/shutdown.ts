@@ -28,15 +28,15 @@ export function shutdownOnSignal(
   forced: 1 | 'SIGKILL' = 1,
 ): AbortSignal {
   const stopping = new AbortController();
-  let stoppingSince: number | undefined;
+  let stoppingSinceMs: number | undefined;
   const stop = (reason: string): void => {
-    if (stoppingSince !== undefined) {
-      if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
+    if (stoppingSinceMs !== undefined) {
+      if (performance.now() - stoppingSinceMs < SAME_SIGNAL_MS) return;
       log.warn({ reason }, 'second signal: exiting at once');
       void endProcess(log, forced);
       return;
     }
-    stoppingSince = performance.now();
+    stoppingSinceMs = performance.now();
     stopping.abort();
     log.info({ reason }, 'shutting down');
     const force = setTimeout(() => {

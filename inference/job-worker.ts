@@ -115,9 +115,9 @@ export class JobWorker {
   }
 
   async #process(job: Job<UploadJob, void>): Promise<void> {
-    const startedAt = performance.now();
+    const startedAtMs = performance.now();
     const outcome = await this.#transcribe(job.data, job.stalledCounter > 0);
-    const durationMs = Math.round(performance.now() - startedAt);
+    const durationMs = Math.round(performance.now() - startedAtMs);
     this.#parts.log.info({ uploadId: job.data.id, outcome, durationMs }, 'upload');
   }
 
@@ -130,7 +130,7 @@ export class JobWorker {
     if (pcm === undefined) return await this.#refuse(job, 'samples gone');
 
     let text: string;
-    const startedAt = performance.now();
+    const startedAtMs = performance.now();
     try {
       text = await this.#recognize(holder, pcm);
     } catch (error) {
@@ -138,7 +138,7 @@ export class JobWorker {
       await this.#finish(job, { kind: 'failed', reason }).catch(() => undefined);
       throw new Error(reason, { cause: error });
     }
-    const inferenceMs = Math.round((performance.now() - startedAt) * 100) / 100;
+    const inferenceMs = Math.round((performance.now() - startedAtMs) * 100) / 100;
     return (await this.#finish(job, { kind: 'done', text, inferenceMs })) ? 'done' : 'slot lost';
   }
 

@@ -13,7 +13,7 @@ const NO_OWNER = 'Too many Cluster redirections';
 export class QueueReports {
   readonly #connection: RedisClient;
   readonly #log: Logger;
-  readonly #warnedAt = new Map<string, number>();
+  readonly #warnedAtMs = new Map<string, number>();
 
   /** @param connection the worker's */
   constructor(connection: RedisClient, log: Logger) {
@@ -33,8 +33,8 @@ export class QueueReports {
   }
 
   #warn(report: string, fields: object, line: string): void {
-    if (performance.now() - (this.#warnedAt.get(report) ?? -SAY_AGAIN_MS) < SAY_AGAIN_MS) return;
-    this.#warnedAt.set(report, performance.now());
+    if (performance.now() - (this.#warnedAtMs.get(report) ?? -SAY_AGAIN_MS) < SAY_AGAIN_MS) return;
+    this.#warnedAtMs.set(report, performance.now());
     this.#log.warn(fields, line);
   }
 }

@@ -103,18 +103,18 @@ export class SessionRun {
     }
   }
 
-  /** @param takenBefore what the processes before this one had taken */
-  async #listen(takenBefore: number): Promise<SessionEnd> {
+  /** @param takenBeforeBytes what the processes before this one had taken */
+  async #listen(takenBeforeBytes: number): Promise<SessionEnd> {
     for (;;) {
-      const target = Math.max(this.#takenBytes + CHUNK_BYTES, takenBefore);
+      const targetBytes = Math.max(this.#takenBytes + CHUNK_BYTES, takenBeforeBytes);
       const { aborted, ended, receivedBytes } = this.#audio;
-      const due = aborted || ended || receivedBytes >= target;
+      const due = aborted || ended || receivedBytes >= targetBytes;
       // Also with a call due: an abort that has come meanwhile saves it.
       await this.#audio.read(due ? 0 : READ_BLOCK_MS);
       if (this.#audio.aborted) return { kind: 'aborted' };
       if (this.#lease.lost) return { kind: 'lease-lost' };
-      if (this.#audio.receivedBytes >= target) {
-        const loss = await this.#recognize(target);
+      if (this.#audio.receivedBytes >= targetBytes) {
+        const loss = await this.#recognize(targetBytes);
         if (loss) return { kind: loss };
       } else if (this.#audio.ended) {
         return await this.#recognizeRest();
@@ -124,21 +124,21 @@ export class SessionRun {
     }
   }
 
-  async #recognize(target: number): Promise<Loss | undefined> {
-    const pcm = this.#takeUpTo(target);
-    const loss = await this.#results.taken(target);
+  async #recognize(targetBytes: number): Promise<Loss | undefined> {
+    const pcm = this.#takeUpTo(targetBytes);
+    const loss = await this.#results.taken(targetBytes);
     if (loss) return loss;
     const text = await this.#call(async () => (await this.#opened()).accept(pcm));
-    return await this.#results.heard(text, target);
+    return await this.#results.heard(text, targetBytes);
   }
 
   async #recognizeRest(): Promise<SessionEnd> {
-    const total = this.#audio.receivedBytes;
-    if (total === 0) return this.#results.final('', 0);
-    const pcm = this.#takeUpTo(total);
+    const totalBytes = this.#audio.receivedBytes;
+    if (totalBytes === 0) return this.#results.final('', 0);
+    const pcm = this.#takeUpTo(totalBytes);
     // Somebody waits for this call, so it does not wait for the publication; both have ended before anything is freed.
     const [published, called] = await Promise.allSettled([
-      this.#results.taken(total),
+      this.#results.taken(totalBytes),
       this.#call(async () => {
         const stream = await this.#opened();
         if (pcm.length > 0) await stream.accept(pcm);
@@ -148,7 +148,7 @@ export class SessionRun {
     if (published.status === 'rejected') throw published.reason;
     if (published.value) return { kind: published.value };
     if (called.status === 'rejected') throw called.reason;
-    return this.#results.final(called.value, total);
+    return this.#results.final(called.value, totalBytes);
   }
 
   #takeUpTo(bytes: number): Buffer {
@@ -159,9 +159,9 @@ export class SessionRun {
 
   async #call(call: () => Promise<string>): Promise<string> {
     const { ended } = this.#audio;
-    const startedAt = performance.now();
+    const startedAtMs = performance.now();
     const text = await this.#parts.model.run(this.#holder, call);
-    const durationMs = performance.now() - startedAt;
+    const durationMs = performance.now() - startedAtMs;
     this.#modelMs += durationMs;
     if (ended) this.#tailModelMs += durationMs;
     return text;

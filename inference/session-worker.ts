@@ -92,7 +92,7 @@ export class SessionWorker {
 
   async #run(run: SessionRun, sessionId: string): Promise<void> {
     const { log } = this.#parts;
-    const startedAt = performance.now();
+    const startedAtMs = performance.now();
     const end = await run.run();
     const line = {
       sessionId,
@@ -100,7 +100,7 @@ export class SessionWorker {
       audioMs: audioMs(run.takenBytes),
       modelMs: tenths(run.modelMs),
       tailModelMs: tenths(run.tailModelMs),
-      durationMs: Math.round(performance.now() - startedAt),
+      durationMs: Math.round(performance.now() - startedAtMs),
     };
     if (end.kind === 'failed' || end.kind === 'store-refused')
       log.error({ ...line, reason: end.message }, 'session');

@@ -33,11 +33,11 @@ const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 16_000] as const;
  * @throws ModelFailure; the abort reason when `signal` aborts.
  */
 export async function download(options: TransferOptions): Promise<{ pieced: boolean }> {
-  const delays = options.retryDelaysMs ?? RETRY_DELAYS_MS;
+  const delaysMs = options.retryDelaysMs ?? RETRY_DELAYS_MS;
   let failures = 0;
   let offset = await sizeOf(options.partPath);
   // The farthest of all tries: bytes that were thrown away and came again are no progress.
-  let farthest = offset;
+  let farthestBytes = offset;
   for (;;) {
     try {
       return { pieced: (await attempt(options, offset)) > 0 };
@@ -45,9 +45,9 @@ export async function download(options: TransferOptions): Promise<{ pieced: bool
       options.signal.throwIfAborted();
       if (!(error instanceof Interrupted)) throw error;
       offset = await sizeOf(options.partPath);
-      if (offset - farthest >= options.expectedBytes * WORTHWHILE) failures = 0;
-      farthest = Math.max(farthest, offset);
-      const waitMs = delays[failures++];
+      if (offset - farthestBytes >= options.expectedBytes * WORTHWHILE) failures = 0;
+      farthestBytes = Math.max(farthestBytes, offset);
+      const waitMs = delaysMs[failures++];
       if (waitMs === undefined) {
         throw new ModelFailure(
           `${options.url}: ${error.message}; gave up after ${failures} tries at ${formatBytes(offset)} of ${formatBytes(options.expectedBytes)}. ` +
@@ -97,17 +97,17 @@ async function store(
   from: number,
   totalBytes: number | undefined,
 ): Promise<void> {
-  const shownTotal = totalBytes ?? options.expectedBytes;
-  const limit = Math.ceil(options.expectedBytes * (1 + SIZE_TOLERANCE));
-  let received = from;
+  const shownTotalBytes = totalBytes ?? options.expectedBytes;
+  const limitBytes = Math.ceil(options.expectedBytes * (1 + SIZE_TOLERANCE));
+  let receivedBytes = from;
   let file: FileHandle | undefined;
   try {
     file = await open(options.partPath, from > 0 ? 'a' : 'w');
     for await (const chunk of bodyOf(response)) {
       await file.writeFile(chunk);
-      received += chunk.byteLength;
-      options.onProgress(received, shownTotal);
-      if (received > limit) {
+      receivedBytes += chunk.byteLength;
+      options.onProgress(receivedBytes, shownTotalBytes);
+      if (receivedBytes > limitBytes) {
         throw new ModelFailure(
           `${options.url} sends more than the expected ${options.expectedBytes} bytes: not the model's archive`,
         );
@@ -119,8 +119,10 @@ async function store(
   } finally {
     await file?.close();
   }
-  if (received < (totalBytes ?? leastBytes(options, response)))
-    throw new Interrupted(`the connection ended at ${formatBytes(received)} of ${formatBytes(shownTotal)}`);
+  if (receivedBytes < (totalBytes ?? leastBytes(options, response)))
+    throw new Interrupted(
+      `the connection ended at ${formatBytes(receivedBytes)} of ${formatBytes(shownTotalBytes)}`,
+    );
 }
 
 /** What an answer of unknown total has to bring; less is a cut, which looks like the end where the connection's end is the answer's (HTTP/1.0). */

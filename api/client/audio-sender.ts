@@ -40,13 +40,13 @@ export class AudioSender {
       const message = `audio comes in pieces of Int16Array (16 kHz, mono), not of ${kindOf(samples)}`;
       return Promise.reject(new AsrError('invalid_format', message));
     }
-    const total = this.#acceptedSamples + samples.length;
-    if (total > MAX_RECORDING_SAMPLES) {
-      const seconds = secondsOf(total, SAMPLE_RATE_HZ);
+    const totalSamples = this.#acceptedSamples + samples.length;
+    if (totalSamples > MAX_RECORDING_SAMPLES) {
+      const seconds = secondsOf(totalSamples, SAMPLE_RATE_HZ);
       const message = `the recording would be ${seconds} s long; at most 15 s are taken`;
       return Promise.reject(new AsrError('audio_too_long', message));
     }
-    this.#acceptedSamples = total;
+    this.#acceptedSamples = totalSamples;
     const bytes = littleEndian(samples);
     return this.#enqueue(() => this.#cutter.push(bytes));
   }

@@ -21,10 +21,10 @@ export class FrameCutter {
     const joined = new Uint8Array(this.#rest.length + bytes.length);
     joined.set(this.#rest);
     joined.set(bytes, this.#rest.length);
-    const full = joined.length - (joined.length % FRAME_BYTES);
-    this.#rest = joined.slice(full);
+    const fullBytes = joined.length - (joined.length % FRAME_BYTES);
+    this.#rest = joined.slice(fullBytes);
     const frames: Bytes[] = [];
-    for (let start = 0; start < full; start += FRAME_BYTES)
+    for (let start = 0; start < fullBytes; start += FRAME_BYTES)
       frames.push(joined.subarray(start, start + FRAME_BYTES));
     return frames;
   }

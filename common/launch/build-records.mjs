@@ -21,10 +21,10 @@ export async function doubtRecords(root, projects) {
   }
   // Unlike a file's time of change, the one of its entry cannot be set: it is when it came here.
   const entries = await Promise.all(sources.map((source) => ifThere(stat(join(root, source)))));
-  const newest = Math.max(...entries.map((entry) => entry?.ctimeMs ?? 0));
+  const newestMs = Math.max(...entries.map((entry) => entry?.ctimeMs ?? 0));
   for (const record of records) {
-    const builtAt = (await ifThere(stat(record)))?.mtimeMs;
-    if (builtAt === undefined || (newest < builtAt && builtAt <= Date.now())) continue;
+    const builtAtMs = (await ifThere(stat(record)))?.mtimeMs;
+    if (builtAtMs === undefined || (newestMs < builtAtMs && builtAtMs <= Date.now())) continue;
     await utimes(record, 0, 0); // older than all sources, so that the compiler compares their contents
   }
 }

@@ -79,7 +79,7 @@ function isForHere({ os, cpu, libc }) {
 /** @param {string} root */
 async function npmCi(root) {
   say('installing dependencies with npm ci (about half a minute) ...');
-  const startedAt = Date.now();
+  const startedAtMs = Date.now();
   // No setting of the user's (NODE_ENV=production, omit=optional) may leave the compiler out, which is a dev dependency with optional ones
   // of its own, nor stop at what a package says of Node's version (engine-strict): this project runs its tests on those that it names itself;
   // the CUDA files come with `npm run gpu:install` and are never needed to start.
@@ -108,5 +108,5 @@ async function npmCi(root) {
       `${words}${room}npm ci failed (${ending})${words === '' ? '' : ', its last lines are above'}. Check the connection to the registry ("npm ping"; behind a proxy: HTTPS_PROXY) and whether this user may write in npm's cache ("npm config get cache"; npm_config_cache names another folder), then give the same command again.`,
     );
   }
-  say(`dependencies installed in ${Math.round((Date.now() - startedAt) / 1_000)} s`);
+  say(`dependencies installed in ${Math.round((Date.now() - startedAtMs) / 1_000)} s`);
 }

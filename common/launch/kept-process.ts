@@ -88,14 +88,14 @@ export class KeptProcess {
   async #keep(firstRun: Run): Promise<void> {
     let run: Run | undefined = firstRun;
     for (;;) {
-      const startedAt = performance.now();
+      const startedAtMs = performance.now();
       const ending = run === undefined ? DID_NOT_START : await this.#watch(run);
       if (this.#stopping.signal.aborted) return;
       if (ending.final)
         throw new ConfigError(
           `${this.#options.name} cannot run with these settings: its own line above says why`,
         );
-      run = await this.#startAgain(ending.how, performance.now() - startedAt);
+      run = await this.#startAgain(ending.how, performance.now() - startedAtMs);
       // Stopped while it was starting: nobody else knows of this run.
       if (this.#stopping.signal.aborted) run?.kill();
     }

@@ -26,7 +26,7 @@ const FINISH_MS = 60_000;
  * @throws ConfigError before anything was started
  */
 export async function supervise(env: Environment, plain: boolean): Promise<number> {
-  const startedAt = performance.now();
+  const startedAtMs = performance.now();
   const { service, serverEnv, ownRedis } = await prepare(env);
   const kept = new Map<string, KeptProcess>();
   let exitCode = 0;
@@ -71,7 +71,7 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
         startServer(program, name === 'api' ? serverEnv : { ...serverEnv, ASR_API_TOKEN: undefined }, plain);
       running.push(keep(name, await start(), start));
     }
-    void announce(service, readApiConfig(serverEnv), startedAt, announcing.signal);
+    void announce(service, readApiConfig(serverEnv), startedAtMs, announcing.signal);
     await Promise.race([stopSignal, Promise.all(running)]);
     console.log('stopping (a recording that is active is finished first; Ctrl-C again stops at once)');
   } catch (error) {
@@ -126,7 +126,7 @@ async function temporaryFolder(): Promise<string> {
 async function announce(
   service: Service,
   config: CommonConfig,
-  startedAt: number,
+  startedAtMs: number,
   signal: AbortSignal,
 ): Promise<void> {
   try {
@@ -135,7 +135,7 @@ async function announce(
     if (signal.aborted) return;
     throw error;
   }
-  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
   console.log(`ready after ${seconds} s\n${announcement(service, packageRoot())}\n`);
 }
 
@@ -151,12 +151,12 @@ function asRun(redis: EmbeddedRedis): Run {
 
 /** @param force is called for a second signal */
 function onStopSignals(stop: () => void, force: () => void): void {
-  let firstAt: number | undefined;
+  let firstAtMs: number | undefined;
   const onSignal = (): void => {
-    if (firstAt === undefined) {
-      firstAt = performance.now();
+    if (firstAtMs === undefined) {
+      firstAtMs = performance.now();
       stop();
-    } else if (performance.now() - firstAt >= SAME_SIGNAL_MS) force();
+    } else if (performance.now() - firstAtMs >= SAME_SIGNAL_MS) force();
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
 }

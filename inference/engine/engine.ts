@@ -40,14 +40,14 @@ export class OnnxRecognizer implements Recognizer {
     if (this.#state.name !== 'idle')
       throw new Error(`load() needs an idle engine, this one is ${this.#state.name}`);
     const { modelDir, modelId, providers, threads, log } = this.#options;
-    const startedAt = performance.now();
+    const startedAtMs = performance.now();
     const thread = new EngineThread({ modelDir, modelId, providers, threads }, log);
     this.#state = { name: 'loading', thread };
     void thread.exited.then(() => this.#forget(thread));
     try {
       const info = await thread.loaded;
       if (this.#state.name === 'loading') this.#state = { name: 'ready', thread };
-      return { ...info, loadMs: Math.round(performance.now() - startedAt) };
+      return { ...info, loadMs: Math.round(performance.now() - startedAtMs) };
     } catch (cause) {
       await thread.exited;
       throw cause;

@@ -55,16 +55,16 @@ export class Recording {
   async accept(pcm: Uint8Array): Promise<string> {
     if (this.#failure !== undefined) throw this.#failure;
     const view = new DataView(pcm.buffer, pcm.byteOffset, pcm.byteLength);
-    const total = pcm.byteLength / BYTES_PER_SAMPLE;
-    for (let start = 0; start < total; start += BLOCK_SAMPLES) {
-      const block = this.#block.subarray(0, Math.min(BLOCK_SAMPLES, total - start));
+    const totalSamples = pcm.byteLength / BYTES_PER_SAMPLE;
+    for (let start = 0; start < totalSamples; start += BLOCK_SAMPLES) {
+      const block = this.#block.subarray(0, Math.min(BLOCK_SAMPLES, totalSamples - start));
       for (let i = 0; i < block.length; i++) {
         block[i] = view.getInt16(BYTES_PER_SAMPLE * (start + i), true) / FULL_SCALE;
       }
       await this.#feed(block);
     }
     await this.#runSteps();
-    this.#acceptedSamples += total;
+    this.#acceptedSamples += totalSamples;
     return this.#textSoFar();
   }
 
@@ -72,12 +72,12 @@ export class Recording {
   async finish(): Promise<string> {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#acceptedSamples === 0) return '';
-    let left = trailingSilenceSamples(this.#acceptedSamples, this.#model.layout);
+    let leftSamples = trailingSilenceSamples(this.#acceptedSamples, this.#model.layout);
     this.#block.fill(0);
-    while (left > 0) {
-      const block = this.#block.subarray(0, Math.min(BLOCK_SAMPLES, left));
+    while (leftSamples > 0) {
+      const block = this.#block.subarray(0, Math.min(BLOCK_SAMPLES, leftSamples));
       await this.#feed(block);
-      left -= block.length;
+      leftSamples -= block.length;
     }
     await this.#runSteps();
     return this.#textSoFar();

@@ -62,9 +62,9 @@ async function main(options: EngineChildOptions): Promise<void> {
   await recognize();
   process.on('message', async () => {
     const cpuBefore = process.cpuUsage();
-    const startedAt = performance.now();
+    const startedAtMs = performance.now();
     await recognize();
-    const wallMs = performance.now() - startedAt;
+    const wallMs = performance.now() - startedAtMs;
     const { user, system } = process.cpuUsage(cpuBefore);
     reply({ type: 'recognized', wallMs, cpuMs: (user + system) / 1000, peakMegabytes: peakMegabytes() });
   });

@@ -36,10 +36,10 @@ export class HttpClient {
     headers: Record<string, string>,
     body: Buffer | null,
   ): Promise<TimedAnswer> {
-    const startedAt = performance.now();
+    const startedAtMs = performance.now();
     const answer = await this.#client.request({ path, method, headers, body });
     const text = await answer.body.text();
-    const durationMs = performance.now() - startedAt;
+    const durationMs = performance.now() - startedAtMs;
     return { status: answer.statusCode, body: JSON.parse(text), durationMs };
   }
 }

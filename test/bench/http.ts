@@ -67,8 +67,8 @@ async function inTurns<Name extends string>(
       const name = names[(turn + WARM_UPS + step) % names.length];
       if (name === undefined) continue;
       await delay(SETTLE_MS);
-      const duration = await arms[name]();
-      if (turn >= 0) values.get(name)?.push(duration);
+      const durationMs = await arms[name]();
+      if (turn >= 0) values.get(name)?.push(durationMs);
     }
   }
   return Object.fromEntries(names.map((name) => [name, spread(values.get(name) ?? [])])) as Record<

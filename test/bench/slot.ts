@@ -21,11 +21,11 @@ export async function measureUtilisation(
   const form = speech.form(CLIP_MS);
   const shares: number[] = [];
   for (let round = -1; round < rounds; round += 1) {
-    const startedAt = performance.now();
+    const startedAtMs = performance.now();
     let inferenceMs = 0;
     for (let upload = 0; upload < UPLOADS_PER_ROUND; upload += 1)
       inferenceMs += (await transcribe(api, form)).inferenceMs;
-    if (round >= 0) shares.push(inferenceMs / (performance.now() - startedAt));
+    if (round >= 0) shares.push(inferenceMs / (performance.now() - startedAtMs));
   }
   const value = { what: 'Σ inference_ms / time', unit: '', spread: spread(shares) } as const;
   const name = `slot utilisation, ${CLIP_MS / 1000} s clips back to back`;
@@ -49,12 +49,12 @@ export async function measureBusy(service: BenchService, speech: Speech, rounds:
   const perSecond: number[] = [];
   try {
     for (let round = -1; round < rounds; round += 1) {
-      const startedAt = performance.now();
+      const startedAtMs = performance.now();
       const answers = await Promise.all(
-        clients.map((client) => refusedUntil(startedAt + BUSY_ROUND_MS, client, form)),
+        clients.map((client) => refusedUntil(startedAtMs + BUSY_ROUND_MS, client, form)),
       );
       const count = answers.reduce((sum, each) => sum + each, 0);
-      if (round >= 0) perSecond.push((1000 * count) / (performance.now() - startedAt));
+      if (round >= 0) perSecond.push((1000 * count) / (performance.now() - startedAtMs));
     }
   } finally {
     clearInterval(renewals);
@@ -65,9 +65,9 @@ export async function measureBusy(service: BenchService, speech: Speech, rounds:
   return [{ name: `busy, ${CLIP_MS / 1000} s clips from ${BUSY_CLIENTS} clients`, value }];
 }
 
-async function refusedUntil(end: number, client: HttpClient, form: Buffer): Promise<number> {
+async function refusedUntil(endMs: number, client: HttpClient, form: Buffer): Promise<number> {
   let count = 0;
-  while (performance.now() < end) {
+  while (performance.now() < endMs) {
     const { status, body } = await client.upload('/v1/audio/transcriptions', form);
     if (status !== 409) throw new Error(`expected 409, got ${status} ${JSON.stringify(body)}`);
     count += 1;

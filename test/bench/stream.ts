@@ -65,30 +65,32 @@ async function streamRecording(service: BenchService, pcm: Buffer): Promise<Meas
   const client = await StreamClient.connect(service.streamUrl, { ...service.authorization });
   client.start();
   const ready = await client.message('ready');
-  const partialAt = client.message('partial').then(() => performance.now());
-  const sentAt: number[] = [];
-  const startedAt = performance.now();
+  const partialAtMs = client.message('partial').then(() => performance.now());
+  const sentAtMs: number[] = [];
+  const startedAtMs = performance.now();
   for (let position = 0; position < pcm.length; position += MAX_FRAME_BYTES) {
     const frame = pcm.subarray(position, position + MAX_FRAME_BYTES);
     // A frame can be sent when its last sample has been spoken.
-    const dueAt = startedAt + (1000 * (position + frame.length)) / BYTES_PER_SECOND;
-    await delay(dueAt - performance.now());
+    const dueAtMs = startedAtMs + (1000 * (position + frame.length)) / BYTES_PER_SECOND;
+    await delay(dueAtMs - performance.now());
     client.audio(frame);
-    sentAt.push(performance.now());
+    sentAtMs.push(performance.now());
   }
   client.end();
-  const endAt = performance.now();
+  const endAtMs = performance.now();
   await client.message('final');
-  const finalMs = performance.now() - endAt;
+  const finalMs = performance.now() - endAtMs;
   await client.closed();
-  const firstPartialAt = await partialAt;
+  const firstPartialAtMs = await partialAtMs;
   const framesPerUpdate = (CHUNK_MS * BYTES_PER_SECOND) / 1000 / MAX_FRAME_BYTES;
-  const completing = sentAt.filter((at, index) => (index + 1) % framesPerUpdate === 0 && at < firstPartialAt);
+  const completing = sentAtMs.filter(
+    (atMs, index) => (index + 1) % framesPerUpdate === 0 && atMs < firstPartialAtMs,
+  );
   return {
     finalMs,
     sessionId: String(ready['session_id']),
-    firstPartialMs: firstPartialAt - (sentAt[0] ?? Number.NaN),
-    firstPartialLagMs: firstPartialAt - (completing.at(-1) ?? Number.NaN),
+    firstPartialMs: firstPartialAtMs - (sentAtMs[0] ?? Number.NaN),
+    firstPartialLagMs: firstPartialAtMs - (completing.at(-1) ?? Number.NaN),
   };
 }
 

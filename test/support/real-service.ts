@@ -56,12 +56,12 @@ export function startInferenceProcess(env: Readonly<Record<string, string>>): Pr
 
 /** Asks /readyz until it says ready, as a deployment would. */
 export async function untilReady(origin: string): Promise<void> {
-  const until = performance.now() + READY_MS;
+  const untilMs = performance.now() + READY_MS;
   for (;;) {
     const response = await fetch(`${origin}/readyz`, { headers: AUTHORIZED });
     const body = await response.text();
     if (response.status === 200) return;
-    if (performance.now() > until) throw new Error(`not ready after ${READY_MS} ms: ${body}`);
+    if (performance.now() > untilMs) throw new Error(`not ready after ${READY_MS} ms: ${body}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

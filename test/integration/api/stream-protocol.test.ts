@@ -194,7 +194,8 @@ test('a final that comes a moment after its slot was seen to be free is a final'
   const { session_id: id } = await client.message('ready');
   const redis = service.redis.client;
   client.end();
-  await expect.poll(() => redis.xlen(`{alone}:session:${id}:audio`)).toBe(1);
+  // Its opening and its end.
+  await expect.poll(() => redis.xlen(`{alone}:session:${id}:audio`)).toBe(2);
   const commands = await redis.monitor();
   await redis.del('{alone}:slot');
   // The next renewal, of which there is one a second, does not find it.

@@ -71,7 +71,7 @@ export async function buildApp({
   metrics,
   log,
   streamTimeouts = STREAM_TIMEOUTS,
-  // The server itself is silent for so long at most: while the body comes in, and then while it is recognized.
+  // For longer the server itself is never silent: while the body comes in, and then while it is recognized.
   unreadMs = config.uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS + UPLOAD_DEADLINE_MS,
   keptMs = KEPT_CONNECTIONS_MS,
   drainMs = DRAIN_MS,
@@ -87,7 +87,7 @@ export async function buildApp({
     trustProxy: config.trustedProxies.length === 0 ? false : [...config.trustedProxies],
     bodyLimit: MAX_MULTIPART_BYTES,
     requestTimeout,
-    // Of connections with nothing to read or write; Node looks once in that time, so it may take twice as long. A WebSocket has its own clocks.
+    // How long a connection may stand still in both directions. Node looks once in that time, so it may last twice as long; a WebSocket has its own clocks.
     connectionTimeout: unreadMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: {

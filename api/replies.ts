@@ -15,8 +15,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What went wrong, for the log line. */
     failureCode?: string;
-    /** Why a peer or an origin was refused, for the log line: the code alone does not tell them apart, and a browser keeps the answer from its page. */
-    refusal?: string;
+    /**
+     * For the log line, where the code does not say enough: whether the peer, the origin or a handshake's token was refused (a browser keeps the answer from its
+     * page), and why the service could not serve a request (500, 503).
+     */
+    failureReason?: string;
     /** Durations in milliseconds of a recording that was recognized, for the log line. */
     recognized?: { readonly audioMs: number; readonly inferenceMs: number };
   }
@@ -35,8 +38,9 @@ export function replyWithError(
   }
   const { status, code, body } = answerTo(error, request);
   request.failureCode = code;
-  // What the client sent is in none of these.
-  if (error instanceof ApiFailure && (code === 'forbidden' || status >= 500)) request.refusal = error.message;
+  // These messages repeat nothing that the client sent but its address or origin.
+  if (error instanceof ApiFailure && (code === 'forbidden' || status >= 500))
+    request.failureReason = error.message;
   if (code === 'timeout') endBeforeBody(request, reply);
   else letBodyDrain(request, reply);
   reply.code(status).send(body);
@@ -130,7 +134,7 @@ export function requestLine(request: FastifyRequest, reply: FastifyReply): Reque
     status: isGone ? CLIENT_CLOSED_REQUEST : reply.statusCode,
     outcome: isGone ? 'disconnected' : reply.statusCode < 400 ? 'done' : 'error',
     code: request.failureCode,
-    reason: request.refusal,
+    reason: request.failureReason,
     peer: request.ip,
     ...request.recognized,
     durationMs: Math.round(reply.elapsedTime * 10) / 10,
@@ -144,7 +148,7 @@ export interface Refusal {
 }
 
 /**
- * Requests that never become a request: broken HTTP, or headers or a body that did not arrive in time.
+ * The answer to what never became a request of Fastify's: broken HTTP, or headers or a body that did not arrive in time.
  * @param current the response to the request that is broken, or else the one in front of it, which is closed
  * @returns undefined when nobody was refused: there was no answer to give, or the client broke off by itself
  */

@@ -58,7 +58,7 @@ export class StreamOpener {
   /** @throws StreamFailure `unauthorized`, `not_ready` or `busy`; StoreUnavailable */
   open(sessionId: string, credential: Credential, events: StreamEvents): Promise<ActiveStream> {
     const opening = this.#open(sessionId, credential, events);
-    // A client that hangs up meanwhile is only noticed when it is open.
+    // When the client hangs up meanwhile, the session ends only once it is open: a shutdown has to wait for that.
     this.#parts.cleanups.endOf(opening);
     return opening;
   }
@@ -91,7 +91,7 @@ export class StreamOpener {
       throw new StreamFailure('busy', 'another recognition task is active; try again shortly');
 
     let graceTimer: NodeJS.Timeout | undefined;
-    // A session that has ended meanwhile hears of no failure any more.
+    // A last result within this time ends the session, which then ignores the failure.
     const slotLost = (): void => {
       const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
       graceTimer ??= setTimeout(() => events.onFailure(lost), LAST_RESULT_GRACE_MS);
@@ -117,7 +117,7 @@ export class StreamOpener {
     };
     const abort = (): void => {
       stop();
-      // Until then nobody else is served; after that the slot has run out.
+      // Tried for as long as the slot lasts: until it is freed nobody else is served.
       cleanups.now({ sessionId }, () =>
         untilAnswered(performance.now() + SLOT_TTL_MS, () => producer.abort()),
       );
@@ -130,8 +130,8 @@ export class StreamOpener {
       throw error;
     }
     return {
-      // An ended session takes no more audio. Its last result says to the client why; where there is none, the slot was lost, which the next renewal would find
-      // out later than what waits here for nobody is too much.
+      // A session that has ended takes no more audio. Its last result is mostly on its way, and says why; where none comes, the slot was lost. The next renewal
+      // would find that out as well, but perhaps only after two seconds of audio have piled up, which the client would be told is its fault (`overloaded`).
       append: async (frame) => {
         if (!(await producer.append(frame))) slotLost();
       },

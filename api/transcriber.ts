@@ -116,7 +116,7 @@ export class Transcriber {
   /** The slot of a job that a worker is on right now ends with that worker's model call. */
   async #giveUp(id: string, holder: SlotHolder): Promise<void> {
     const { slot, uploads, queue } = this.#parts;
-    // By then the slot has run out.
+    // Trying longer is of no use: the slot has run out by then.
     const deadlineMs = performance.now() + SLOT_TTL_MS;
     if (await untilAnswered(deadlineMs, () => queue.remove(id)))
       await untilAnswered(deadlineMs, () => slot.release(holder));

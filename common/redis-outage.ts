@@ -3,7 +3,7 @@ import type { Logger } from './log.ts';
 import type { RedisClient } from './lua.ts';
 import { DATABASE_REFUSED, refusedWith } from './redis.ts';
 
-/** Also one that a script calls: `ERR Unknown Redis command called from script …`, Redis 6.2 with the script's line in front. */
+/** Whether Redis refused a command that it does not have, also from within a script: `ERR Unknown Redis command called from script …`, which Redis 6.2 puts behind the script's line. */
 const isCommandMissing = (answer: string): boolean => /\bunknown (redis )?command /i.test(answer);
 const COMMAND_MISSING =
   'it lacks a command that the service needs: give it back where its configuration says rename-command, or take another store';
@@ -28,7 +28,7 @@ const UNEXPLAINED_MS = 10_000;
 const UNEXPLAINED =
   'Redis carries nothing out, and no connection has said why: look into its own log, at redis-cli INFO replication and, of a Cluster, at CLUSTER INFO';
 
-/** The same for one that already refuses the connection, by what stands in the answer. The database first: what refuses it is any other word. */
+/** What to do about a Redis that refuses the connection itself, by a part of its answer. The database first: its refusal may hold any of the others. */
 const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
   [
     DATABASE_REFUSED,

@@ -15,7 +15,7 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
  * - `commands`: a request waits for it, so it fails within a second instead of queueing;
  * - `blocking`: one reader in a loop of XREAD BLOCK (half a second at most), whose reads fail at once while there is no connection, so the loop waits before it tries
  *   again; a read is aborted by disconnecting;
- * - `bullmq`: BullMQ's own readers, which must never give up.
+ * - `bullmq`: the connections of BullMQ's worker, which must never give up.
  */
 export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
 

@@ -125,7 +125,7 @@ export class JobWorker {
     const { fences } = this.#parts;
     const { holder, fence } = job;
     const pcm = await this.#samples(job, again);
-    if (pcm === 'slot lost') return pcm;
+    if (pcm === 'slot lost') return 'slot lost';
     if (!fences.admit(fence)) return await this.#refuse(job, 'superseded');
     if (pcm === undefined) return await this.#refuse(job, 'samples gone');
 
@@ -143,12 +143,14 @@ export class JobWorker {
   }
 
   /**
-   * Also where a Redis that stood still has let the lock of a running job run out, and gives it out again: the process that has it is likely to end it yet.
-   * @param again it was given out before. @returns the samples, once no other process is in a model call
+   * Waits until no other process is in a model call. That call may be this job's own: a Redis that stood still has let the lock of the running job run out and
+   * gives the job out again, while the process that has it will mostly still end it.
+   * @param again the job was given out before
+   * @returns the samples, undefined where they are gone; 'slot lost' where the upload is over
    */
   async #samples({ id, holder }: UploadJob, again: boolean): Promise<Buffer | undefined | 'slot lost'> {
     const { uploads, model } = this.#parts;
-    // A look that waited in a Redis that stood still may be answered in front of what that process says there: only the one after it counts.
+    // Redis, when it goes on, may answer this look before it hears from that process that it is in a call: only a second look counts.
     let mayBeInCall = again;
     for (;;) {
       const start = await untilAnswered(waitEnds(), () => uploads.atStart(id));
@@ -160,7 +162,7 @@ export class JobWorker {
     }
   }
 
-  /** Two locks may have run out in a Redis that stood still twice, and the recording be served all the same. @returns false when it is over */
+  /** Tells the client that its recording has ended two processes; unless one of them has served it meanwhile, since a lock also runs out while Redis stands still. @returns false when it is over */
   async #giveUp(job: UploadJob, reason: string): Promise<boolean> {
     if ((await this.#samples(job, true)) === 'slot lost') return false;
     return await this.#finish(job, { kind: 'failed', reason });
@@ -189,7 +191,7 @@ export class JobWorker {
   }
 }
 
-/** From now on nobody waits longer for an upload, whenever that began. */
+/** By then, as of `performance.now()`, no replica waits any more for an upload that has been queued by now. */
 function waitEnds(): number {
   return performance.now() + UPLOAD_DEADLINE_MS;
 }

@@ -48,7 +48,7 @@ export interface ModelInfo {
   readonly vocabularySize: number;
   /** Audio per model step, in milliseconds. */
   readonly stepMs: number;
-  /** Execution provider in use, as onnxruntime names it (`cpu`, `cuda`). */
+  /** Execution provider in use, as onnxruntime names it (`cpu`, `cuda`, `webgpu`). */
   readonly provider: string;
   readonly threads: number;
   /** From `load()` to ready, warm-up included. */

@@ -58,7 +58,8 @@ export class SessionAudio {
 
   /** The next `bytes` of it. They must have been received. */
   take(bytes: number): Buffer {
-    if (bytes > this.#waitingBytes) throw new RangeError(`${bytes} of ${this.#waitingBytes} bytes`);
+    if (bytes > this.#waitingBytes)
+      throw new RangeError(`cannot take ${bytes} bytes of audio: ${this.#waitingBytes} are waiting`);
     const all = Buffer.concat(this.#waiting, this.#waitingBytes);
     this.#waiting = [all.subarray(bytes)];
     this.#waitingBytes -= bytes;

@@ -90,7 +90,7 @@ export class SessionRun {
       if (before.claimants > MAX_CLAIMANTS) {
         return failed(`the recording was given up after ${MAX_CLAIMANTS} processes that did not finish it`);
       }
-      // A claim that waited in a Redis that stood still may have been carried out in front of what a process in a model call said there.
+      // Redis, after it stood still, may have carried our claim out before it heard from another process that it is in a model call.
       if (before.claimants > 1) await this.#parts.model.othersEnded();
       await this.#audio.read(0);
       if (this.#audio.fence !== undefined && !this.#parts.fences.admit(this.#audio.fence)) {

@@ -20,7 +20,7 @@ export interface Heartbeat {
 export interface Readiness {
   readonly ready: boolean;
   readonly busy: boolean;
-  /** Why it is not ready, as an exception's name. */
+  /** Name of the exception that keeps a process from loading its model, also where another process is ready. */
   readonly error: string | undefined;
   readonly processes: readonly Heartbeat[];
 }
@@ -44,7 +44,7 @@ export class ReadinessStore {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
   readonly #beat = new LuaScript('readiness/beat.lua', 2);
-  /** Whom to look at first; whether they still are is looked up each time. */
+  /** Those that were ready the last time, who are looked at first. */
   #readyIds: readonly string[] = [];
 
   constructor(redis: RedisClient, keys: RedisKeys) {
@@ -68,7 +68,7 @@ export class ReadinessStore {
   }
 
   /**
-   * Whether a process can recognize: one look at those that could the last time, and at all of them only when none of these can any more.
+   * Whether any process can recognize: those that could the last time are asked for first, and all of them only when none of these can any more.
    * @throws StoreUnavailable
    */
   async isReady(): Promise<boolean> {
@@ -81,7 +81,8 @@ export class ReadinessStore {
   /** @throws StoreUnavailable */
   async read(): Promise<Readiness> {
     const readiness = await this.#look(await fromStore(this.#redis.zrange(this.#keys.inferences, 0, '-1')));
-    // A master that became a replica answers whatever is read; only what writes is told, and then leaves it. The key is nobody's.
+    // A master that became a replica goes on answering reads. Only a write is refused (READONLY), and makes the client look for the new master: so one is
+    // sent, to a key that nobody has.
     if (readiness.processes.length === 0) await fromStore(this.#redis.del(this.#keys.inference('')));
     return readiness;
   }

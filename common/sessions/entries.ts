@@ -26,19 +26,24 @@ export interface Numbered<Entry> {
   readonly entry: Entry;
 }
 
-/** The session's keys live as long as its longest course (10 s to `start`, 40 s after it) and then some. */
+/** Longer than a session takes from its opening, which is 40 s and what the last model call needs. */
 export const SESSION_KEYS_TTL_MS = 60_000;
 export const LEASE_TTL_MS = 1_000;
 export const LEASE_RENEW_MS = 300;
 
-/** An entry that is not of the forms above: another version of this program writes to the same Redis. */
+/** An entry that is not of the forms above: another program, or another version of this one, writes under the same keys. */
 export class MalformedEntry extends Error {
   override readonly name = 'MalformedEntry';
+  constructor(found: string) {
+    super(`${found}: does another service, or a much older version, use the same ASR_KEY_PREFIX?`);
+  }
 }
 
 function wholeNumber(fields: ReadonlyMap<string, string>, name: string): number {
-  const number = Number(fields.get(name) ?? 'x');
-  if (!Number.isSafeInteger(number)) throw new MalformedEntry(`stream entry: ${name} is no whole number`);
+  const value = fields.get(name);
+  const number = Number(value ?? 'x');
+  if (!Number.isSafeInteger(number))
+    throw new MalformedEntry(`a stream entry has ${name} "${value}", not a whole number`);
   return number;
 }
 
@@ -57,7 +62,7 @@ export function parseAudioEntry([id, fields]: StreamEntry<Buffer>): Numbered<Aud
     case 'abort':
       return { id: entryId, entry: { kind } };
     default:
-      throw new MalformedEntry(`audio stream entry of unknown kind "${kind}"`);
+      throw new MalformedEntry(`an entry of the audio stream has the unknown kind "${kind}"`);
   }
 }
 
@@ -84,7 +89,7 @@ export function parseResultEntry(raw: StreamEntry): Numbered<ResultEntry> {
     case 'failed':
       return { id, entry: { kind, message: map.get('message') ?? '' } };
     default:
-      throw new MalformedEntry(`result stream entry of unknown kind "${kind}"`);
+      throw new MalformedEntry(`an entry of the result stream has the unknown kind "${kind}"`);
   }
 }
 

@@ -98,7 +98,7 @@ export class SessionProducer {
   }
 }
 
-/** Compiled once a process, not once a session. */
+/** Read from their files once a process, not once a session. */
 export class SessionProducerScripts {
   readonly open = new LuaScript('sessions/open.lua', 3);
   readonly abort = new LuaScript('sessions/abort.lua', 4);

@@ -3,10 +3,11 @@
 -- ARGV[1] holder   ARGV[2] TTL of the slot in ms   ARGV[3] the longest TTL that anybody gives it, in ms   ARGV[4] process   ARGV[5] TTL of the call in ms
 -- ARGV[6] 1 when the call has been running, 0 when it begins
 -- Returns 1, or 0 when another process is in a model call: then this one stood still, and has lost its work.
--- Guarantee: another holder's slot is never touched, nor another's call. What ran out in a Redis that stood still is taken again, mostly before anybody
--- else's work can be: whoever is in a call has asked by then, and whoever is not has to hear of work first. A slot that is gone while the call is not was
--- taken away, and stays so. Work without its audio is over, ended by another process while this one stood still, or lost with Redis's memory: nobody
--- would free a slot that was taken for it again.
+-- Guarantee: another holder's slot is never touched, nor another's call. The slot's TTL is never shortened, unless it is longer than anybody gives it,
+-- which a clock that was set back makes.
+-- When call and slot have both run out, as in a Redis that stood still, the slot is taken again; mostly before anybody else can have it, who has to hear of
+-- work first. Two things forbid that: a call that has not run out (the slot was then taken away on purpose), and work whose audio is gone (it was ended by
+-- another process, or lost with Redis's memory, so that nobody would free the slot).
 local caller = redis.call('GET', KEYS[2])
 if caller and caller ~= ARGV[4] then return 0 end
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5])

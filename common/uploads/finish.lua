@@ -1,7 +1,8 @@
 -- Ends an upload: how it ended, the end of its samples and the free slot, in one step.
 -- KEYS[1] slot   KEYS[2] samples   KEYS[3] end
 -- ARGV[1] holder   ARGV[2] TTL of the end in ms   ARGV[3..] field, value, ... of the end
--- Returns 1 (also when this was sent before), or 0 when the slot was no longer the upload's: then nobody waits, and nothing is said.
+-- Returns 1 (also when this was sent before, while that end has not been read and deleted), or 0 when the slot was no longer the upload's: then nobody
+-- waits, and nothing is said.
 -- Guarantee: whoever sees the end finds the slot free; while the slot is the upload's, there is no end, and when it is not, none comes any more;
 -- another holder's slot is never freed; safe to send twice; a full Redis takes it too, which lets a script go on that began with a DEL.
 redis.call('DEL', KEYS[2])

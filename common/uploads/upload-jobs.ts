@@ -20,7 +20,10 @@ export type UploadEnd =
   /** `inferenceMs`: duration of the inference call in milliseconds */
   { kind: 'done'; text: string; inferenceMs: number } | { kind: 'failed'; reason: string };
 
-/** From the job's start to its end: 15 s of audio on a slow CPU, and a restart of the inference process in between. */
+/**
+ * How long a replica waits for an upload's end, from when its job is queued: enough for 15 s of audio on a slow CPU, and a restart of the inference process
+ * in between.
+ */
 export const UPLOAD_DEADLINE_MS = 60_000;
 const KEYS_TTL_MS = UPLOAD_DEADLINE_MS + 10_000;
 export const UPLOAD_JOB_NAME = 'transcribe';
@@ -101,7 +104,7 @@ export class UploadStore {
   }
 }
 
-/** An entry of another version of this program is an end too, and no success. */
+/** What cannot be read, such as an entry of another version of this program, ends the wait too: as a failure. */
 export function parseUploadEnd(entry: StreamEntry): UploadEnd {
   const fields = fieldsOf(entry);
   const kind = fields.get('kind');

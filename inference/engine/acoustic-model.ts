@@ -9,7 +9,7 @@ export interface AcousticModel {
   /** Values of an output frame. */
   readonly vocabularySize: number;
   readonly layout: Pick<StreamingLayout, 'features' | 'windowFrames' | 'shiftFrames'>;
-  /** Execution provider that took the model (`cpu`, `cuda`). */
+  /** Execution provider that took the model (`cpu`, `cuda`, `webgpu`). */
   readonly provider: string;
 
   /** Zero state. */

@@ -24,7 +24,7 @@ export class Recording {
   /** Frames of the steps that can run. */
   readonly #steps: Float32Array[] = [];
   /** A step that failed leaves the model's states undefined: every later call fails as it did. */
-  #failure: Error | undefined;
+  #failure: { readonly cause: unknown } | undefined;
   #acceptedSamples = 0;
   #writtenTokens = 0;
   #text = '';
@@ -53,7 +53,7 @@ export class Recording {
    * @returns the text so far.
    */
   async accept(pcm: Uint8Array): Promise<string> {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure !== undefined) throw this.#failure.cause;
     const view = new DataView(pcm.buffer, pcm.byteOffset, pcm.byteLength);
     const totalSamples = pcm.byteLength / BYTES_PER_SAMPLE;
     for (let start = 0; start < totalSamples; start += BLOCK_SAMPLES) {
@@ -70,7 +70,7 @@ export class Recording {
 
   /** Runs what is left with silence behind it. @returns the final text. */
   async finish(): Promise<string> {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure !== undefined) throw this.#failure.cause;
     if (this.#acceptedSamples === 0) return '';
     let leftSamples = trailingSilenceSamples(this.#acceptedSamples, this.#model.layout);
     this.#block.fill(0);
@@ -99,7 +99,7 @@ export class Recording {
     try {
       await this.#decoder.run(this.#steps.splice(0), this.#signal);
     } catch (cause) {
-      this.#failure = cause as Error;
+      this.#failure = { cause };
       throw cause;
     }
   }

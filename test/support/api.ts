@@ -74,7 +74,7 @@ export async function startApi(
     ...(drainMs === undefined ? {} : { drainMs }),
   });
   if (options.waitForRedis !== false && !(await whenReady(services.redis, 5_000)))
-    throw new Error('no Redis');
+    throw new Error(`no answer from Redis at ${redisUrl} within 5 s`);
   const origin = await app.listen({ host: '127.0.0.1', port: config.port });
   return {
     origin,

@@ -25,7 +25,7 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-/** Nor what another program has left in the folder for temporary files, nor what a replica would leave there, which the next server began with. */
+/** Nothing is written, and nothing is read either: a dump that another program, or a replica, has left in the folder for temporary files would be the server's first contents. */
 const NO_PERSISTENCE = [
   ...['--save', '', '--appendonly', 'no', '--dbfilename', 'of-no-test.rdb'],
   ...['--repl-diskless-load', 'swapdb'],

@@ -24,7 +24,7 @@ export class KaldiFbank implements FilterBank {
     let mean = 0;
     for (let i = 0; i < FRAME_LENGTH_SAMPLES; i++) mean += frame[i] ?? 0;
     mean /= FRAME_LENGTH_SAMPLES;
-    // Whatever it is: the window is 0 at the first sample.
+    // Kaldi takes the first sample itself here. Any number gives the same, because the window is 0 at that sample.
     let previous = 0;
     for (let i = 0; i < FRAME_LENGTH_SAMPLES; i++) {
       const sample = (frame[i] ?? 0) - mean;

@@ -89,7 +89,7 @@ export function resultOf(onnx: OnnxModel, outputs: Outputs): Tensor {
   return outputNamed(onnx, outputs, onnx.outputNames[0] ?? '');
 }
 
-/** Its values. */
+/** The values of output 0. @throws InferenceError when they are not float32 */
 export function floatsOf(onnx: OnnxModel, outputs: Outputs): Float32Array {
   const { data, type } = resultOf(onnx, outputs);
   if (!(data instanceof Float32Array))
@@ -97,7 +97,7 @@ export function floatsOf(onnx: OnnxModel, outputs: Outputs): Float32Array {
   return data;
 }
 
-/** The same, where it is read in rows of `rowSize` values: the runtime does not hold a graph to the size that it declares. */
+/** The values of output 0 where they are read in rows of `rowSize`: the runtime does not hold a graph to the size that it declares. @throws InferenceError */
 export function rowsOf(onnx: OnnxModel, outputs: Outputs, rowSize: number): Float32Array {
   const found = resultOf(onnx, outputs).dims.at(-1);
   if (found !== rowSize) {

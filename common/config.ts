@@ -46,6 +46,7 @@ export interface InferenceConfig extends CommonConfig {
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 8_088;
+const DEFAULT_UPLOAD_TIMEOUT_MS = 30_000;
 const MIN_TOKEN_CHARACTERS = 16;
 /** Quoted, in a `start` message: what a browser sends has to fit into MAX_CONTROL_CHARACTERS, with room for blanks and fields to come. */
 const MAX_TOKEN_CHARACTERS = 900;
@@ -56,9 +57,10 @@ function text(env: Environment, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-function integer(env: Environment, name: string, fallback: number, min: number, max: number): number {
+/** @returns undefined where it is not set. @throws ConfigError */
+function integer(env: Environment, name: string, min: number, max: number): number | undefined {
   const value = text(env, name);
-  if (value === undefined) return fallback;
+  if (value === undefined) return undefined;
   const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
   if (!(number >= min && number <= max)) fail(name, value, `must be a whole number from ${min} to ${max}`);
   return number;
@@ -122,7 +124,7 @@ export function readApiConfig(env: Environment): ApiConfig {
     );
 
   const host = text(env, 'ASR_HOST') ?? DEFAULT_HOST;
-  const port = integer(env, 'ASR_PORT', DEFAULT_PORT, 0, 65_535);
+  const port = integer(env, 'ASR_PORT', 0, 65_535) ?? DEFAULT_PORT;
   if (isBlockedPort(port))
     fail(
       'ASR_PORT',
@@ -136,9 +138,14 @@ export function readApiConfig(env: Environment): ApiConfig {
   const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map(
     (value) => webUrl('ASR_ALLOWED_ORIGINS', value).origin,
   );
-  const admin = integer(env, 'ASR_ADMIN_PORT', -1, 0, 65_535);
-  if (admin > 0 && admin === port)
-    fail('ASR_ADMIN_PORT', String(admin), 'is the port of the service itself (ASR_PORT): choose another one');
+  const adminPort = integer(env, 'ASR_ADMIN_PORT', 0, 65_535);
+  // Port 0 is the system's choice, for each of them another one.
+  if (adminPort === port && port !== 0)
+    fail(
+      'ASR_ADMIN_PORT',
+      String(adminPort),
+      'is the port of the service itself (ASR_PORT): choose another one',
+    );
   return {
     ...commonConfig(env),
     host,
@@ -150,8 +157,8 @@ export function readApiConfig(env: Environment): ApiConfig {
     ],
     publicBaseUrl: publicBase?.href.replace(/\/+$/, '') ?? `http://127.0.0.1:${port}`,
     trustedProxies: list(env, 'ASR_TRUSTED_PROXIES').map((value) => proxy('ASR_TRUSTED_PROXIES', value)),
-    uploadTimeoutMs: integer(env, 'ASR_UPLOAD_TIMEOUT_MS', 30_000, 100, 600_000),
-    adminPort: admin === -1 ? undefined : admin,
+    uploadTimeoutMs: integer(env, 'ASR_UPLOAD_TIMEOUT_MS', 100, 600_000) ?? DEFAULT_UPLOAD_TIMEOUT_MS,
+    adminPort,
   };
 }
 
@@ -161,7 +168,7 @@ export function readInferenceConfig(env: Environment): InferenceConfig {
     ...commonConfig(env),
     model: text(env, 'ASR_MODEL') ?? 'bundled',
     executionProviders: executionProviders(env),
-    threads: integer(env, 'ASR_THREADS', defaultThreads(), 1, 64),
+    threads: integer(env, 'ASR_THREADS', 1, 64) ?? defaultThreads(),
   };
 }
 

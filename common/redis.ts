@@ -1,5 +1,5 @@
 import { Cluster, type RedisOptions as IoredisOptions, Redis } from 'ioredis';
-import { messageOf, StoreUnavailable } from './errors.ts';
+import { messageOf, StoreUnavailable, unreachable } from './errors.ts';
 import type { RedisClient } from './lua.ts';
 import { QuietSentinels } from './redis-sentinels.ts';
 import type { RedisTarget } from './redis-url.ts';
@@ -113,6 +113,8 @@ function optionsOf(use: ConnectionUse): RedisOptions {
       };
     case 'bullmq':
       return { maxRetriesPerRequest: null, socketTimeout: SILENT_BULLMQ_SOCKET_MS };
+    default:
+      return unreachable(use);
   }
 }
 
@@ -144,6 +146,8 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
         enableOfflineQueue: options.enableOfflineQueue ?? true,
         clusterRetryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
       });
+    default:
+      return unreachable(target);
   }
 }
 

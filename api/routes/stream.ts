@@ -90,7 +90,7 @@ export function streamRoute(
 }
 
 /** The open sessions of this process, for its shutdown. */
-export class StreamDrain {
+class StreamDrain {
   readonly #sessions = new Set<StreamSession>();
   #draining = false;
   #emptied: (() => void) | undefined;

@@ -34,7 +34,7 @@ function refuseUnsafePath(path: string): void {
 
 /**
  * One graph per part: the int8 one where the archive has both. Not for the transducer's decoder, a table look-up: int8 gains no time
- * there, and the reference engine's own examples use it as float.
+ * there, and sherpa-onnx's own examples use it as float.
  * @param names all files that were unpacked.
  * @returns the graphs that are not needed.
  * @throws ModelFailure when a part of the model is missing or there twice.

@@ -49,7 +49,7 @@ export class Resampler {
     this.#step = inputRateHz / divisor;
     const stopHz = Math.min(inputRateHz, TARGET_RATE_HZ) / 2;
     const passHz = PASS_EDGE * stopHz;
-    // Kaiser's formulas: taps for this attenuation over this transition, and the window's shape.
+    // Kaiser, "Nonrecursive digital filter design using the I0-sinh window function", 1974: taps for this attenuation over this transition.
     const taps = (STOP_BAND_DB - 7.95) / ((14.36 * (stopHz - passHz)) / inputRateHz);
     this.halfTaps = inputRateHz === TARGET_RATE_HZ ? 1 : Math.ceil(taps / 2);
     this.#coefficients =
@@ -92,6 +92,7 @@ export class Resampler {
 /** @param cutoff twice the cut-off frequency (−6 dB) over the input rate. */
 function polyphase(phases: number, halfTaps: number, cutoff: number): Float32Array {
   const taps = 2 * halfTaps;
+  // Kaiser's shape of the window for an attenuation over 50 dB.
   const beta = 0.1102 * (STOP_BAND_DB - 8.7);
   const rows = new Float32Array(phases * taps);
   for (let phase = 0; phase < phases; phase += 1) {

@@ -12,8 +12,8 @@ const SHORTENERS: Readonly<Record<string, (text: string) => string>> = {
       .replaceAll(': ', ':')
       .replaceAll(';}', '}')
       .trim(),
-  // tsc has left the comments out and ends every statement with a mark, so a line break is but a blank, and beside a mark nothing; none is within a string,
-  // nor an arrow, a brace beside a blank, an assignment, a condition, a comparison or what joins two; no sign follows a `+` or `-`.
+  // tsc has left the comments out and ends every statement with a semicolon or a brace. So a line break means no more than a blank, and beside a punctuation
+  // mark nothing. None of what is replaced here stands within a string of the page's (a test holds them to that), and no sign follows a `+` or `-`.
   js: (text) =>
     withoutIndentation(text)
       .replace(/(?<=\W)\n|\n(?=\W)/g, '')

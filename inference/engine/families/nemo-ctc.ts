@@ -15,12 +15,12 @@ const NEMO_INPUTS = [
   'cache_last_channel_len',
 ] as const;
 
-/** Whether the file is one of NeMo's cache-aware streaming CTC exports. */
+/** Whether the file is one of NeMo's cache-aware streaming CTC exports (Noroozi et al., "Stateful Conformer with Cache-based Inference", 2023). */
 export function isNemoCtc(outline: OnnxOutline): boolean {
   return NEMO_INPUTS.every((name) => outline.inputs.some((input) => input.name === name));
 }
 
-/** @throws ModelLoadError when metadata and graph do not agree. */
+/** By the metadata that sherpa-onnx's export script writes: `window_size`, `chunk_shift` and the caches' sizes. @throws ModelLoadError when metadata and graph do not agree. */
 export function nemoCtcLayout(outline: OnnxOutline): StreamingLayout {
   const { metadata } = outline;
   const windowFrames = metadata.integer('window_size', 1, MAX_WINDOW_FRAMES);

@@ -11,7 +11,7 @@ export interface TransducerHead<Decoded> {
   /** Values of an encoder frame. */
   readonly encoderDim: number;
   readonly vocabularySize: number;
-  /** Counts as blank, as in the reference engine: never part of the text nor of a context. */
+  /** Counts as blank, as in sherpa-onnx: never part of the text nor of a context. */
   readonly unknownId: number | undefined;
   /** @param context the last `contextSize` tokens. */
   decode(context: readonly number[]): Promise<Decoded>;
@@ -19,7 +19,7 @@ export interface TransducerHead<Decoded> {
   join(frame: Float32Array, decoded: Decoded): Promise<Float32Array>;
 }
 
-/** Greedy transducer search: at most one token an encoder frame. What the decoder said last is kept across steps. */
+/** Greedy search of a transducer (Graves, "Sequence Transduction with Recurrent Neural Networks", 2012): at most one token an encoder frame. What the decoder said last is kept across steps. */
 export class TransducerGreedySearch<Decoded> {
   readonly tokenIds: number[] = [];
   readonly #head: TransducerHead<Decoded>;

@@ -3,7 +3,7 @@ import { MEL_BINS } from './frames.ts';
 /**
  * The frames of the model's next step: filled one frame at a time, moved on by a step. Step k reads frames
  * `shift·k … shift·k + length − 1` and runs only once a frame behind them is there too (`shift·k + length` strictly
- * less than the number of frames), which is the rule of the reference engine.
+ * less than the number of frames), which is the rule of sherpa-onnx.
  */
 export class FrameWindow {
   readonly #lengthFrames: number;

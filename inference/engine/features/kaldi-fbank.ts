@@ -7,9 +7,13 @@ const FFT_SIZE = 512;
 const PRE_EMPHASIS = 0.97;
 const LOW_HZ = 20;
 const HIGH_HZ = 7600;
+/** The smallest step of a float32 at 1, below which Kaldi takes no logarithm. */
 const ENERGY_FLOOR = 1.1920929e-7;
 
-/** Kaldi's log-mel filter bank (`fbank`, dither 0, no energy), in double precision. */
+/**
+ * Kaldi's log-mel filter bank (`compute-fbank-feats` with dither 0, no energy and the filters from 20 Hz to 400 Hz below the Nyquist frequency, as icefall trains
+ * with), in double precision.
+ */
 export class KaldiFbank implements FilterBank {
   readonly #fft = new FFT(FFT_SIZE);
   readonly #time = new Float64Array(FFT_SIZE);
@@ -42,6 +46,7 @@ export class KaldiFbank implements FilterBank {
   }
 }
 
+/** Kaldi's own window: Hann's, to the power of 0.85, which unlike Hamming's is 0 at both ends. */
 function poveyWindow(): Float64Array {
   return Float64Array.from(
     { length: FRAME_LENGTH_SAMPLES },
@@ -50,6 +55,7 @@ function poveyWindow(): Float64Array {
 }
 
 function melFilters(): MelFilter[] {
+  // HTK's mel scale, which Kaldi uses.
   const mel = (hz: number): number => 1127 * Math.log(1 + hz / 700);
   const low = mel(LOW_HZ);
   const step = (mel(HIGH_HZ) - low) / (MEL_BINS + 1);

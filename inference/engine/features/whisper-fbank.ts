@@ -11,7 +11,7 @@ const PART_SIZE = 16;
 const PARTS = FRAME_LENGTH_SAMPLES / PART_SIZE;
 
 /**
- * Whisper's log-mel filter bank: Hann window, 400-point spectrum, 80 Slaney filters from 0 to 8000 Hz, log10. The rest of
+ * Whisper's log-mel filter bank (`log_mel_spectrogram` in openai/whisper's audio.py): Hann window, 400-point spectrum, 80 Slaney filters from 0 to 8000 Hz, log10. The rest of
  * Whisper's recipe depends on a whole step: `normalizeWhisperWindow`.
  */
 export class WhisperFbank implements FilterBank {
@@ -94,7 +94,7 @@ export function normalizeWhisperWindow(logMel: Float32Array, out: Float32Array):
   for (let i = 0; i < logMel.length; i++) out[i] = (Math.max(logMel[i] ?? 0, floor) + 4) / 4;
 }
 
-/** The periodic form. */
+/** Hann's window in its periodic form, as `torch.hann_window` gives it. */
 function hannWindow(): Float64Array {
   return Float64Array.from(
     { length: FRAME_LENGTH_SAMPLES },
@@ -117,7 +117,7 @@ function slaneyFilters(): MelFilter[] {
   });
 }
 
-/** Slaney's scale: linear to 1000 Hz (15 mel), then 27 mel for every factor of 6.4. */
+/** Slaney's scale (Auditory Toolbox, 1998), librosa's default: linear to 1000 Hz (15 mel), then 27 mel for every factor of 6.4. */
 const LINEAR_HZ_PER_MEL = 200 / 3;
 const LOG_START_HZ = 1000;
 const LOG_START_MEL = LOG_START_HZ / LINEAR_HZ_PER_MEL;

@@ -24,7 +24,7 @@ function* bytesByCodePoint(): Generator<[codePoint: number, byte: number]> {
   }
 }
 
-/** Told by the symbols alone, as in the reference engine: none outside the ranges, some in the highest. */
+/** Told by the symbols alone, as in sherpa-onnx: none outside the ranges, some in the highest. */
 export function isByteBpe(symbols: Iterable<string>): boolean {
   let hasHighest = false;
   for (const symbol of symbols) {

@@ -49,7 +49,7 @@ export class TranscriptWriter {
       stream: true,
     });
     const joined = text.replaceAll('\ufffd', '').replace(SPACES_BETWEEN_CHINESE, '').trim();
-    // As the reference engine does, for transducers alone.
+    // As sherpa-onnx does, for transducers alone.
     return this.#family === 'zipformer2-transducer' ? joined.replace(SPACES_BEFORE_PUNCTUATION, '') : joined;
   }
 
@@ -72,7 +72,7 @@ export class TranscriptWriter {
   }
 }
 
-/** With byte-level BPE, a space is put only behind a printable ASCII character, as the reference engine does. */
+/** With byte-level BPE, a space is put only behind a printable ASCII character, as sherpa-onnx does. */
 function isPrintableAscii(byte: number | undefined): boolean {
   return byte !== undefined && byte > SPACE && byte < 0x7f;
 }

@@ -65,16 +65,7 @@ export class StreamOpener {
 
   async #open(sessionId: string, credential: Credential, events: StreamEvents): Promise<ActiveStream> {
     const { access, readiness, slot, feed, redis, keys, scripts, replica, cleanups } = this.#parts;
-    if (
-      credential !== 'preauthorized' &&
-      !(credential.token !== undefined && access.allowsToken(credential.token))
-    ) {
-      const found = credential.token === undefined ? 'there is no token' : 'the token is wrong';
-      throw new StreamFailure(
-        'unauthorized',
-        `${found}; send an Authorization header or api_token in "start"`,
-      );
-    }
+    checkCredential(access, credential);
     if (!(await readiness.isReady()))
       throw new StreamFailure('not_ready', 'the model is not ready yet; try again shortly');
 
@@ -148,4 +139,13 @@ export class StreamOpener {
       abort,
     };
   }
+}
+
+/** @throws StreamFailure `unauthorized` */
+function checkCredential(access: Access, credential: Credential): void {
+  if (credential === 'preauthorized') return;
+  const { token } = credential;
+  if (token !== undefined && access.allowsToken(token)) return;
+  const found = token === undefined ? 'there is no token' : 'the token is wrong';
+  throw new StreamFailure('unauthorized', `${found}; send an Authorization header or api_token in "start"`);
 }

@@ -8,6 +8,7 @@ import { Report } from './cli/report.ts';
 import { printable } from './cli/status-line.ts';
 import { readToken } from './cli/token.ts';
 import { transcribeAll } from './cli/transcribe.ts';
+import { messageOf } from './errors.ts';
 import { AsrClient } from './node.ts';
 
 async function run(signal: AbortSignal): Promise<ExitCode> {
@@ -42,7 +43,7 @@ function makeClient(url: string, apiToken: string): AsrClient {
   try {
     return new AsrClient({ url, apiToken });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    throw new UsageError(messageOf(error));
   }
 }
 
@@ -80,9 +81,7 @@ try {
     process.exitCode = EXIT.interrupted;
   } else {
     const hint = error instanceof UsageError ? ' (asr-client --help)' : '';
-    process.stderr.write(
-      `asr-client: ${printable(error instanceof Error ? error.message : String(error))}${hint}\n`,
-    );
+    process.stderr.write(`asr-client: ${printable(messageOf(error))}${hint}\n`);
     process.exitCode = exitCodeOf(error);
   }
 }

@@ -37,6 +37,11 @@ export function isServiceErrorCode(code: string): code is ServiceErrorCode {
   return SERVICE_CODES.some((known) => known === code);
 }
 
+/** What a failure of any kind says, for a person. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Closes that say that this client or its input is refused; the same again would end the same way. */
 const LASTING_CLOSE_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009, 1010, 1011]);
 

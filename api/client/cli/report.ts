@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty';
-import { AsrError } from '../errors.ts';
+import { AsrError, messageOf } from '../errors.ts';
 import type { Retry } from '../retry.ts';
 import type { StreamFinal, StreamPartial, TranscriptionResult } from '../wire.ts';
 import { printable, StatusLine } from './status-line.ts';
@@ -49,7 +49,7 @@ export class Report {
   }
 
   failure(file: string, error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     const code = error instanceof AsrError ? error.code : 'unreadable';
     this.#status.clear();
     if (this.#json) this.#line({ file, error: code, message });

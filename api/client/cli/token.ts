@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { messageOf } from '../errors.ts';
 import { UsageError } from './exit-codes.ts';
 
 /** @throws UsageError when there is no token */
@@ -14,6 +15,6 @@ export async function readToken(file: string | undefined, environment: NodeJS.Pr
     return token;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`the token file cannot be read: ${error instanceof Error ? error.message : error}`);
+    throw new UsageError(`the token file cannot be read: ${messageOf(error)}`);
   }
 }

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiFailure } from '../common/errors.ts';
 import { ClientGone } from './client-gone.ts';
 
-/** Who may come in: peer address, shared token, browser Origin. Answers only yes or no; the routes say it to the client. */
+/** Who may come in: peer address, shared token, browser Origin. Answers yes or no; its two hooks refuse for the routes. */
 export class Access {
   readonly #peers = new BlockList();
   readonly #tokenHash: Buffer;

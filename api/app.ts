@@ -115,7 +115,8 @@ export async function buildApp({
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
   });
 
-  // Their bytes are bounded; of more than 2,000, Node would drop what comes last: X-Forwarded-For of a proxy, Content-Length.
+  // No limit to the number of headers, as their bytes are limited: of more than 2,000, Node would drop the last ones without a word, such as a proxy's
+  // X-Forwarded-For, or Content-Length.
   app.server.maxHeadersCount = 0;
   // Only an upload's handler reads a body, bounded and counted, whatever its type says it is; no other path looks at one. Fastify would refuse a malformed
   // type before that handler could say 503 or 413, and on a path that does not exist: it does not see the type.

@@ -103,7 +103,7 @@ export class ApiMetrics {
     this.#requestSeconds.zero({ route });
   }
 
-  /** Also Node's own: memory, event loop, garbage collection. They look at the process a hundred times a second, so only where somebody reads them. */
+  /** Adds Node's own metrics: memory, event loop, garbage collection. Collecting them looks at the process a hundred times a second, so it is done only where somebody can read them. */
   watchProcess(): void {
     collectDefaultMetrics({ register: this.registry });
   }

@@ -3,9 +3,9 @@ import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ClientGone } from './client-gone.ts';
 
-/** A connection on which more requests wait for their answers is nobody's who means them. */
+/** On no connection of an honest client do more requests wait for their answers. */
 const MAX_WAITING = 100;
-/** Nor is one with such a request among them: each short header takes twenty times its size while it waits, and nobody has looked at its token. */
+/** No honest client sends a request with more headers than this either. While it waits, each short header takes twenty times its size, and nobody has looked at the token yet. */
 const MAX_WAITING_HEADERS = 200;
 
 /**

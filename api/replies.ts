@@ -170,7 +170,7 @@ export function replyToBrokenHttp(
         ? ['431 Request Header Fields Too Large', 'bad_request', 'the request headers are over 16384 bytes']
         : ['400 Bad Request', 'bad_request', 'the request is not valid HTTP/1.1'];
   endWith(socket, rawAnswer(status, { error: code, message }));
-  // It has ended its side in the middle of a request: it is gone, or wants to know at least that.
+  // The client has ended its side in the middle of a request: it is gone, or waits for no more than an answer.
   if (error.code === 'HPE_INVALID_EOF_STATE') return undefined;
   return { status: Number.parseInt(status, 10), code };
 }

@@ -68,14 +68,14 @@ export function createServices(
     prefix: config.keyPrefix,
     skipVersionCheck: true,
     skipMetasUpdate: true,
-    // Its wait for the first connection fails for good when that is made anew meanwhile: no job would ever be added.
+    // BullMQ's wait for the first connection fails for good when that connection is made anew meanwhile: no job would ever be added.
     skipWaitingForReady: true,
-    // The one that the samples go over, in front of their job.
+    // Also the samples go over this connection, so that they are there before their job is.
     connection: redis,
   });
   // BullMQ itself would write the queue's settings once: a Redis that comes back empty would keep 10,000 of its events.
   redis.on('ready', () => void queue.backend.setQueueMeta(queue.metaValues).catch(() => undefined));
-  // It repeats what its connection reports; without a listener each of these errors would be printed, past our log.
+  // The queue repeats what its connection reports already; without a listener each of these errors would be printed, past our log.
   queue.on('error', () => undefined);
 
   const access = new Access(config.allowedClients, config.apiToken, config.allowedOrigins);

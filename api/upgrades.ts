@@ -39,7 +39,7 @@ export function takeUpgrades(server: Server, pipelined: PipelinedRequests): Upgr
     const mustWait = before !== undefined && (before.socket !== null || !before.writableFinished);
     const detach = mustWait ? writeOn(socket, pipelined, waiting) : () => undefined;
     const giveBack = (): void => {
-      // Its error may still be to come.
+      // The socket's error may still be to come.
       if (socket.destroyed) return;
       detach();
       socket.unshift(Buffer.concat([withoutUpgrade(request), head]));

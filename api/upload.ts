@@ -60,7 +60,7 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
       );
     const arrived = afterSilence(timeoutMs, onTimeout);
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
-    // It may have gone during the checks before, and then sends no event any more.
+    // The client may have hung up during the checks before this; then no event follows.
     if (request.destroyed) onGone();
   });
 }

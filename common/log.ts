@@ -76,7 +76,7 @@ function standardOutput(): Output {
   output.on('write', () => {
     isFailing = false;
   });
-  // It is called at the end of the process, and tries for ever.
+  // pino calls it at the end of the process, and it would try for ever.
   const flushSync = output.flushSync.bind(output);
   output.flushSync = () => {
     if (!isFailing) flushSync();

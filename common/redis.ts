@@ -72,7 +72,7 @@ export function connectRedis(
   return client;
 }
 
-/** Of a connection that was taken and has heard nothing yet. What Redis says as it ends it is mostly lost with it. */
+/** The error of a connection that was accepted and then ended before Redis said anything: what Redis says as it ends one is mostly lost. */
 function hungUp(error: Error & { code?: unknown }): Error {
   if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') return error;
   const causes =
@@ -88,7 +88,7 @@ export function closeRedis(client: RedisClient): void {
   client.disconnect();
 }
 
-/** Of a connection that goes on in database 0. ioredis gives the answer of a refused command that command's name. */
+/** Whether this is Redis's refusal of the database in REDIS_URL, after which ioredis goes on in database 0. It puts the name of a refused command into the error. */
 export function isAnswerToSelect(error: Error & { command?: { name?: unknown } }): boolean {
   return error.command?.name === 'select';
 }

@@ -21,7 +21,7 @@ export class FenceGuard {
   /** @returns false for work that came too late. */
   admit(fence: number): boolean {
     if (fence < this.#highest) {
-      // Or Redis came back empty with a clock far behind: then the next work must not be refused too.
+      // It may also be right, from a Redis that came back empty with a clock far behind: with its counter raised, the next work is not refused, too.
       this.#slot.raiseFence(this.#highest).catch(() => undefined);
       return false;
     }

@@ -39,7 +39,7 @@ export class QueueReports {
   }
 }
 
-/** The same report of another job, or with another count. */
+/** What a report has in common with the same one of another job, or with another count. */
 function withoutNumbers({ message }: Error): string {
   return message.replace(/[0-9a-f]{8,}|\d+/g, '');
 }

@@ -7,9 +7,9 @@ export interface ResumePoint {
   readonly claimants: number;
   /** Bytes that have gone into a model call: nothing new is said about them. */
   readonly takenBytes: number;
-  /** Of the last partial; 0 before the first. */
+  /** The last partial's revision; 0 before the first. */
   readonly revision: number;
-  /** Of the last partial; '' before the first. */
+  /** The last partial's text; '' before the first. */
   readonly text: string;
 }
 

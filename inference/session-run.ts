@@ -109,7 +109,7 @@ export class SessionRun {
       const targetBytes = Math.max(this.#takenBytes + CHUNK_BYTES, takenBeforeBytes);
       const { aborted, ended, receivedBytes } = this.#audio;
       const due = aborted || ended || receivedBytes >= targetBytes;
-      // Also with a call due: an abort that has come meanwhile saves it.
+      // Read also when a call is due: an abort that has come meanwhile saves the call.
       await this.#audio.read(due ? 0 : READ_BLOCK_MS);
       if (this.#audio.aborted) return { kind: 'aborted' };
       if (this.#lease.lost) return { kind: 'lease-lost' };

@@ -86,7 +86,7 @@ export class SessionWorker {
     } finally {
       lease.stop();
     }
-    // It may have been lost to another process, or with Redis.
+    // Served or not: the session may have been lost to another process, or with Redis.
     return true;
   }
 

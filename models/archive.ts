@@ -86,7 +86,7 @@ export async function fetchArchive(options: PullOptions, url: string, signal: Ab
       const wrong = `${url}: ${size} bytes with sha256 ${sha256}, expected ${entry.archiveBytes} bytes with ${entry.archiveSha256}`;
       if (isSecond || !pieced)
         throw new ModelFailure(`${wrong}. It was deleted. If ASR_MODEL_MIRROR is set, try without it`);
-      // Its pieces may be of different files; one new download tells.
+      // The pieces may be of different versions of the file: one download from the beginning tells.
       output.write(`${wrong}; it was downloaded in pieces: starting again from the beginning\n`);
     }
   } finally {

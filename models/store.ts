@@ -17,7 +17,7 @@ export function modelFolders(root: string = packageRoot()): ModelFolders {
   return { bundled: join(root, 'models', 'bundled'), downloaded: join(root, 'models', 'downloaded') };
 }
 
-/** Everything that `pull` may leave in the folder for one model, besides the model itself. */
+/** Where one model lies, and everything that `pull` may leave beside it. */
 export function storePaths(folders: ModelFolders, id: string) {
   const base = join(folders.downloaded, id);
   return {

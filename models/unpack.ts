@@ -15,7 +15,7 @@ export interface UnpackOptions {
   /** An empty folder that exists. */
   readonly folder: string;
   readonly family: 'zipformer2-ctc' | 'zipformer2-transducer';
-  /** Of all the archive's files together, needed or not. */
+  /** The most that all of the archive's files may have together, needed or not. */
   readonly maxBytes: number;
   readonly onProgress?: (readBytes: number, archiveBytes: number) => void;
   readonly signal: AbortSignal;

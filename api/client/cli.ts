@@ -58,9 +58,9 @@ const ENDING_MS = 2_000;
 const interrupt = new AbortController();
 const stop = (by: NodeJS.Signals) => {
   interrupt.abort();
-  // A read of standard input has no other end.
+  // Nothing else ends a read of standard input.
   process.stdin.destroy();
-  // Nor has the opening of a pipe that nobody writes to: only the signal itself, now without its handler, ends that.
+  // And nothing but the signal itself, now without its handler, ends the opening of a pipe that nobody writes to.
   setTimeout(() => process.kill(process.pid, by), ENDING_MS).unref();
 };
 process.once('SIGINT', stop);

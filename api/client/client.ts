@@ -103,7 +103,7 @@ function parsed(address: string): URL | undefined {
 }
 
 function checkedToken(token: string): string {
-  // Also what a program without types gives, as from a variable that is not set.
+  // A program without types may give undefined, as from a variable that is not set.
   if (!token) throw new TypeError('apiToken is missing or empty; the service’s operator gives you one');
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new TypeError('apiToken holds a space, a line break or a character that is not ASCII');

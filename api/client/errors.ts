@@ -61,7 +61,7 @@ export interface AsrErrorOptions {
   readonly closeCode?: number | undefined;
   readonly detail?: unknown;
   readonly cause?: unknown;
-  /** The same again fails the same way, where neither code nor cause says so. */
+  /** true: the same request would fail in the same way again, although neither code nor cause says so. */
   readonly lasting?: boolean | undefined;
 }
 

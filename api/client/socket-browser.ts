@@ -51,7 +51,7 @@ export const browserTransport: Transport = {
     };
     socket.onmessage = ({ data }) => events.onText(typeof data === 'string' ? data : '(binary)');
     socket.onclose = ({ code, reason }) => (opened ? events.onClose(code, reason) : failed());
-    // Of a connection that the page's policy forbids, Chromium tells this alone and never a close.
+    // When the page's policy forbids the connection, Chromium sends this event alone, and no close.
     socket.onerror = () => {
       if (!opened) failed();
     };

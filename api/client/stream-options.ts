@@ -20,5 +20,5 @@ export interface StreamOptions {
 }
 
 export const isPieces = (audio: AudioInput | AsyncIterable<Int16Array>): audio is AsyncIterable<Int16Array> =>
-  // Also for what a program without types gives: `in` throws for a path and for null.
+  // The first two conditions are for programs without types: `in` throws for a path and for null.
   typeof audio === 'object' && audio !== null && Symbol.asyncIterator in audio;

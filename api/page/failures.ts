@@ -42,7 +42,7 @@ export function asFailure(error: unknown): Failure {
 }
 
 const PASSING: readonly FailureKind[] = ['busy', 'not_ready', 'connection_lost'];
-/** Of the same name as the interface's code. */
+/** Those that have the name of the interface's code. */
 const SAME: readonly FailureKind[] = [
   ...PASSING,
   'overloaded',

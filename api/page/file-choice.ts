@@ -11,7 +11,7 @@ export function onFileChosen(chosen: (file: File) => void): void {
   find('button#choose').onclick = () => input.click();
   input.onchange = () => {
     take(input.files);
-    // The same file, chosen once more, is a change again.
+    // Emptied, so that choosing the same file once more is a change, too.
     input.value = '';
   };
 

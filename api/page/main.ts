@@ -75,7 +75,7 @@ class Page {
     }
     this.#recordings.silence();
     this.#notice.hide();
-    // Or the last result would be read there beside what follows.
+    // Otherwise a screen reader would find the last result there beside what follows.
     announce('');
     this.#measures.replaceChildren();
     this.#copy.hidden = true;
@@ -105,7 +105,7 @@ class Page {
     // What was said before the microphone went away has its text.
     if (failure.kind !== 'microphone_lost') {
       this.#transcript.clear();
-      // Or "listening", or "trying again", would be read there when nothing is any more.
+      // Otherwise a screen reader would find "listening" or "trying again" there when that is over.
       announce('');
     }
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {

@@ -8,7 +8,7 @@ export function announce(words: string, urgent = false, chinese = ''): void {
   find(urgent ? 'p#alert' : 'p#announcement').replaceChildren(words, make('span', { lang: 'zh' }, chinese));
 }
 
-/** They are shown at the token's field, where they are put right. */
+/** Failures that are shown at the token's field, where the person puts them right. */
 const OF_TOKEN: readonly FailureKind[] = ['unauthorized', 'token_missing'];
 
 /** The one place that says what went wrong and what to do. */
@@ -29,7 +29,7 @@ export class Notice {
     this.#element.title = '';
     this.#element.replaceChildren();
     this.#place(false);
-    // Or somebody who reads on to the page's end would hear of it still.
+    // The alert's words are removed, too: a screen reader that goes on to the page's end would read them still.
     announce('', true);
   }
 

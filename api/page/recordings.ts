@@ -12,7 +12,7 @@ const KEPT = 20;
 interface Item {
   readonly row: HTMLLIElement;
   readonly address: string;
-  /** Its place in the order of this tab, from 1: what tells it from others of the same name. */
+  /** The recording's number in this tab, from 1: it tells it from others of the same name. */
   readonly number: number;
 }
 

@@ -18,7 +18,7 @@ export class ServiceStatus {
   #readyAnswers = READY_ANSWERS;
 
   show(status: Status): void {
-    // Or a screen reader would hear it again.
+    // A screen reader would read the same words again.
     if (this.#element.dataset['status'] === status) return;
     this.#element.dataset['status'] = status;
     this.#element.textContent = texts.status[status];

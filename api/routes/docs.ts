@@ -33,7 +33,7 @@ const DARK_MODE = `const dark = matchMedia('(prefers-color-scheme: dark)');
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', follow);
 follow();`;
-/** It leaves these headings as dark as they were. */
+/** Its dark mode leaves these headings dark on dark. */
 const DARK_HEADINGS = `.dark-mode .swagger-ui .opblock-tag { color: #e4e6e6 }
 .dark-mode .swagger-ui .opblock-tag svg { fill: #e4e6e6 }`;
 

@@ -23,6 +23,6 @@ export async function revalidate(
   reply.header('ETag', tag).header('Cache-Control', 'no-cache');
   if (!names(request.headers['if-none-match'] ?? '', tag)) return payload;
   reply.code(304).removeHeader('content-type');
-  // Of an answer to HEAD fastify drops the body itself, and asks it for its length.
+  // For HEAD, fastify drops the body itself, and needs it for the Content-Length.
   return request.method === 'HEAD' ? payload : null;
 }

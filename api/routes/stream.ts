@@ -79,7 +79,7 @@ export function streamRoute(
         if (isBinary) session.audio(data);
         else session.text(data.toString('utf8'));
       });
-      // Of the connection itself it says nothing here: that is 'close'.
+      // A breach of the WebSocket protocol; the end of the connection is 'close'.
       socket.on('error', (breach) => session.broken(breach.message));
       // The WebSocket layer ends our side when it has answered a close frame or a breach of the protocol, and waits for the peer's side for seconds.
       request.socket.once('finish', () => session.disconnected());

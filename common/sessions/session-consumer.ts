@@ -51,11 +51,8 @@ export class SessionConsumer {
 
   /** @returns false when the lease is lost. @throws StoreUnavailable */
   async renewLease(sessionId: string, token: string): Promise<boolean> {
-    return (
-      (await fromStore(
-        this.#renew.run(this.#redis, [this.#keys.lease(sessionId)], [token, LEASE_TTL_MS]),
-      )) === 1
-    );
+    const keys = [this.#keys.lease(sessionId)];
+    return (await fromStore(this.#renew.run(this.#redis, keys, [token, LEASE_TTL_MS]))) === 1;
   }
 
   /** Everything published so far: where an earlier process got to. @throws StoreUnavailable */

@@ -17,7 +17,7 @@ interface MeasuredSession {
   readonly sessionId: string;
   /** From sending the first frame to having the first partial. */
   readonly firstPartialMs: number;
-  /** The same from the frame that completed the model update. */
+  /** The first partial's time, counted from the frame that completed the model update. */
   readonly firstPartialLagMs: number;
 }
 

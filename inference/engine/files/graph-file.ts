@@ -131,7 +131,7 @@ class GraphReader {
   }
 }
 
-/** Of TensorProto.DataType: 1 float, 2 and 3 of 8 bits, 4, 5, 10 and 16 of 16 bits, the others about as large. */
+/** Bytes of one value, by TensorProto.DataType: 1 float, 2 and 3 of 8 bits, 4, 5, 10 and 16 of 16 bits, the others about as large. */
 function elementBytes(dataType: Uint8Array): number {
   let bytes = 4;
   visit(dataType, (_, reader) => {

@@ -53,7 +53,7 @@ function choose(
   preferred: 'int8' | 'full',
 ): string {
   const int8 = candidates.filter((name) => name.endsWith('.int8.onnx'));
-  // Which icefall's --fp16 writes beside the other two.
+  // icefall's --fp16 writes these beside the other two.
   const half = candidates.filter((name) => name.endsWith('.fp16.onnx'));
   const full = candidates.filter((name) => !/\.(int8|fp16)\.onnx$/.test(name));
   const order = preferred === 'int8' ? [int8, full, half] : [full, half, int8];

@@ -131,7 +131,7 @@ async function walkGraph(
   return { inputs: inputs.filter(({ name }) => !weights.has(name)), outputs };
 }
 
-/** Its values are skipped. */
+/** The name of a weight, whose values are skipped. */
 async function readTensorName(fields: FileFields, body: ByteSpan): Promise<string> {
   for await (const field of fields.within(body))
     if (field.number === TENSOR.name) return Buffer.from(await fields.read(field.body, 'name')).toString();
@@ -201,7 +201,7 @@ function orDamaged(fileName: string, what: string, read: () => void): void {
   }
 }
 
-/** The other way round; 0, which is no type, for a name that there is not. */
+/** TensorProto.DataType of a type by onnxruntime's name; 0, which is no type, for a name that there is not. */
 export function elementTypeId(name: string): number {
   return ELEMENT_TYPES.indexOf(name) + 1;
 }

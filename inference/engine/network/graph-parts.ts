@@ -20,7 +20,7 @@ export interface CutOptions {
   readonly result: string;
   /** Outputs by the inputs whose value of the next step they are. */
   readonly nextStates: ReadonlyMap<string, string>;
-  /** Of `nextStates`, what counts steps or frames. */
+  /** Those of `nextStates` that count steps or frames. */
   readonly counters: ReadonlySet<string>;
   /** Values of weights that a part is to have, at least half of this. */
   readonly partValues: number;

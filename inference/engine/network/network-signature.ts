@@ -26,7 +26,7 @@ export function statesOf(outline: OnnxOutline, signature: NetworkSignature): Sta
   return states.map((spec, i) => ({ spec, next: outline.outputs[firstStateOutput + i]?.name ?? '' }));
 }
 
-/** Of a step's input and states together: 256 MiB as float32. icefall's Zipformer of 66 M parameters has half a million. */
+/** The most values that a step's input and states may have together: 256 MiB as float32. icefall's Zipformer of 66 M parameters has half a million. */
 const MAX_VALUES = 64 * 2 ** 20;
 
 /**

@@ -37,7 +37,7 @@ export class OnnxModel {
     return this.#session.outputNames;
   }
 
-  /** Of an output by its name: undefined when it is no tensor. */
+  /** The type of the output of this name; undefined when it is no tensor. */
   outputType(name: string): TensorType | undefined {
     const output = this.#session.outputMetadata.find((other) => other.name === name);
     if (output?.isTensor !== true) return undefined;
@@ -137,7 +137,7 @@ async function providerOptions(
   const tooWide = (await readGraphNodes(source))
     .filter(({ name, outputs }) => name !== '' && 1 + outputs.length > WEBGPU_STORAGE_BUFFERS)
     .map(({ name }) => name);
-  // It refuses an empty list.
+  // onnxruntime refuses an empty list.
   return tooWide.length === 0 ? provider : { name: provider, forceCpuNodeNames: tooWide };
 }
 

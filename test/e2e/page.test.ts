@@ -55,7 +55,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const readyPage = (locale?: string) => openReady(browser, service.origin, locale);
+const readyPage = () => openReady(browser, service.origin);
 
 /**
  * The result, which is the text of the WAV that was spoken. Chromium's fake microphone changes its level and drops samples on a busy machine, so two

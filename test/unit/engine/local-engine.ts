@@ -23,13 +23,14 @@ export class LocalEngine {
     );
   }
 
-  open(signal: AbortSignal = new AbortController().signal): Recording {
+  open(): Recording {
+    const { signal } = new AbortController();
     return new Recording(this.model, new FeatureExtractor(this.#filterBank), this.#transcript, signal);
   }
 
   /**
    * A whole recording, in pieces of these many bytes (the last may be short).
-   * @returns final text and tokens, symbols with a space for a leading `▁` as the reference engine has them.
+   * @returns final text and tokens, symbols with a space for a leading `▁` as sherpa-onnx has them.
    */
   async recognize(
     pcm: Uint8Array,

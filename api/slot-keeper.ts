@@ -1,5 +1,23 @@
-import type { Slot, SlotHolder } from '../common/slot/slot.ts';
-import { SLOT_RENEW_MS } from '../common/slot/slot.ts';
+import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, type SlotHolder } from '../common/slot/slot.ts';
+import { untilAnswered } from '../common/until-answered.ts';
+
+/**
+ * Takes the slot.
+ * @param onUnknown is given what frees it again when Redis did not answer, which may have taken it all the same; that is tried for as long as the slot lasts
+ * @returns the fence, or undefined when the slot is taken. @throws StoreUnavailable
+ */
+export async function acquireSlot(
+  slot: Pick<Slot, 'acquire' | 'release'>,
+  holder: SlotHolder,
+  onUnknown: (free: () => Promise<unknown>) => void,
+): Promise<number | undefined> {
+  try {
+    return await slot.acquire(holder);
+  } catch (error) {
+    onUnknown(() => untilAnswered(performance.now() + SLOT_TTL_MS, () => slot.release(holder)));
+    throw error;
+  }
+}
 
 /** `awayMs`: since the first of the renewals that failed in a row. */
 export type SlotLoss = { kind: 'lost' } | { kind: 'store-unavailable'; awayMs: number };

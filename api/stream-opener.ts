@@ -9,7 +9,7 @@ import { untilAnswered } from '../common/until-answered.ts';
 import type { Access } from './access.ts';
 import type { Cleanups } from './cleanups.ts';
 import type { ResultFeed } from './result-feed.ts';
-import { keepSlot } from './slot-keeper.ts';
+import { acquireSlot, keepSlot } from './slot-keeper.ts';
 import { StreamFailure } from './stream-failure.ts';
 
 /** What a session needs of a recording that has the slot. */
@@ -71,13 +71,7 @@ export class StreamOpener {
 
     const holder = slotHolder({ id: sessionId, via: 'ws', replica, since: new Date().toISOString() });
     const producer = new SessionProducer(redis, keys, scripts, sessionId, holder);
-    const fence = await slot.acquire(holder).catch((error) => {
-      // Redis may have carried out what it did not answer in time.
-      cleanups.now({ sessionId }, () =>
-        untilAnswered(performance.now() + SLOT_TTL_MS, () => slot.release(holder)),
-      );
-      throw error;
-    });
+    const fence = await acquireSlot(slot, holder, (free) => cleanups.now({ sessionId }, free));
     if (fence === undefined)
       throw new StreamFailure('busy', 'another recognition task is active; try again shortly');
 

@@ -8,7 +8,7 @@ import { untilAnswered } from '../common/until-answered.ts';
 import type { UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
 import type { Cleanups } from './cleanups.ts';
 import type { ResultFeed } from './result-feed.ts';
-import { keepSlot } from './slot-keeper.ts';
+import { acquireSlot, keepSlot } from './slot-keeper.ts';
 import type { UploadQueue } from './upload-queue.ts';
 import { type UploadOutcome, UploadWait } from './upload-wait.ts';
 
@@ -58,13 +58,7 @@ export class Transcriber {
   async #transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
     const { slot, uploads, queue, replica } = this.#parts;
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
-    const fence = await slot.acquire(holder).catch((error) => {
-      // Redis may have carried out what it did not answer in time.
-      this.#behindAnswer(id, () =>
-        untilAnswered(performance.now() + SLOT_TTL_MS, () => slot.release(holder)),
-      );
-      throw error;
-    });
+    const fence = await acquireSlot(slot, holder, (free) => this.#behindAnswer(id, free));
     if (fence === undefined)
       throw new ApiFailure('busy', 'another recognition task is active; try again shortly');
     const job: UploadJob = { id, holder, fence };

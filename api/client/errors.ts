@@ -42,6 +42,9 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The service is there, and will serve the same request a little later. */
+const PASSING_CODES: readonly AsrErrorCode[] = ['busy', 'not_ready', 'unavailable'];
+
 /** Closes that say that this client or its input is refused; the same again would end the same way. */
 const LASTING_CLOSE_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009, 1010, 1011]);
 
@@ -89,15 +92,8 @@ export class AsrError extends Error {
   /** true for busy, not ready and passing network failures: the only ones where the same request can succeed a little later. */
   get retryable(): boolean {
     if (this.#lasting) return false;
-    switch (this.code) {
-      case 'busy':
-      case 'not_ready':
-      case 'unavailable':
-        return true;
-      case 'network':
-        return !LASTING_CLOSE_CODES.has(this.closeCode ?? 0) && !isLastingTlsFailure(this.cause);
-      default:
-        return false;
-    }
+    if (this.code === 'network')
+      return !LASTING_CLOSE_CODES.has(this.closeCode ?? 0) && !isLastingTlsFailure(this.cause);
+    return PASSING_CODES.includes(this.code);
   }
 }

@@ -2,7 +2,7 @@ import { type ReadyAudio, readAudioFile } from './audio-file.ts';
 import { type Waiting, withRetries } from './backoff.ts';
 import { asFailure, Failure } from './failures.ts';
 import { type LiveRecognition, recognizeLive } from './live-recognition.ts';
-import { type Capture, openMicrophone } from './microphone.ts';
+import { type Capture, type CaptureEnd, openMicrophone } from './microphone.ts';
 import { durationMs, level, type Pcm, wavFile } from './pcm.ts';
 import { readiness, transcribe, type UploadResult } from './service.ts';
 import { type FinalResult, StreamSession } from './stream-session.ts';
@@ -67,7 +67,7 @@ export class Dictation {
     let samples = 0;
     this.#stopAsked = false;
     try {
-      const ended = await new Promise<string>((resolve, reject) => {
+      const ended = await new Promise<CaptureEnd>((resolve, reject) => {
         const frame = (pcm: Pcm): void => {
           // Only now: an open microphone can be seconds from its first sound, and what is said meanwhile is lost; a stream without audio would hold the one
           // slot for as long, and while somebody reads the browser's question.

@@ -4,9 +4,12 @@ import type { Pcm } from './pcm.ts';
 
 export interface CaptureEvents {
   frame(pcm: Pcm): void;
-  /** The last event: stopped by `stop`, 15 s are over, the microphone is gone or gives no audio any more, or none at all. */
-  end(reason: 'stopped' | 'limit' | 'microphone_lost' | 'microphone_silent'): void;
+  /** The last event. */
+  end(reason: CaptureEnd): void;
 }
+
+/** Stopped by `stop`; 15 s are over; the microphone is gone or gives no audio any more; it never gave any. */
+export type CaptureEnd = 'stopped' | 'limit' | 'microphone_lost' | 'microphone_silent';
 
 export interface Capture {
   /** Ends the recording; its tail comes as frames, then `end`. */
@@ -82,7 +85,7 @@ function capture(context: AudioContext, stream: MediaStream, events: CaptureEven
   const node = new AudioWorkletNode(context, 'capture', { channelCount: 1, channelCountMode: 'explicit' });
   const source = context.createMediaStreamSource(stream);
   let ended = false;
-  const end = (reason: Parameters<CaptureEvents['end']>[0]): void => {
+  const end = (reason: CaptureEnd): void => {
     if (ended) return;
     ended = true;
     removeEventListener('pointerup', wake);

@@ -15,15 +15,16 @@ export interface Circumstances {
   readonly loadAfter: number;
 }
 
-export function beginCircumstances(): (loadAfter?: number) => Circumstances {
+/** @returns what to call when the run is over */
+export function beginCircumstances(): () => Circumstances {
   const startedAt = new Date().toISOString();
   const [loadBefore = 0] = loadavg();
-  return (loadAfter = loadavg()[0] ?? 0) => ({
+  return () => ({
     startedAt,
     node: process.version,
     cores: cpus().length,
     loadBefore,
-    loadAfter,
+    loadAfter: loadavg()[0] ?? 0,
   });
 }
 

@@ -59,11 +59,8 @@ export class TestSession {
     kind: K,
     isIt: (entry: Extract<ResultEntry, { kind: K }>) => boolean = () => true,
   ): Promise<Extract<ResultEntry, { kind: K }>> {
-    const matches = (entry: ResultEntry): entry is Extract<ResultEntry, { kind: K }> => {
-      return entry.kind === kind && isIt(entry as Extract<ResultEntry, { kind: K }>);
-    };
     for (;;) {
-      const found = this.results.find(matches);
+      const found = this.of(kind).find(isIt);
       if (found) return found;
       const after = new Map([[this.#keys.results(this.sessionId), this.#after]]);
       for (const [, entries] of await readStreams(this.#redis, after, 500)) {

@@ -1,6 +1,6 @@
 -- Opens a stream session: its audio stream with the opening entry, and the announcement that every inference process reads.
 -- KEYS[1] slot   KEYS[2] audio   KEYS[3] sessions
--- ARGV[1] holder   ARGV[2] fence   ARGV[3] session id   ARGV[4] TTL of the session's keys in ms
+-- ARGV[1] holder   ARGV[2] fence   ARGV[3] session id   ARGV[4] TTL of the audio and the announcements in ms
 -- Returns 1, or 0 when the holder has lost the slot.
 -- Guarantee: no session without the slot; the audio key has its TTL from its first write; safe to send twice.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

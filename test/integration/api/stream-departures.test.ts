@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { STREAM_TIMEOUTS } from '../../../api/stream-clocks.ts';
 import { SLOT_RENEW_MS } from '../../../common/slot/slot.ts';
+import { RedisMonitor } from '../../support/redis-monitor.ts';
 import type { StreamClient } from '../../support/stream-client.ts';
 import { StreamService } from './stream-service.ts';
 
@@ -57,15 +58,15 @@ test('nor are the results of one that is over read any more', async () => {
   const first = await service.ready();
   first.end();
   await first.message('final');
-  const monitor = await service.redis.client.monitor();
+  const monitor = await RedisMonitor.start(service.redis);
   const reads: string[] = [];
-  monitor.on('monitor', (_time: string, command: string[]) => {
+  monitor.on('command', (command) => {
     if (command[0] === 'xread') reads.push(command.join(' '));
   });
   const second = await service.ready();
   const [over, begun] = [first, second].map(({ received }) => `${received[0]?.['session_id']}:results`);
   const itsReads = () => reads.filter((read) => read.includes(begun ?? ''));
   await expect.poll(() => itsReads().length).toBeGreaterThan(1);
-  monitor.disconnect();
+  monitor.close();
   expect(itsReads().filter((read) => read.includes(over ?? ''))).toEqual([]);
 });

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { WebSocket } from 'ws';
 import { resultFields } from '../../../common/sessions/entries.ts';
 import { AUTHORIZED, startApi, TOKEN, upload } from '../../support/api.ts';
+import { RedisMonitor } from '../../support/redis-monitor.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
@@ -196,15 +197,15 @@ test('a final that comes a moment after its slot was seen to be free is a final'
   client.end();
   // Its opening and its end.
   await expect.poll(() => redis.xlen(`{alone}:session:${id}:audio`)).toBe(2);
-  const commands = await redis.monitor();
+  const monitor = await RedisMonitor.start(service.redis);
   await redis.del('{alone}:slot');
   // The next renewal, of which there is one a second, does not find it.
   await new Promise<void>((resolve) => {
-    commands.on('monitor', (_time, [name, ...args]: string[]) => {
-      if (name?.startsWith('eval') && args.includes('{alone}:slot')) resolve();
+    monitor.on('command', ([name, ...args]) => {
+      if (name.startsWith('eval') && args.includes('{alone}:slot')) resolve();
     });
   });
-  commands.disconnect();
+  monitor.close();
   // Its answer is there before this one's.
   await fetch(`${api.origin}/readyz`, { headers: AUTHORIZED });
   const final = ['kind', 'final', 'takenBytes', 0, 'revision', 1, 'text', '好'];

@@ -5,6 +5,7 @@ import { eventually } from '../../support/eventually.ts';
 import { ScriptedProcess } from '../../support/inference-process.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { RedisMonitor } from '../../support/redis-monitor.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestSession } from '../../support/test-session.ts';
 
@@ -109,13 +110,13 @@ describe('a session whose process is killed', () => {
     await redis.client.set(lease, 'a dead process', 'PX', 500);
     await session.producer.abort();
     const commands: string[][] = [];
-    const monitor = await redis.client.monitor();
-    monitor.on('monitor', (_time: string, command: string[]) => commands.push(command));
+    const monitor = await RedisMonitor.start(redis);
+    monitor.on('command', (command) => commands.push(command));
     await start();
     await eventually(async () => expect(await redis.keys('{asr}:slot')).toEqual([]));
     const reads = () => commands.filter(([name, ...args]) => name === 'xread' && args.includes(audio));
     await eventually(() => expect(reads()).not.toEqual([]));
-    monitor.disconnect();
+    monitor.close();
     expect(reads().filter((read) => read.includes('BLOCK'))).toEqual([]);
     expect(await redis.keys('*session:*')).toEqual([]);
     await session.close();

@@ -4,6 +4,7 @@ import { LEASE_RENEW_MS } from '../../../common/sessions/entries.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { RedisMonitor } from '../../support/redis-monitor.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestSession } from '../../support/test-session.ts';
 
@@ -62,16 +63,16 @@ it('does not wait for more audio behind the end of a recording', async () => {
   await session.send(scriptedPcm(0.7));
   await session.producer.end();
   const reads: string[][] = [];
-  const monitor = await redis.client.monitor();
+  const monitor = await RedisMonitor.start(redis);
   const audio = `{asr}:session:${session.sessionId}:audio`;
-  monitor.on('monitor', (_time: string, command: string[]) => {
+  monitor.on('command', (command) => {
     if (command[0] === 'xread' && command.includes(audio)) reads.push(command);
   });
   inference = await startInference(redis.url);
   await session.until('final');
   // The one that everything came with, and one before each model call.
   await eventually(() => expect(reads.length).toBeGreaterThanOrEqual(3));
-  monitor.disconnect();
+  monitor.close();
   expect(reads.filter((read) => read.includes('BLOCK'))).toEqual([]);
   await session.close();
 });

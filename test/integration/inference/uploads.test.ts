@@ -5,6 +5,7 @@ import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { ScriptedProcess } from '../../support/inference-process.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { RedisMonitor } from '../../support/redis-monitor.ts';
 import { startRelay } from '../../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestUploads } from '../../support/test-upload.ts';
@@ -326,10 +327,10 @@ describe('an upload whose process is killed', () => {
     const { ended, job } = await uploads.submit(scriptedPcm(0.5));
     const renewals = setInterval(() => void uploads.slot.renew(job.holder), 500);
     const steps: string[] = [];
-    const monitor = await redis.client.duplicate().monitor();
-    monitor.on('monitor', (_time: string, [command = '', key]: string[]) => {
-      if (/^xadd$/i.test(command) && key === `{asr}:upload:${job.id}:end`) steps.push('told');
-      if (/^zadd$/i.test(command) && key === '{asr}:uploads:failed') steps.push('failed');
+    const monitor = await RedisMonitor.start(redis);
+    monitor.on('command', ([name, key]) => {
+      if (name === 'xadd' && key === `{asr}:upload:${job.id}:end`) steps.push('told');
+      if (name === 'zadd' && key === '{asr}:uploads:failed') steps.push('failed');
     });
     for (let crash = 1; crash <= 2; crash += 1) {
       const process = new ScriptedProcess(redis.url);
@@ -344,7 +345,7 @@ describe('an upload whose process is killed', () => {
     clearInterval(renewals);
     // The other way round nobody would tell when the process that fails it is killed on the way, or has no answer to that.
     await expect.poll(() => steps).toEqual(['told', 'failed']);
-    monitor.disconnect();
+    monitor.close();
     await expectNothingLeft();
     const next = await uploads.submit(scriptedPcm(0.5));
     expect(await next.ended).toMatchObject({ kind: 'completed' });

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { NetworkSettings } from './archive.ts';
 import { type CatalogueEntry, findEntry } from './catalogue.ts';
-import { fromDiskError, ModelFailure } from './failure.ts';
+import { fromDiskError, isDiskFull, ModelFailure } from './failure.ts';
 import { locateModel } from './locate.ts';
 import { acquireLock } from './lock.ts';
 import { catalogueTable, formatBytes, type ProgressOutput } from './report.ts';
@@ -157,12 +157,12 @@ async function verify(context: CommandContext, entry: CatalogueEntry): Promise<0
 
 async function remove({ folders, print }: CommandContext, entry: CatalogueEntry): Promise<0> {
   const lock = await acquireLock(storePaths(folders, entry.id).lock).catch((error: unknown) => {
-    // No folder at all: nothing was ever downloaded.
-    if (isMissing(error)) return undefined;
+    // No folder at all: nothing was ever downloaded. Nobody else gets a lock on a full disk, either, and what is removed makes room there.
+    if (isMissing(error) || isDiskFull(error)) return undefined;
     throw error;
   });
   try {
-    const removed = lock !== undefined && (await removeModel(folders, entry.id));
+    const removed = await removeModel(folders, entry.id);
     print(removed ? `${entry.id} is removed` : `${entry.id} is not here: nothing to remove`);
     return 0;
   } finally {

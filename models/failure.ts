@@ -9,7 +9,7 @@ export class ModelFailure extends PrintableError {
 export function fromDiskError(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
   const { code } = error;
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isDiskFull(error)) {
     return new ModelFailure(
       `no space left on the disk of ${path}: free some and run the same command again; what is there already is kept`,
       {
@@ -30,6 +30,10 @@ export function fromDiskError(error: unknown, path: string): unknown {
     );
   }
   return new ModelFailure(`cannot work on ${path}: ${describeCause(error)}`, { cause: error });
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 }
 
 /** The innermost cause in one line: undici hides what happened behind "fetch failed". */

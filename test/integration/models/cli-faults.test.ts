@@ -1,19 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { packageRoot } from '../../../common/package-root.ts';
-import { storePaths } from '../../../models/store.ts';
+import { modelFolders, storePaths } from '../../../models/store.ts';
 import { start } from './command-line.ts';
-import { entryFor, temporaryFolders } from './small-model.ts';
+import { entryFor, smallDisk, temporaryFolders } from './small-model.ts';
 
 const CLI = join(packageRoot(), 'dist', 'models', 'cli.js');
 const SMALL_CLI = join(import.meta.dirname, 'cli-process.mjs');
 
-async function setUp() {
-  const folders = await temporaryFolders();
+async function setUp(root?: string) {
+  const folders = root === undefined ? await temporaryFolders() : modelFolders(root);
   const settings = JSON.stringify({
     root: dirname(dirname(folders.downloaded)),
     catalogue: [entryFor(Buffer.from('x'))],
@@ -54,5 +54,14 @@ it('leaves no lock behind where the disk took the file and not its content', asy
   ];
   const child = spawn('sh', command, { stdio: ['ignore', 'ignore', 'pipe'] });
   expect(await text(child.stderr)).toMatch(/^cannot work on .*small\.lock: EFBIG: .*\n$/);
+  expect(await readdir(folders.downloaded)).toEqual([]);
+});
+
+it('removes a model from a disk that has no room for a lock', async (context) => {
+  const { folders, paths, settings } = await setUp(await smallDisk(context));
+  await mkdir(paths.model, { recursive: true });
+  await expect(writeFile(join(paths.model, 'model.onnx'), Buffer.alloc(100_000))).rejects.toThrow('ENOSPC');
+  const run = start(SMALL_CLI, [settings, 'remove', 'small']);
+  expect(await run.finished).toEqual({ code: 0, stdout: 'small is removed\n', stderr: '' });
   expect(await readdir(folders.downloaded)).toEqual([]);
 });

@@ -1,10 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Header, pack } from 'tar-stream';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, type TestContext } from 'vitest';
 import type { CatalogueEntry } from '../../../models/catalogue.ts';
 import type { ProgressOutput } from '../../../models/report.ts';
 import { type ModelFolders, modelFolders } from '../../../models/store.ts';
@@ -73,6 +74,16 @@ export async function temporaryFolders(): Promise<ModelFolders> {
   const root = await mkdtemp(join(tmpdir(), 'asr-models-'));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
   return modelFolders(root);
+}
+
+/** A folder with a disk of its own, of 64 KiB. */
+export async function smallDisk(context: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-small-disk-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder]).status !== 0)
+    context.skip('a file system of 64 KiB takes the right to mount');
+  onTestFinished(() => void spawnSync('umount', ['-l', folder]));
+  return folder;
 }
 
 /** Collects what a person would see. */

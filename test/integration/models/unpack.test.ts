@@ -1,12 +1,11 @@
-import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
 import { type UnpackOptions, unpackModel } from '../../../models/unpack.ts';
-import { type ArchiveFile, archiveOf, sha256, TOP, transducerArchive } from './small-model.ts';
+import { type ArchiveFile, archiveOf, sha256, smallDisk, TOP, transducerArchive } from './small-model.ts';
 
 describe('unpacking an archive', () => {
   let root: string;
@@ -158,18 +157,8 @@ describe('unpacking an archive', () => {
     await expect(unpack(await archiveOf(model), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 
-  const tmpfs = (at: string) =>
-    spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', at]).status === 0;
   it('says that the disk is full', async (context) => {
-    const small = await mkdtemp(join(tmpdir(), 'asr-small-disk-'));
-    if (!tmpfs(small)) {
-      await rm(small, { recursive: true });
-      context.skip('a file system of 64 KiB takes the right to mount');
-    }
-    onTestFinished(async () => {
-      spawnSync('umount', ['-l', small]);
-      await rm(small, { recursive: true });
-    });
+    const small = await smallDisk(context);
     const archive = await archiveOf([...model, { name: `${TOP}/README.md`, content: randomBytes(100_000) }]);
     expect(await refusal(archive, { folder: small })).toMatch(
       /^no space left on the disk of .*: free some and run the same command again/,

@@ -60,9 +60,19 @@ export async function readSet(folder: string): Promise<Recording[]> {
       if (name === undefined || truth === undefined) {
         throw new Error(`${join(folder, 'text.tsv')}: "${line}" is not file<TAB>text`);
       }
-      return { name, truth, pcm: readWav(await readFile(join(folder, name))) };
+      return { name, truth, pcm: await readRecording(join(folder, name)) };
     }),
   );
+}
+
+async function readRecording(path: string): Promise<Buffer> {
+  const file = await readFile(path);
+  try {
+    return readWav(file);
+  } catch (error) {
+    // It speaks to a client, who knows which file was sent.
+    throw new Error(`${path}: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /** The sets inside `folder`, or the folder itself when it is one. */

@@ -36,15 +36,26 @@ describe('character error rate', () => {
   });
 });
 
-it.each([
-  ['as this project writes it', 'e00.wav\t你好\n'],
-  ['as editors on Windows write it', '\uFEFFe00.wav\t你好\r\n'],
-])('a set is read whose text.tsv is %s', async (_how, text) => {
+async function setOf(text: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'asr-set-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   await copyFile(join(packageRoot(), 'test', 'fixtures', 'e00.wav'), join(folder, 'e00.wav'));
   await writeFile(join(folder, 'text.tsv'), text);
+  return folder;
+}
+
+it.each([
+  ['as this project writes it', 'e00.wav\t你好\n'],
+  ['as editors on Windows write it', '\uFEFFe00.wav\t你好\r\n'],
+])('a set is read whose text.tsv is %s', async (_how, text) => {
+  const folder = await setOf(text);
   expect(await readSet(folder)).toMatchObject([{ name: 'e00.wav', truth: '你好' }]);
+});
+
+it('a recording that cannot be used is named', async () => {
+  const folder = await setOf('e00.wav\t你好\nnotes.wav\t你好\n');
+  await writeFile(join(folder, 'notes.wav'), 'no sound');
+  await expect(readSet(folder)).rejects.toThrow(`${join(folder, 'notes.wav')}: not a WAV file`);
 });
 
 it('a Python that is not there is named, with what to do', async () => {

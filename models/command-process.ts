@@ -44,6 +44,9 @@ export async function runAsProcess(
       screen: {
         write: (text) => process.stderr.write(text),
         isTerminal: process.stderr.isTTY === true,
+        get columns() {
+          return process.stderr.columns;
+        },
         now: () => performance.now(),
       },
       signal: stop.signal,

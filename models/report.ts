@@ -17,6 +17,8 @@ export interface ProgressOutput {
   write(text: string): void;
   /** A terminal gets one line that is written over, anything else a line for every tenth. */
   readonly isTerminal: boolean;
+  /** How many characters fit in its line; undefined or 0 where nobody knows. */
+  readonly columns?: number | undefined;
   /** Milliseconds that only grow. */
   now(): number;
 }
@@ -72,7 +74,10 @@ export class Progress {
       parts.push(`${formatBytes(Math.round(bytesPerSecond))}/s`);
       if (bytes < totalBytes) parts.push(`${formatDuration((totalBytes - bytes) / bytesPerSecond)} left`);
     }
-    return parts.join(', ');
+    // A line that goes on in the next one cannot be written over. The time left is worth more than the speed.
+    const columns = this.#output.columns || Number.POSITIVE_INFINITY;
+    while (parts.length > 1 && parts.join(', ').length > columns) parts.splice(1, 1);
+    return parts.join(', ').slice(0, columns);
   }
 }
 

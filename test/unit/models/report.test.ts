@@ -3,13 +3,13 @@ import { formatBytes, formatDuration, Progress } from '../../../models/report.ts
 
 const MIB = 1024 * 1024;
 
-function recorder(isTerminal: boolean) {
+function recorder(isTerminal: boolean, columns?: number) {
   const written: string[] = [];
   const clock = { ms: 0 };
   return {
     written,
     clock,
-    output: { isTerminal, write: (text: string) => void written.push(text), now: () => clock.ms },
+    output: { isTerminal, columns, write: (text: string) => void written.push(text), now: () => clock.ms },
   };
 }
 
@@ -70,5 +70,20 @@ describe('what a person reads', () => {
       true,
     );
     expect(written.at(-1)).toBe('\n');
+  });
+
+  it.each([
+    [81, 'x-asr-480ms, unpacking: 100.0 MiB of 200.0 MiB (50 %), 1.2 MiB/s, 1 min 24 s left'],
+    [80, 'x-asr-480ms, unpacking: 100.0 MiB of 200.0 MiB (50 %), 1 min 24 s left'],
+    [60, 'x-asr-480ms, unpacking: 100.0 MiB of 200.0 MiB (50 %)'],
+    [20, 'x-asr-480ms, unpacki'],
+    [0, 'x-asr-480ms, unpacking: 100.0 MiB of 200.0 MiB (50 %), 1.2 MiB/s, 1 min 24 s left'],
+  ])('stays within one line of a terminal of %i columns', (columns, line) => {
+    const { written, clock, output } = recorder(true, columns);
+    const progress = new Progress('x-asr-480ms, unpacking', output);
+    progress.update(94 * MIB, 200 * MIB);
+    clock.ms = 5000;
+    progress.update(100 * MIB, 200 * MIB);
+    expect(written.at(-1)).toBe(`\r\x1b[2K${line}`);
   });
 });

@@ -43,7 +43,7 @@ const COMMANDS = ['list', 'pull', 'verify', 'remove', 'path'] as const;
 /** @returns the process's exit code: 0 done, 1 it could not be done, 2 the command is wrong. */
 export async function runCommand(argv: readonly string[], context: CommandContext): Promise<0 | 1 | 2> {
   const [name, id] = argv;
-  if (name === 'help' || name === '--help' || name === '-h') {
+  if (name === 'help' || argv.includes('--help') || argv.includes('-h')) {
     context.print(USAGE);
     return 0;
   }

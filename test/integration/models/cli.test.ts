@@ -38,6 +38,15 @@ describe('npm run models, the real catalogue', () => {
     expect(stderr.split('\n').slice(0, 3)).toEqual([wrong, '', 'npm run models -- <command>']);
   });
 
+  it.each([[['--help']], [['help']], [['pull', '--help']], [['remove', 'x-asr-480ms', '-h']]])(
+    'says how it is used when %j asks for that',
+    async (args) => {
+      const { code, stdout, stderr } = await models(args);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^npm run models -- <command>\n/);
+    },
+  );
+
   it('names the ids when one is wrong', async () => {
     const { code, stderr } = await models(['pull', '../x']);
     expect(code).toBe(2);

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { unreachable } from '../common/errors.ts';
+import { untilAnswered } from '../common/until-answered.ts';
+import {
+  UPLOAD_DEADLINE_MS,
+  type UploadEnd,
+  type UploadJob,
+  type UploadStore,
+} from '../common/uploads/upload-jobs.ts';
+import type { FenceGuard } from './fence-guard.ts';
+import { CALL_LOOK_MS, type ModelCalls } from './model-calls.ts';
+
+export interface UploadRunParts {
+  readonly uploads: UploadStore;
+  readonly fences: FenceGuard;
+  readonly model: ModelCalls;
+}
+
+/** What there is of an upload when its turn has come. */
+type UploadStart =
+  | { readonly kind: 'samples'; readonly pcm: Buffer }
+  | { readonly kind: 'samples gone' }
+  /** The upload is over. */
+  | { readonly kind: 'slot lost' };
+
+/** How a job ended without failing. Somebody waits for it as long as it has its slot. */
+export type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
+
+/**
+ * One upload's job:
+ *
+ *   taken (looked at again while another process is in a model call)
+ *          ├─ slot lost ───────────────────────────────────────────────────→ completed, nothing said
+ *          ├─ fence too small, samples gone ──→ told, and slot freed ─────────→ completed
+ *          └─ model call ─┬─ text ──→ told, and slot freed in the same step ──→ completed
+ *                         └─ failed ─→ told, and slot freed in the same step ──→ failed
+ */
+export class UploadRun {
+  readonly #parts: UploadRunParts;
+  readonly #job: UploadJob;
+
+  constructor(parts: UploadRunParts, job: UploadJob) {
+    this.#parts = parts;
+    this.#job = job;
+  }
+
+  /** @param again the job was given out before. @throws Error when the model has failed, which has been told by then */
+  async run(again: boolean): Promise<UploadOutcome> {
+    const start = await this.#start(again);
+    if (start.kind === 'slot lost') return start.kind;
+    if (!this.#parts.fences.admit(this.#job.fence)) return await this.#refuse('superseded');
+    switch (start.kind) {
+      case 'samples gone':
+        return await this.#refuse(start.kind);
+      case 'samples':
+        return await this.#transcribe(start.pcm);
+      default:
+        return unreachable(start);
+    }
+  }
+
+  /**
+   * Tells the client that its recording has ended two processes; unless one of them has served it meanwhile, since a lock also runs out while Redis stands still.
+   * @returns false when it is over
+   */
+  async giveUp(reason: string): Promise<boolean> {
+    if ((await this.#start(true)).kind === 'slot lost') return false;
+    return await this.#finish({ kind: 'failed', reason });
+  }
+
+  /**
+   * Waits until no other process is in a model call. That call may be this job's own: a Redis that stood still has let the lock of the running job run out and
+   * gives the job out again, while the process that has it will mostly still end it.
+   */
+  async #start(again: boolean): Promise<UploadStart> {
+    const { uploads, model } = this.#parts;
+    // Redis, when it goes on, may answer this look before it hears from that process that it is in a call: only a second look counts.
+    let mayBeInCall = again;
+    for (;;) {
+      const { holder, pcm, caller } = await untilAnswered(waitEnds(), () => uploads.atStart(this.#job.id));
+      if (holder !== this.#job.holder) return { kind: 'slot lost' };
+      const isInCall = model.isAnothers(caller);
+      if (!isInCall && !mayBeInCall) return pcm ? { kind: 'samples', pcm } : { kind: 'samples gone' };
+      mayBeInCall = isInCall;
+      await delay(CALL_LOOK_MS);
+    }
+  }
+
+  async #transcribe(pcm: Buffer): Promise<UploadOutcome> {
+    let text: string;
+    const startedAtMs = performance.now();
+    try {
+      text = await this.#recognize(pcm);
+    } catch (error) {
+      const reason = `inference_failed: ${error instanceof Error ? `${error.name}: ${error.message}` : error}`;
+      await this.#finish({ kind: 'failed', reason }).catch(() => undefined);
+      throw new Error(reason, { cause: error });
+    }
+    const inferenceMs = Math.round((performance.now() - startedAtMs) * 100) / 100;
+    return (await this.#finish({ kind: 'done', text, inferenceMs })) ? 'done' : 'slot lost';
+  }
+
+  async #recognize(pcm: Buffer): Promise<string> {
+    const { model } = this.#parts;
+    const stream = await model.open();
+    try {
+      return await model.run(this.#job.holder, async () => {
+        await stream.accept(pcm);
+        return stream.finish();
+      });
+    } finally {
+      await stream.close();
+    }
+  }
+
+  async #refuse(outcome: 'superseded' | 'samples gone'): Promise<UploadOutcome> {
+    await this.#finish({ kind: 'failed', reason: outcome });
+    return outcome;
+  }
+
+  /** @returns false when the slot was lost. @throws StoreUnavailable; then the replica that waits answers by itself */
+  async #finish(end: UploadEnd): Promise<boolean> {
+    const { id, holder } = this.#job;
+    return await untilAnswered(waitEnds(), () => this.#parts.uploads.finish(id, holder, end));
+  }
+}
+
+/** By then, as of `performance.now()`, no replica waits any more for an upload that has been queued by now. */
+function waitEnds(): number {
+  return performance.now() + UPLOAD_DEADLINE_MS;
+}

@@ -1,9 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { CALL_RENEW_MS, type Slot, type SlotHolder } from '../common/slot/slot.ts';
 import type { Recognizer, RecognizerStream } from './recognizer.ts';
 
-/** While another process is in a model call: the longest time until its end is seen. */
-export const CALL_LOOK_MS = 50;
 /** No recording takes this long on a machine that the service is of use on: the runtime hangs. */
 const STUCK_MS = 60_000;
 
@@ -52,11 +49,6 @@ export class ModelCalls {
   /** @param caller who is in a model call. @returns whether that is another process */
   isAnothers(caller: string | undefined): boolean {
     return caller !== undefined && caller !== this.#processId;
-  }
-
-  /** Waits until no other process is in a model call. @throws StoreUnavailable */
-  async othersEnded(): Promise<void> {
-    while (this.isAnothers(await this.#slot.caller())) await delay(CALL_LOOK_MS);
   }
 
   async run<T>(holder: SlotHolder, call: () => Promise<T>): Promise<T> {

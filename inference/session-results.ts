@@ -13,7 +13,7 @@ export type SessionEnd =
   | { kind: 'aborted' }
   /** Redis takes nothing of what there is to say: trying again would only keep the slot. The lost slot says to the client that there is no result. */
   | { kind: 'store-refused'; message: string }
-  /** Redis went away; the session is claimed and replayed when it is back. */
+  /** Redis went away, or another process is in a model call: the session is claimed and replayed when Redis is back, or that call has returned. */
   | { kind: 'interrupted' }
   | { kind: Loss };
 

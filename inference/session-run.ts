@@ -28,6 +28,7 @@ export interface SessionRunParts {
  * One claimed session, from its first frame (again) to its end:
  *
  *   claimed ─┬─ a fourth process, or a fence that is too small ────────→ failed
+ *            ├─ another process is in a model call ────────────────────→ interrupted
  *            ↓
  *   listening ─┬─ audio for a model call is there ──→ calling ─┬─ text → (partial if it changed) → listening
  *      ↑  └────┤                                               └─ the model failed ─→ failed
@@ -91,7 +92,8 @@ export class SessionRun {
         return failed(`the recording was given up after ${MAX_CLAIMANTS} processes that did not finish it`);
       }
       // Redis, after it stood still, may have carried our claim out before it heard from another process that it is in a model call.
-      if (before.claimants > 1) await this.#parts.model.othersEnded();
+      const { slot, model } = this.#parts;
+      if (before.claimants > 1 && model.isAnothers(await slot.caller())) return { kind: 'interrupted' };
       await this.#audio.read(0);
       if (this.#audio.fence !== undefined && !this.#parts.fences.admit(this.#audio.fence)) {
         return failed('the session began before one that was served already');

@@ -8,7 +8,10 @@ import {
   type UploadStore,
 } from '../common/uploads/upload-jobs.ts';
 import type { FenceGuard } from './fence-guard.ts';
-import { CALL_LOOK_MS, type ModelCalls } from './model-calls.ts';
+import type { ModelCalls } from './model-calls.ts';
+
+/** While another process is in a model call: the longest time until its end is seen. */
+const CALL_LOOK_MS = 50;
 
 export interface UploadRunParts {
   readonly uploads: UploadStore;
@@ -44,7 +47,7 @@ export class UploadRun {
     this.#job = job;
   }
 
-  /** @param again the job was given out before. @throws Error when the model has failed, which has been told by then */
+  /** @param again the job was given out before. @throws Error when the model has failed, which has been told by then, or when its turn never came */
   async run(again: boolean): Promise<UploadOutcome> {
     const start = await this.#start(again);
     if (start.kind === 'slot lost') return start.kind;
@@ -70,17 +73,22 @@ export class UploadRun {
 
   /**
    * Waits until no other process is in a model call. That call may be this job's own: a Redis that stood still has let the lock of the running job run out and
-   * gives the job out again, while the process that has it will mostly still end it.
+   * gives the job out again, while the process that has it will mostly still end it. A stop of this process waits, too: a job that it puts back may find nobody
+   * else. The slot is left to that call, also where this throws.
+   * @throws Error when nobody waits any more; StoreUnavailable
    */
   async #start(again: boolean): Promise<UploadStart> {
     const { uploads, model } = this.#parts;
+    const untilMs = waitEnds();
     // Redis, when it goes on, may answer this look before it hears from that process that it is in a call: only a second look counts.
     let mayBeInCall = again;
     for (;;) {
-      const { holder, pcm, caller } = await untilAnswered(waitEnds(), () => uploads.atStart(this.#job.id));
+      const { holder, pcm, caller } = await untilAnswered(untilMs, () => uploads.atStart(this.#job.id));
       if (holder !== this.#job.holder) return { kind: 'slot lost' };
       const isInCall = model.isAnothers(caller);
       if (!isInCall && !mayBeInCall) return pcm ? { kind: 'samples', pcm } : { kind: 'samples gone' };
+      if (isInCall && performance.now() >= untilMs)
+        throw new Error(`${caller} was in model calls for as long as anybody waits for an upload`);
       mayBeInCall = isInCall;
       await delay(CALL_LOOK_MS);
     }

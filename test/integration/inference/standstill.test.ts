@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, type MockInstance, onTestFinished, vi } from 'vitest';
 import { SessionConsumer } from '../../../common/sessions/session-consumer.ts';
-import { Slot } from '../../../common/slot/slot.ts';
-import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
+import { UPLOAD_DEADLINE_MS, UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
@@ -136,22 +135,32 @@ it('a stream that is lost with the memory of Redis in its last model call is tol
 });
 
 describe('work that is given out again is looked at a second time: the first look may be older than what a process in a model call has said', () => {
-  async function redisWithCaller(): Promise<{ redis: TestRedis; anotherCalls(): Promise<unknown> }> {
+  async function redisWithCaller(): Promise<{ redis: TestRedis; anotherCalls(): Promise<void> }> {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
-    return { redis, anotherCalls: () => redis.client.set('{asr}:model-call', 'another') };
+    let hasBegun = false;
+    return {
+      redis,
+      /** Behind the first look that Redis answers. */
+      anotherCalls: async () => {
+        if (!hasBegun) await redis.client.set('{asr}:model-call', 'another');
+        hasBegun = true;
+      },
+    };
   }
 
-  async function served(redis: TestRedis, looks: MockInstance): Promise<void> {
+  /** Its first look at the work sees no call; each later one sees another process in one, until `anotherReturns`. */
+  async function waiting(redis: TestRedis, looks: MockInstance): Promise<TestInference> {
     onTestFinished(() => looks.mockRestore());
     const inference = await startInference(redis.url);
     onTestFinished(() => inference.stop());
     await expect.poll(() => looks.mock.calls.length).toBeGreaterThan(2);
     expect(inference.recognizer.calls).toEqual([]);
-    await redis.client.del('{asr}:model-call');
+    return inference;
   }
+  const anotherReturns = (redis: TestRedis): Promise<unknown> => redis.client.del('{asr}:model-call');
 
-  it('an upload', async () => {
+  async function waitingForUpload() {
     const { redis, anotherCalls } = await redisWithCaller();
     const uploads = await TestUploads.connect(redis);
     onTestFinished(() => uploads.close());
@@ -160,33 +169,72 @@ describe('work that is given out again is looked at a second time: the first loo
     await redis.client.hset(`{asr}:uploads:${job.id}`, 'stc', 1);
     const { atStart } = UploadStore.prototype;
     const looks = vi.spyOn(UploadStore.prototype, 'atStart');
-    looks.mockImplementationOnce(async function (this: UploadStore, id) {
+    looks.mockImplementation(async function (this: UploadStore, id) {
       const first = await atStart.call(this, id);
       await anotherCalls();
       return first;
     });
-    await served(redis, looks);
-    expect(await ended).toMatchObject({ end: { kind: 'done', text: scriptedText(pcm) } });
-  });
+    const inference = await waiting(redis, looks);
+    return { redis, inference, ended, done: { end: { kind: 'done', text: scriptedText(pcm) } } };
+  }
 
-  it('a stream', async () => {
+  async function waitingForStream() {
     const { redis, anotherCalls } = await redisWithCaller();
     const session = await TestSession.open(redis);
+    onTestFinished(() => session.close());
     const pcm = scriptedPcm(0.5);
     await session.send(pcm);
     await session.producer.end();
     const results = `{asr}:session:${session.sessionId}:results`;
     await redis.client.xadd(results, '*', 'kind', 'claimed', 'by', 'another');
     const { claim } = SessionConsumer.prototype;
-    const claims = vi.spyOn(SessionConsumer.prototype, 'claim');
-    onTestFinished(() => claims.mockRestore());
-    claims.mockImplementationOnce(async function (this: SessionConsumer, ...args) {
+    const looks = vi.spyOn(SessionConsumer.prototype, 'claim');
+    looks.mockImplementation(async function (this: SessionConsumer, ...args) {
       const isClaimed = await claim.apply(this, args);
       await anotherCalls();
       return isClaimed;
     });
-    await served(redis, vi.spyOn(Slot.prototype, 'caller'));
-    expect(await session.until('final')).toMatchObject({ text: scriptedText(pcm) });
-    await session.close();
+    const inference = await waiting(redis, looks);
+    return { redis, inference, session, done: { text: scriptedText(pcm) } };
+  }
+
+  it('an upload', async () => {
+    const { redis, ended, done } = await waitingForUpload();
+    await anotherReturns(redis);
+    expect(await ended).toMatchObject(done);
+  });
+
+  it('an upload is still served by a process that is told to end meanwhile: there may be no other', async () => {
+    const { redis, inference, ended, done } = await waitingForUpload();
+    const stopped = inference.stop();
+    await expect.poll(async () => (await redis.keys('{asr}:uploads:*:lock')).length).toBe(1);
+    await anotherReturns(redis);
+    await stopped;
+    expect(await ended).toMatchObject(done);
+  });
+
+  it('an upload for which nobody waits any more is left, and its slot to the call', async () => {
+    const { redis, inference, ended } = await waitingForUpload();
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + UPLOAD_DEADLINE_MS);
+    onTestFinished(() => clock.mockRestore());
+    const reason = 'another was in model calls for as long as anybody waits for an upload';
+    expect(await ended).toEqual({ kind: 'failed', reason });
+    expect(inference.recognizer.calls).toEqual([]);
+    expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);
+  });
+
+  it('a stream', async () => {
+    const { redis, session, done } = await waitingForStream();
+    await anotherReturns(redis);
+    expect(await session.until('final')).toMatchObject(done);
+  });
+
+  it('a stream is left to the next process by one that is told to end meanwhile', async () => {
+    const { redis, inference, session, done } = await waitingForStream();
+    await inference.stop();
+    await anotherReturns(redis);
+    const next = await startInference(redis.url);
+    onTestFinished(() => next.stop());
+    expect(await session.until('final')).toMatchObject(done);
   });
 });

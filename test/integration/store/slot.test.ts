@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { readSlotHolder, Slot, slotHolder } from '../../../common/slot/slot.ts';
 import { ModelCalls } from '../../../inference/model-calls.ts';
@@ -161,16 +161,6 @@ describe('model calls', () => {
       expect(await slot.caller()).toBe('one');
     });
     expect(await slot.caller()).toBeUndefined();
-  });
-
-  test('of other processes are waited for to their end', async () => {
-    await redis.client.set(keys.modelCall, 'two');
-    const looks = vi.spyOn(slot, 'caller');
-    const ended = model().othersEnded();
-    await expect.poll(() => looks.mock.calls.length).toBeGreaterThan(2);
-    looks.mockRestore();
-    await slot.callEnded('two');
-    await ended;
   });
 });
 

@@ -5,13 +5,23 @@ import type { OutageLog } from '../common/redis-outage.ts';
 type Identity = Pick<Heartbeat, 'id' | 'host' | 'pid'>;
 type Report = Omit<Heartbeat, keyof Identity>;
 
-/**
- * Says once a second, and at once when it changes, what this process is doing:
- *
+/*
  *   loading ──model loaded──→ ready ──signal──→ draining ──→ (gone)
- *      ↑ └── failed: `error` says what, still loading ──┐
- *      └──────────── next attempt ──────────────────────┘
+ *    ↑ │ │                                        ↑
+ *    │ │ └────────────── signal ──────────────────┘
+ *    │ └── failed: `error` says what, still loading ──┐
+ *    └──────────── next attempt ──────────────────────┘
  */
+type State = Heartbeat['state'];
+
+const NEXT: Readonly<Record<State, readonly State[]>> = {
+  loading: ['loading', 'ready', 'draining'],
+  ready: ['draining'],
+  // Told to end twice.
+  draining: ['draining'],
+};
+
+/** Says once a second, and at once when it changes, what this process is doing. */
 export class HeartbeatSender {
   readonly #store: ReadinessStore;
   readonly #identity: Identity;
@@ -32,6 +42,9 @@ export class HeartbeatSender {
 
   /** Resolves when the change has been written, or could not be: then the next beat writes it. */
   async report(report: Report): Promise<void> {
+    const { state } = this.#report;
+    if (!NEXT[state].includes(report.state))
+      throw new Error(`heartbeat: ${state} → ${report.state} is no transition`);
     this.#report = report;
     await this.beat();
   }

@@ -81,6 +81,9 @@ test('what a process reports is written when the report is over, not with the ne
   await sender.report({ state: 'ready' });
   expect((await store.read()).processes).toEqual([beat('a')]);
   await sender.drain();
+  await expect(sender.report({ state: 'ready' })).rejects.toThrow(
+    'heartbeat: draining → ready is no transition',
+  );
   expect((await store.read()).processes).toEqual([beat('a', 'draining')]);
   await sender.stop();
   expect(await ids()).toEqual([]);

@@ -25,6 +25,14 @@ type State =
   | { readonly name: 'ready'; readonly thread: EngineThread }
   | { readonly name: 'closed' };
 
+const NEXT: Readonly<Record<State['name'], readonly State['name'][]>> = {
+  idle: ['loading', 'closed'],
+  loading: ['ready', 'idle', 'closed'],
+  ready: ['idle', 'closed'],
+  // Closed twice.
+  closed: ['closed'],
+};
+
 /** The recognizer of the model in a folder, on a thread of its own. */
 export class OnnxRecognizer implements Recognizer {
   readonly #options: Required<OnnxRecognizerOptions>;
@@ -42,11 +50,11 @@ export class OnnxRecognizer implements Recognizer {
     const { modelDir, modelId, providers, threads, log } = this.#options;
     const startedAtMs = performance.now();
     const thread = new EngineThread({ modelDir, modelId, providers, threads }, log);
-    this.#state = { name: 'loading', thread };
+    this.#to({ name: 'loading', thread });
     void thread.exited.then(() => this.#forget(thread));
     try {
       const info = await thread.loaded;
-      if (this.#state.name === 'loading') this.#state = { name: 'ready', thread };
+      if (this.#uses(thread)) this.#to({ name: 'ready', thread });
       return { ...info, loadMs: Math.round(performance.now() - startedAtMs) };
     } catch (cause) {
       await thread.exited;
@@ -73,9 +81,9 @@ export class OnnxRecognizer implements Recognizer {
 
   async close(): Promise<void> {
     const state = this.#state;
-    this.#state = { name: 'closed' };
+    this.#to({ name: 'closed' });
     for (const { reject } of this.#turns.splice(1)) reject(notReady(this.#state));
-    if (state.name === 'loading' || state.name === 'ready') await state.thread.shutdown();
+    if ('thread' in state) await state.thread.shutdown();
   }
 
   #endTurn(): void {
@@ -84,9 +92,18 @@ export class OnnxRecognizer implements Recognizer {
   }
 
   #forget(thread: EngineThread): void {
-    if ((this.#state.name === 'loading' || this.#state.name === 'ready') && this.#state.thread === thread) {
-      this.#state = { name: 'idle' };
-    }
+    if (this.#uses(thread)) this.#to({ name: 'idle' });
+  }
+
+  /** Whether it is the one that loads, or is ready. */
+  #uses(thread: EngineThread): boolean {
+    return 'thread' in this.#state && this.#state.thread === thread;
+  }
+
+  #to(next: State): void {
+    if (!NEXT[this.#state.name].includes(next.name))
+      throw new Error(`engine: ${this.#state.name} → ${next.name} is no transition`);
+    this.#state = next;
   }
 }
 

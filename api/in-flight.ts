@@ -20,13 +20,19 @@ export class InFlight {
   readonly #refusals = new WeakMap<IncomingMessage, Refusal>();
   readonly #handshakes = new WeakMap<IncomingMessage, (refusal: Refusal) => void>();
 
+  readonly #onEnd: (request: FastifyRequest, reply: FastifyReply) => void;
+
   /** @param onEnd hears of every request once, and of every refused WebSocket handshake */
-  constructor(app: FastifyInstance, onEnd: (request: FastifyRequest, reply: FastifyReply) => void) {
+  constructor(onEnd: (request: FastifyRequest, reply: FastifyReply) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  watch(app: FastifyInstance): void {
     app.addHook('onRequest', async (request, reply) => {
       if (request.ws) {
         this.#handshakes.set(request.raw, ({ status, code }) => {
           request.failureCode = code;
-          onEnd(request, reply.code(status));
+          this.#onEnd(request, reply.code(status));
         });
         return;
       }
@@ -44,7 +50,7 @@ export class InFlight {
           request.failureCode = refusal.code;
           reply.code(refusal.status);
         } else if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
-        onEnd(request, reply);
+        this.#onEnd(request, reply);
         // The rest of a body that was answered early is read and dropped; an end before that would reset the connection, and the answer may be lost.
         if (request.raw.complete || socket.destroyed) {
           this.#left();
@@ -63,7 +69,7 @@ export class InFlight {
       socket.once('close', ended).setMaxListeners(0);
     });
     app.addHook('onResponse', async (request, reply) => {
-      if (request.ws) onEnd(request, reply);
+      if (request.ws) this.#onEnd(request, reply);
     });
   }
 

@@ -14,16 +14,16 @@ const LONGEST_ORIGIN_SAID = 300;
 export interface StreamRouteOptions {
   readonly services: ApiServices;
   readonly timeouts: StreamTimeouts;
+  /** Hears of each session. */
+  readonly drain: StreamDrain;
   readonly onEnd: (summary: StreamSummary) => void;
 }
 
-/** GET /ws/asr: the handshake's checks, and the wiring of a socket to its session. @returns how to end the sessions at shutdown. */
+/** GET /ws/asr: the handshake's checks, and the wiring of a socket to its session. */
 export function streamRoute(
   app: FastifyInstance,
-  { services, timeouts, onEnd }: StreamRouteOptions,
-): StreamDrain {
-  const drain = new StreamDrain();
-
+  { services, timeouts, drain, onEnd }: StreamRouteOptions,
+): void {
   app.route({
     method: 'GET',
     url: STREAM_PATH,
@@ -86,11 +86,10 @@ export function streamRoute(
       socket.on('close', () => session.disconnected());
     },
   });
-  return drain;
 }
 
 /** The open sessions of this process, for its shutdown. */
-class StreamDrain {
+export class StreamDrain {
   readonly #sessions = new Set<StreamSession>();
   #draining = false;
   #emptied: (() => void) | undefined;

@@ -8,9 +8,10 @@ import { InFlight } from '../../../api/in-flight.ts';
 test('a connection that is kept, as a load balancer does, remembers no request that is over', async () => {
   const app = fastify();
   let ends = 0;
-  const inFlight = new InFlight(app, () => {
+  const inFlight = new InFlight(() => {
     ends += 1;
   });
+  inFlight.watch(app);
   app.get('/', async () => 'ok');
   await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());

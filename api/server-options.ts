@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import type { Server } from 'node:http';
+import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify';
+import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
+import type { ApiConfig } from '../common/config.ts';
+import { UPLOAD_DEADLINE_MS } from '../common/uploads/upload-jobs.ts';
+import { decodablePath } from './request-checks.ts';
+import { UPGRADE_OPTIONS } from './upgrades.ts';
+
+/** Frames up to this size get the interface's own `invalid_frame`; a larger one is cut off by the WebSocket layer (1009). */
+const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
+export const WS_OPTIONS = {
+  maxPayload: MAX_WS_PAYLOAD_BYTES,
+  perMessageDeflate: false,
+  /** Enough for the longest legal message byte by byte. Each is kept with an object of its own, a hundred times its size, before the token is known. */
+  maxFragments: 4_096,
+  /** How long, in ms, a peer may take to answer a close frame before its socket is destroyed. */
+  closeTimeout: 5_000,
+};
+/** Backstop behind the upload's own time limit, which answers in the interface's form. */
+const REQUEST_TIMEOUT_MARGIN_MS = 10_000;
+const HEADERS_TIMEOUT_MS = 10_000;
+/**
+ * How long a connection without a request stays open: longer than a proxy in front keeps it (nginx and AWS 60 s, Traefik 90, Caddy 120, Google Cloud 600). Whoever
+ * writes an upload into one that is just being closed gets a reset, which it may not answer with another try: its client's 502.
+ */
+const KEEP_ALIVE_MS = 620_000;
+/** Node's own limit for the target and all headers. */
+const MAX_HEADER_BYTES = 16_384;
+
+/** For longer the server itself is never silent: while the body comes in, and then while it is recognized. */
+export function longestSilenceMs({ uploadTimeoutMs }: ApiConfig): number {
+  return uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS + UPLOAD_DEADLINE_MS;
+}
+
+/**
+ * The limits of connections and requests, and what Fastify would do otherwise than this service.
+ * @param unreadMs how long an answer may stand still because its client does not read it
+ * @param endingMs how long a shutdown waits at most
+ */
+export function serverOptions(
+  { uploadTimeoutMs, trustedProxies }: ApiConfig,
+  unreadMs: number,
+  endingMs: number,
+): FastifyHttpOptions<Server, FastifyBaseLogger> {
+  const requestTimeout = uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS;
+  return {
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: () => randomBytes(16).toString('hex'),
+    requestIdHeader: false,
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
+    bodyLimit: MAX_MULTIPART_BYTES,
+    requestTimeout,
+    // How long a connection may stand still in both directions. Node looks once in that time, so it may last twice as long; a WebSocket has its own clocks.
+    connectionTimeout: unreadMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    http: {
+      requestTimeout,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: 1_000,
+      // Node's own answer to a request without one has no body.
+      requireHostHeader: false,
+      ...UPGRADE_OPTIONS,
+    },
+    // Fastify gives all preClose hooks this long, by itself 10 s, and would then reset what they wait for.
+    pluginTimeout: endingMs + 2_000,
+    // Nothing is under way by then (see the preClose hook); kept-alive and never used connections are left.
+    forceCloseConnections: true,
+    // While this replica drains it serves what still comes, see stopListeningOnClose.
+    return503OnClosing: false,
+    rewriteUrl: ({ url = '/' }) => decodablePath(url),
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES },
+  };
+}

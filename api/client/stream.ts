@@ -1,44 +1,11 @@
 import { toPcm } from './audio/pcm.ts';
-import { AudioSender, type FrameSink } from './audio-sender.ts';
+import { AudioSender } from './audio-sender.ts';
 import { AsrError } from './errors.ts';
 import { Pace } from './frames.ts';
-import type { Socket, Transport } from './socket.ts';
+import { Session } from './session.ts';
+import type { Transport } from './socket.ts';
 import { isPieces, type StreamOptions } from './stream-options.ts';
-import { UnreadPartials } from './unread-partials.ts';
-import { after, Deferred } from './waiting.ts';
-import {
-  parseServerMessage,
-  SAMPLE_RATE_HZ,
-  type ServerMessage,
-  type StreamFinal,
-  type StreamPartial,
-  type StreamReady,
-} from './wire.ts';
-
-/*
- *               open              ready             end sent             final
- *   connecting ──────▶ starting ──────▶ streaming ──────────▶ finishing ──────▶ finished
- *       │                 │                 │                     │
- *       │                 └─ error message ─┴─────────────────────┤
- *       │                        ▼                                │
- *       │                     refused  (waits for the close code) │
- *       │                        ▼                                │
- *       └── not connected, closed, late, aborted ──▶ failed ◀─────┘
- */
-type State = 'connecting' | 'starting' | 'streaming' | 'finishing' | 'refused' | 'finished' | 'failed';
-
-const NEXT: Readonly<Record<State, readonly State[]>> = {
-  connecting: ['starting', 'failed'],
-  starting: ['streaming', 'refused', 'failed'],
-  streaming: ['finishing', 'refused', 'failed'],
-  finishing: ['finished', 'refused', 'failed'],
-  refused: ['failed'],
-  finished: [],
-  failed: [],
-};
-
-/** A refused or finished session is closed by the service; after this time the client does it. */
-const CLOSE_WAIT_MS = 1_000;
+import type { StreamFinal, StreamPartial, StreamReady } from './wire.ts';
 
 /**
  * One recording over one connection. Iterating gives the partials as they come and ends when the final text is there (or throws the failure);
@@ -48,35 +15,24 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
   readonly ready: Promise<StreamReady>;
   readonly final: Promise<StreamFinal>;
 
-  readonly #options: StreamOptions;
+  readonly #audio: StreamOptions['audio'];
   readonly #whole: boolean;
-  readonly #ready = new Deferred<StreamReady>();
-  readonly #final = new Deferred<StreamFinal>();
-  readonly #takesAudio = new Deferred<FrameSink>();
-  readonly #stopAudio = new AbortController();
+  readonly #session: Session;
   readonly #sender: AudioSender;
-  readonly #partials = new UnreadPartials();
-  #socket: Socket | undefined;
-  #state: State = 'connecting';
-  #refusal: AsrError | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
   #ended = false;
 
   /** @param url of the streaming endpoint, `ws:` or `wss:` */
   constructor(url: string, apiToken: string, transport: Transport, options: StreamOptions) {
-    this.#options = options;
-    this.ready = this.#ready.promise;
-    this.final = this.#final.promise;
-    const { audio, signal } = options;
+    const { audio, signal, realTime } = options;
+    this.#session = new Session(options);
+    this.ready = this.#session.ready;
+    this.final = this.#session.final;
+    this.#audio = audio;
     this.#whole = audio !== undefined && !isPieces(audio);
-    const pace = new Pace((options.realTime ?? this.#whole) ? 'real-time' : 'live');
-    this.#sender = new AudioSender(this.#takesAudio.promise, pace, this.#stopAudio.signal);
-    if (signal?.aborted) {
-      this.#fail(signal.reason);
-      return;
-    }
-    signal?.addEventListener('abort', this.#aborted, { once: true });
-    this.#run(url, apiToken, transport).catch((error: unknown) => this.#fail(error));
+    const pace = new Pace((realTime ?? this.#whole) ? 'real-time' : 'live');
+    this.#sender = new AudioSender(this.#session.takesAudio, pace, this.#session.stopped);
+    if (signal?.aborted) return;
+    this.#run(url, apiToken, transport).catch((error: unknown) => this.#session.fail(error));
   }
 
   /**
@@ -100,7 +56,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
       await this.#sender.push(samples);
     } catch (error) {
       this.#stalled(error);
-      if (this.#stopAudio.signal.aborted) await this.final;
+      if (this.#session.stopped.aborted) await this.final;
       throw error;
     }
   }
@@ -115,12 +71,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     if (this.#ended) return this.final;
     this.#ended = true;
     this.#sender.flush().then(
-      () => {
-        if (this.#state !== 'streaming') return;
-        this.#to('finishing');
-        this.#socket?.send('{"type":"end"}');
-        this.#limit(this.#options.finalTimeoutMs ?? 60_000, 'the service sent no final text');
-      },
+      () => this.#session.end(),
       (error: unknown) => this.#stalled(error),
     );
     return this.final;
@@ -128,23 +79,23 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
 
   /** A connection that takes nothing more ends the session; what else is wrong with a piece is for whoever sent it. */
   #stalled(error: unknown): void {
-    if (error instanceof AsrError && error.code === 'no_answer') this.#fail(error);
+    if (error instanceof AsrError && error.code === 'no_answer') this.#session.fail(error);
   }
 
   /** Gives the recording up; what is pending rejects with an AbortError. */
   close(): void {
-    this.#fail(new DOMException('the session was closed before its final text', 'AbortError'));
+    this.#session.fail(new DOMException('the session was closed before its final text', 'AbortError'));
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<StreamPartial, void, void> {
-    return this.#partials.read();
+    return this.#session.partials.read();
   }
 
   async #run(url: string, apiToken: string, transport: Transport): Promise<void> {
-    const { audio } = this.#options;
-    if (audio === undefined) return this.#connect(url, apiToken, transport);
+    const audio = this.#audio;
+    if (audio === undefined) return this.#session.connect(url, apiToken, transport);
     if (isPieces(audio)) {
-      this.#connect(url, apiToken, transport);
+      this.#session.connect(url, apiToken, transport);
       for await (const samples of audio) {
         // The caller may end a recording before its source does, as with a button; leaving the loop tells the source.
         if (this.#ended) break;
@@ -153,124 +104,10 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     } else {
       // Before connecting: a file that cannot be sent must not take the service's one slot.
       const samples = await toPcm(audio);
-      if (this.#state === 'failed') return;
-      this.#connect(url, apiToken, transport);
+      if (this.#session.stopped.aborted) return;
+      this.#session.connect(url, apiToken, transport);
       await this.send(samples);
     }
     await this.#end();
-  }
-
-  #connect(url: string, apiToken: string, transport: Transport): void {
-    this.#limit(this.#options.readyTimeoutMs ?? 10_000, `the service at ${url} was not ready`);
-    const token = transport.tokenInStart ? { api_token: apiToken } : {};
-    this.#socket = transport.connect(url, apiToken, {
-      onOpen: () => {
-        if (this.#state !== 'connecting') return;
-        this.#to('starting');
-        const format = { sample_rate: SAMPLE_RATE_HZ, channels: 1, encoding: 'pcm_s16le' };
-        this.#socket?.send(JSON.stringify({ type: 'start', ...format, ...token }));
-      },
-      onText: (text) => this.#receive(text),
-      onClose: (code, reason) => this.#closed(code, reason),
-      onFailed: (error) => this.#fail(error),
-    });
-  }
-
-  #receive(text: string): void {
-    if (this.#state === 'refused' || this.#state === 'finished' || this.#state === 'failed') return;
-    try {
-      const message = parseServerMessage(text);
-      if (message !== undefined) this.#handle(message);
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  #handle(message: ServerMessage): void {
-    switch (message.type) {
-      case 'ready':
-        this.#started(message);
-        break;
-      case 'partial':
-        this.#partials.push({ revision: message.revision, text: message.text });
-        break;
-      case 'final':
-        this.#finish(message);
-        break;
-      case 'error':
-        this.#to('refused');
-        this.#refusal = new AsrError(message.code, message.message);
-        // The service would take more audio for a second fault.
-        this.#stopAudio.abort();
-        this.#limitClose();
-        break;
-      default:
-        message satisfies never;
-    }
-  }
-
-  #started({ session_id, chunk_ms }: StreamReady): void {
-    if (this.#state !== 'starting' || this.#socket === undefined)
-      throw new AsrError('unexpected_response', 'the service sent ready twice');
-    this.#to('streaming');
-    clearTimeout(this.#timer);
-    this.#ready.resolve({ session_id, chunk_ms });
-    this.#takesAudio.resolve(this.#socket);
-  }
-
-  #finish({ revision, text, audio_ms, finalize_ms }: StreamFinal): void {
-    if (this.#state !== 'finishing')
-      throw new AsrError('unexpected_response', 'the service sent a final text before the end of the audio');
-    this.#to('finished');
-    this.#options.signal?.removeEventListener('abort', this.#aborted);
-    this.#final.resolve({ revision, text, audio_ms, finalize_ms });
-    this.#partials.finish();
-    this.#limitClose();
-  }
-
-  #closed(code: number, reason: string): void {
-    clearTimeout(this.#timer);
-    if (this.#refusal !== undefined) {
-      this.#fail(new AsrError(this.#refusal.code, this.#refusal.message, { closeCode: code }));
-      return;
-    }
-    const how = code === 1006 ? 'broke' : `was closed (${code}${reason && `, ${reason}`})`;
-    const message = `the connection ${how} before the final text; the recording is not complete`;
-    this.#fail(new AsrError('network', message, { closeCode: code }));
-  }
-
-  readonly #aborted = () => this.#fail(this.#options.signal?.reason);
-
-  #fail(reason: unknown): void {
-    if (this.#state === 'finished' || this.#state === 'failed') return;
-    this.#to('failed');
-    clearTimeout(this.#timer);
-    this.#options.signal?.removeEventListener('abort', this.#aborted);
-    this.#ready.reject(reason);
-    this.#final.reject(reason);
-    this.#takesAudio.reject(reason);
-    this.#stopAudio.abort(reason);
-    this.#partials.fail(reason);
-    this.#socket?.terminate();
-  }
-
-  #to(next: State): void {
-    if (!NEXT[this.#state].includes(next))
-      throw new Error(`stream: ${this.#state} → ${next} is no transition`);
-    this.#state = next;
-  }
-
-  #limit(durationMs: number, what: string): void {
-    this.#timer = after(durationMs, () => {
-      this.#fail(new AsrError('no_answer', `${what} within ${durationMs / 1000} s`));
-    });
-  }
-
-  #limitClose(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      if (this.#refusal !== undefined) this.#fail(this.#refusal);
-      this.#socket?.terminate();
-    }, CLOSE_WAIT_MS);
   }
 }

@@ -49,8 +49,13 @@ function isLockLost(error: Error): boolean {
   return /^(could not renew lock|Missing lock|Missing key|Lock mismatch) for job /.test(error.message);
 }
 
-/** What the queue reports of a connection, at every attempt; the outage itself is logged once, where the connections are made. */
+/**
+ * What the queue reports of a connection, at every attempt; the outage itself is logged once, where the connections are made. A report may come when the next attempt
+ * has succeeded already.
+ */
 function isOutage(error: Error): boolean {
   if ('syscall' in error || isAnswerToSelect(error)) return true;
-  return /^(Connection is closed|Socket timeout|Command timed out|UNBLOCKED )/.test(error.message);
+  return /^(Connection is closed|Socket timeout|Command timed out|UNBLOCKED |WRONGPASS |NOAUTH )/.test(
+    error.message,
+  );
 }

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const connection of connections.splice(0)) connection.destroy();
-  await nothingLeft(redis, 1_000);
+  await nothingLeft(redis);
 });
 afterAll(async () => {
   await api.stop();
@@ -167,6 +167,7 @@ test.skipIf(!existsSync(FILES))(
     const gate = inference.recognizer.hold();
     const connection = await sent(uploadOf(scriptedPcm(0.5)), asked(`/api-docs/static/${file}`, 50));
     await gate.entered;
+    expect(open()).toEqual([]);
     connection.destroy();
     // Each is reported when it has ended, those that never had their turn too.
     const isEnd = (line: Record<string, unknown>) => line['route'] === '/api-docs/static/*';

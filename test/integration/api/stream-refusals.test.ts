@@ -139,7 +139,12 @@ test('a slot that is lost before its session is open is not_ready at once', asyn
 
 test('audio that Redis refuses ends the recording', async () => {
   const { client: redis } = service.redis;
-  onTestFinished(async () => void (await redis.config('SET', 'maxmemory', '0')));
+  onTestFinished(async () => {
+    await redis.config('SET', 'maxmemory', '0');
+    await redis.del('{asr}:model-call');
+  });
+  // No process may claim the session before Redis is full: of one that is claimed the abort, too, is refused, and its slot runs out.
+  await redis.set('{asr}:model-call', 'another');
   const client = await service.ready();
   await redis.config('SET', 'maxmemory', '1');
   client.audio(Buffer.alloc(3_200));

@@ -1,8 +1,7 @@
-import { syncBuiltinESMExports } from 'node:module';
-import timers from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigError } from '../../../common/config-error.ts';
 import { type Ending, KeptProcess, type Run } from '../../../common/launch/kept-process.ts';
+import { pausesSkipped } from '../../support/pauses.ts';
 
 /** A run that ends when the test says so. */
 class ScriptedRun implements Run {
@@ -98,15 +97,9 @@ test('a run of ten seconds ends a series of failures', async () => {
 });
 
 test('waits four seconds at most', async () => {
-  const delays: unknown[] = [];
-  vi.spyOn(timers, 'setTimeout').mockImplementation(async (ms) => void delays.push(ms));
-  syncBuiltinESMExports();
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-    syncBuiltinESMExports();
-  });
+  const pauses = pausesSkipped();
   const { kept: one } = kept(async () => {
-    if (delays.length < 8) throw new Error('no such program');
+    if (pauses.length < 8) throw new Error('no such program');
     const run = new ScriptedRun(2);
     run.end({ how: 'exit code 78', final: true });
     return run;
@@ -114,7 +107,7 @@ test('waits four seconds at most', async () => {
   const first = new ScriptedRun(1);
   first.end(crash);
   await expect(one.keep(first)).rejects.toThrow(ConfigError);
-  expect(delays).toEqual([250, 500, 1_000, 2_000, 4_000, 4_000, 4_000, 4_000]);
+  expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 4_000, 4_000, 4_000]);
 });
 
 test('does not start again what says that it cannot run', async () => {

@@ -11,7 +11,8 @@ export async function keysLeft(redis: TestRedis): Promise<string[]> {
 /**
  * Waits until none is there. An answer goes to the client before an api process removes what its work left, so from another process either may be seen
  * right after it.
+ * @param timeoutMs less than a slot lasts that nobody frees or renews: it must not go by its TTL
  */
-export async function nothingLeft(redis: TestRedis, timeoutMs: number): Promise<void> {
+export async function nothingLeft(redis: TestRedis, timeoutMs = 3_000): Promise<void> {
   await expect.poll(() => keysLeft(redis), { interval: 5, timeout: timeoutMs }).toEqual([]);
 }

@@ -22,7 +22,7 @@ beforeAll(async () => {
   [first, second] = await Promise.all([startApi(redis.url), startApi(redis.url)]);
 });
 afterEach(async () => {
-  await nothingLeft(redis, 1_000);
+  await nothingLeft(redis);
 });
 afterAll(async () => {
   await Promise.all([first.stop(), second.stop()]);
@@ -128,17 +128,11 @@ describe('a replica that dies', () => {
     client.start();
     await client.message('ready');
     client.audio(scriptedPcm(0.1));
-    const diedAt = performance.now();
     // As with kill -9: its connections are gone and nothing is said.
     for (const step of dying.services.closing) if (step.name === 'redis') await step.run();
-    await expect.poll(() => redis.client.exists('{asr}:slot'), { interval: 20, timeout: 6_000 }).toBe(0);
-    expect(performance.now() - diedAt).toBeLessThan(5_500);
-    await expect
-      .poll(async () => (await redis.keys()).filter((key) => key.includes(':session:')), {
-        interval: 20,
-        timeout: 3_000,
-      })
-      .toEqual([]);
+    expect(await redis.client.pttl('{asr}:slot')).toBeLessThanOrEqual(5_000);
+    // Audio and results would last a minute.
+    await nothingLeft(redis, 10_000);
     expect(await upload(first.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({ status: 200 });
     client.terminate();
     await dying.stop().catch(() => undefined);
@@ -149,8 +143,9 @@ test('a client that hangs up during its upload keeps the slot until its job has 
   const gate = await abandonedUpload(first.origin, recognizer);
   expect(await isBusy(second)).toBe(true);
   gate.release();
-  await expect.poll(() => isBusy(second), { interval: 5, timeout: 1_000 }).toBe(false);
-  await expect.poll(() => redis.keys('{asr}:upload:*'), { interval: 20, timeout: 1_000 }).toEqual([]);
+  // Not by the slot's TTL.
+  await nothingLeft(redis);
+  expect(await isBusy(second)).toBe(false);
 });
 
 test('a result is delivered also when the end of its job is not heard of: its worker had lost the lock', async () => {

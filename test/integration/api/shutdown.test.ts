@@ -27,7 +27,7 @@ beforeAll(async () => {
   recognizer = inference.recognizer;
 });
 afterEach(async () => {
-  await nothingLeft(redis, 1_000);
+  await nothingLeft(redis);
 });
 afterAll(async () => {
   await inference.stop();

@@ -59,7 +59,7 @@ export class StreamService {
   /** For after each test: all clients are gone, and so is what they had in Redis. */
   async expectNothingLeft(): Promise<void> {
     for (const client of this.#clients.splice(0)) client.terminate();
-    await nothingLeft(this.redis, 3_000);
+    await nothingLeft(this.redis);
   }
 
   async stop(): Promise<void> {

@@ -2,7 +2,7 @@ import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { platform } from 'node:process';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EXIT_CONFIG } from '../../../common/config-error.ts';
 import { packageRoot } from '../../../common/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
@@ -33,9 +33,14 @@ function start(env: Record<string, string>): ProcessUnderTest {
   return process;
 }
 
+/** As `eventually`, for what is there when a process has started and loaded its model: on a busy machine that takes over ten seconds. */
+function whenLoaded<T>(check: () => T | Promise<T>): Promise<T> {
+  return vi.waitFor(check, { timeout: 25_000, interval: 20 });
+}
+
 async function whenSaid(expected: Partial<Readiness>): Promise<Readiness> {
   const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
-  return eventually(async () => {
+  return whenLoaded(async () => {
     const said = await readiness.read();
     expect(said).toMatchObject(expected);
     return said;
@@ -75,7 +80,7 @@ describe('the inference process', () => {
     const threadsOf = async (threads: number): Promise<number> => {
       const process = start({ REDIS_URL: redis.url, ASR_THREADS: String(threads), ASR_MODEL: folder });
       const loaded = () => process.logged('model loaded')[0];
-      await eventually(() => expect(loaded()).toMatchObject({ model: { threads } }));
+      await whenLoaded(() => expect(loaded()).toMatchObject({ model: { threads } }));
       return (await readdir(`/proc/${process.child.pid}/task`)).length;
     };
     // The thread that calls works, too.
@@ -103,7 +108,7 @@ describe('the inference process', () => {
   it('never runs on another execution provider than the ones asked for by name', async () => {
     const process = start({ REDIS_URL: redis.url, ASR_EXECUTION_PROVIDERS: 'cuda,cpu' });
     const loaded = () => process.logged('model loaded')[0];
-    await eventually(() => expect(loaded() ?? process.child.exitCode).not.toBeNull());
+    await whenLoaded(() => expect(loaded() ?? process.child.exitCode).not.toBeNull());
     // On a machine with CUDA it runs, on it; everywhere else it says what is missing.
     if (loaded()) return expect(loaded()).toMatchObject({ model: { provider: 'cuda' } });
     expect(await process.exited).toEqual({ code: EXIT_CONFIG, signal: null });

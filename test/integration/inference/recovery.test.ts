@@ -193,7 +193,7 @@ describe('a process that was paused for longer than its lease', () => {
     expect(await redis.keys('{asr}:slot')).toEqual([]);
     paused.release();
     await eventually(() => expect(paused.logged('session')).toMatchObject([{ outcome: 'lease-lost' }]));
-    await nothingLeft(redis, 2_000);
+    await nothingLeft(redis);
   });
 
   it('takes its session up again when nobody else has', async () => {

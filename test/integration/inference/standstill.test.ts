@@ -62,7 +62,7 @@ it.each(['no other process', 'a standby, which puts the stream away behind the c
     expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);
     expect(await upload(api.origin, wavFile(scriptedPcm(0.5)))).toMatchObject({ status: 409 });
     gate.release();
-    await nothingLeft(redis, 2_000);
+    await nothingLeft(redis);
     if (other !== undefined) expect(other.recognizer.calls).toEqual([]);
   },
 );
@@ -91,7 +91,7 @@ it('a Redis that stands still during the model call of an upload: a standby that
   expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);
   gate.release();
   expect(await answer).toMatchObject({ status: 200, body: { text: scriptedText(pcm) } });
-  await nothingLeft(redis, 2_000);
+  await nothingLeft(redis);
   // The next one is served, and waits for nobody.
   expect(await upload(api.origin, wavFile(pcm))).toMatchObject({ status: 200 });
   const warnings = [...first.log, ...other.log].filter((line) => Number(line['level']) > 30);
@@ -110,11 +110,11 @@ it('a slot that ran out under a model call, and with it, is taken again: whoever
   await gate.entered;
   const holder = await redis.client.get('{asr}:slot');
   await redis.client.del('{asr}:slot', '{asr}:model-call');
-  await expect.poll(() => redis.client.get('{asr}:slot'), { timeout: 900 }).toBe(holder);
+  await expect.poll(() => redis.client.get('{asr}:slot')).toBe(holder);
   expect(await upload(api.origin, wavFile(pcm))).toMatchObject({ status: 409 });
   gate.release();
   await answer;
-  await nothingLeft(redis, 2_000);
+  await nothingLeft(redis);
 });
 
 it('a stream that is lost with the memory of Redis in its last model call is told so: its slot is not taken again', async () => {
@@ -131,7 +131,7 @@ it('a stream that is lost with the memory of Redis in its last model call is tol
   expect(await redis.keys('{asr}:slot')).toEqual([]);
   gate.release();
   expect(await client.message('error')).toMatchObject({ code: 'inference_failed' });
-  await nothingLeft(redis, 2_000);
+  await nothingLeft(redis);
 });
 
 describe('work that is given out again is looked at a second time: the first look may be older than what a process in a model call has said', () => {

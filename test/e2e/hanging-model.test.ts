@@ -27,7 +27,7 @@ async function inferenceThatHangs(env: Readonly<Record<string, string>> = {}) {
     ...env,
   });
   onTestFinished(() => inference.stop());
-  await expect.poll(() => inference.logged('model loaded'), { timeout: 15_000 }).toHaveLength(1);
+  await expect.poll(() => inference.logged('model loaded'), { timeout: 25_000 }).toHaveLength(1);
   await uploads.submit(scriptedPcm(1));
   return { redis, inference };
 }

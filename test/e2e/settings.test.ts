@@ -172,7 +172,7 @@ describe('both', () => {
     onTestFinished(() => void child.kill('SIGKILL'));
     const exited = once(child, 'close');
     const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
-    await expect.poll(async () => (await readiness.read()).ready, { timeout: 15_000 }).toBe(true);
+    await expect.poll(async () => (await readiness.read()).ready, { timeout: 25_000 }).toBe(true);
     child.kill('SIGTERM');
     expect(await exited).toEqual([0, null]);
   });
@@ -192,7 +192,7 @@ describe('both', () => {
 
 describe('inference', () => {
   const loaded = async (process: ProcessUnderTest): Promise<unknown> => {
-    await expect.poll(() => process.logged('model loaded').length, { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => process.logged('model loaded').length, { timeout: 25_000 }).toBe(1);
     return process.logged('model loaded')[0]?.['model'];
   };
   test('ASR_MODEL as a folder, ASR_THREADS, ASR_EXECUTION_PROVIDERS', async () => {

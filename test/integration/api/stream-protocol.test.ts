@@ -293,14 +293,6 @@ test('compression, which the client offers, is not taken up', async () => {
   socket.terminate();
 });
 
-test('nor is a token that stands where another field should', async () => {
-  const client = await service.connect({});
-  client.start({ encoding: TOKEN, api_token: undefined });
-  expect(await client.message('error')).toMatchObject({ message: expect.stringContaining(TOKEN) });
-  await service.api.logged((line) => line['code'] === 'invalid_message');
-  expect(service.api.rawLog.join('')).not.toContain(TOKEN);
-});
-
 test('neither token nor text nor audio is in the log', async () => {
   const pcm = scriptedPcm(1, 3);
   const client = await service.connect({});
@@ -331,4 +323,12 @@ test('neither token nor text nor audio is in the log', async () => {
     inferenceMs: expect.any(Number),
     durationMs: expect.any(Number),
   });
+});
+
+test('nor is a token that stands where another field should', async () => {
+  const client = await service.connect({});
+  client.start({ encoding: TOKEN, api_token: undefined });
+  expect(await client.message('error')).toMatchObject({ message: expect.stringContaining(TOKEN) });
+  await service.api.logged((line) => line['code'] === 'invalid_message');
+  expect(service.api.rawLog.join('')).not.toContain(TOKEN);
 });

@@ -77,7 +77,7 @@ describe('/api-docs', { timeout: 60_000 }, () => {
     // The page at / waits for the service, and so the model is there.
     await page.locator('#token').fill(TOKEN);
     await page.keyboard.press('Enter');
-    await page.locator('#status[data-status="ready"]').waitFor();
+    await page.locator('#status[data-status="ready"]').waitFor({ timeout: 40_000 });
 
     await page.goto(`${origin}/api-docs`);
     await page.getByRole('button', { name: 'Authorize' }).click();

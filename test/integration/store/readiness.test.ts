@@ -158,6 +158,6 @@ test('npm start asks its own service past a proxy that Node was told to use (NOD
     { origin: `http://127.0.0.1:${port}`, token: 'any' },
     readInferenceConfig({ REDIS_URL: redis.url }),
     () => {},
-    AbortSignal.timeout(2_000),
+    AbortSignal.timeout(10_000),
   );
 });

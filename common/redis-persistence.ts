@@ -15,10 +15,15 @@ export async function persistenceWarning(redis: RedisClient): Promise<string | u
     const reason = messageOf(error);
     return `cannot tell whether this Redis writes recordings to disk (CONFIG GET: ${reason}); make sure that it has save "" and appendonly no`;
   }
+  return writesToDisk(save, appendonly) ?? synchronizationWarning(redis);
+}
+
+/** @param save what CONFIG GET answers; undefined where it answers nothing  @param appendonly likewise */
+export function writesToDisk(save: string | undefined, appendonly: string | undefined): string | undefined {
   if (save === undefined || appendonly === undefined) {
     return 'cannot tell whether this Redis writes recordings to disk (CONFIG GET answers nothing); make sure that it has save "" and appendonly no';
   }
-  if (save === '' && appendonly === 'no') return synchronizationWarning(redis);
+  if (save === '' && appendonly === 'no') return undefined;
   return `this Redis may write recordings to disk (save "${save}", appendonly ${appendonly}); start it with: --save "" --appendonly no`;
 }
 

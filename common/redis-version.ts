@@ -5,7 +5,12 @@ const NEEDED = [6, 2] as const;
 
 /** @returns one line for the operator when this Redis is too old, else (also when it does not say) undefined. */
 export async function versionWarning(redis: RedisClient): Promise<string | undefined> {
-  return tooOld(await redis.info('server').catch(() => ''));
+  return tooOld(await serverInfo(redis));
+}
+
+/** @returns what this Redis says of itself, its version among it; nothing where it may not */
+export function serverInfo(redis: RedisClient): Promise<string> {
+  return redis.info('server').catch(() => '');
 }
 
 /** @param info what INFO answers */

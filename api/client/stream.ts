@@ -23,7 +23,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
 
   /** @param url of the streaming endpoint, `ws:` or `wss:` */
   constructor(url: string, apiToken: string, transport: Transport, options: StreamOptions) {
-    const { audio, signal, realTime } = options;
+    const { audio, realTime } = options;
     this.#session = new Session(options);
     this.ready = this.#session.ready;
     this.final = this.#session.final;
@@ -31,7 +31,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     this.#whole = audio !== undefined && !isPieces(audio);
     const pace = new Pace((realTime ?? this.#whole) ? 'real-time' : 'live');
     this.#sender = new AudioSender(this.#session.takesAudio, pace, this.#session.stopped);
-    if (signal?.aborted) return;
+    if (this.#session.stopped.aborted) return;
     this.#run(url, apiToken, transport).catch((error: unknown) => this.#session.fail(error));
   }
 

@@ -138,7 +138,7 @@ test('results are read again soon after an outage: a stream has two seconds', as
     });
   });
   await expect.poll(() => pauses.length).toBeGreaterThanOrEqual(3);
-  expect(Math.max(...pauses)).toBeLessThan(1_000);
+  expect(pauses.slice(0, 3).reduce((sum, ms) => sum + ms)).toBeLessThan(1_000);
   await redis.client.acl('SETUSER', 'feed', '+xread');
   await heard;
   for (const client of [blocking, other]) client.disconnect();

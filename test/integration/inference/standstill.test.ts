@@ -110,7 +110,7 @@ it('a slot that ran out under a model call, and with it, is taken again: whoever
   await gate.entered;
   const holder = await redis.client.get('{asr}:slot');
   await redis.client.del('{asr}:slot', '{asr}:model-call');
-  await expect.poll(() => redis.client.get('{asr}:slot')).toBe(holder);
+  await expect.poll(() => redis.client.get('{asr}:slot'), { timeout: 900 }).toBe(holder);
   expect(await upload(api.origin, wavFile(pcm))).toMatchObject({ status: 409 });
   gate.release();
   await answer;

@@ -4,7 +4,6 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { packageRoot } from '../../common/package-root.ts';
 import { isLoopbackUrl, publicPath } from '../openapi.ts';
-import { shortened } from './page-text.ts';
 import { revalidate } from './revalidation.ts';
 
 /** Nothing from another host, no inline script: the page is its own files and talks to this server only. */
@@ -86,7 +85,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
 
     app.get('/', { schema: { hide: true } }, async (_request, reply) => {
       const html = await readFile(join(root, 'api', 'page', 'index.html'), 'utf8');
-      return reply.headers(pageHeaders).type('text/html; charset=utf-8').send(shortened(html, 'html'));
+      return reply.headers(pageHeaders).type('text/html; charset=utf-8').send(html);
     });
 
     app.get<{ Params: { file: string } }>(
@@ -103,7 +102,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
           throw error;
         });
         if (content === undefined) return reply.callNotFound();
-        return reply.headers(pageHeaders).type(type).send(shortened(content, extension));
+        return reply.headers(pageHeaders).type(type).send(content);
       },
     );
   };

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { doubtRecords } from './build-records.mjs';
 import { roomWords } from './files.mjs';
+import { minifyPage } from './minify-page.mjs';
 import { quietRun, SetupFailure, say } from './quiet-run.mjs';
 
 /** The projects that `npm start` runs; the tests are not among them, so that an unfinished test stops no server. */
@@ -17,7 +18,7 @@ export async function build(root, what) {
   const projects = what === 'servers' ? SERVERS : [];
   await doubtRecords(root, what === 'servers' ? SERVERS : [...SERVERS, 'test']);
   const { ok, ending, output } = await quietRun(process.execPath, [tsc, '-b', ...projects], { cwd: root });
-  if (ok) return;
+  if (ok) return minifyPage(root);
   say(output.trimEnd());
   if (what !== 'servers') return;
   const room = await roomWords(join(root, 'dist'));

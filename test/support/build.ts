@@ -6,8 +6,7 @@ import { packageRoot } from '../../common/package-root.ts';
  * second when the build is up to date. A type error is shown and stops nothing here: `npm run typecheck` is where it counts.
  */
 export default function build(): void {
-  spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-b'], {
-    cwd: packageRoot(),
-    stdio: 'inherit',
-  });
+  for (const step of [['node_modules/typescript/bin/tsc', '-b'], ['common/launch/minify-page.mjs']]) {
+    spawnSync(process.execPath, step, { cwd: packageRoot(), stdio: 'inherit' });
+  }
 }

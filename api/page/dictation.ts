@@ -12,6 +12,13 @@ const MIN_RECORDING_MS = 200;
 
 export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
 
+const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
+  idle: ['opening', 'recognizing'],
+  opening: ['recording', 'idle'],
+  recording: ['recognizing', 'idle'],
+  recognizing: ['idle'],
+};
+
 /** One recording of this tab; `outcome` is the latest attempt's. */
 export interface Recording extends ReadyAudio {
   /** The file's name; undefined for the microphone. */
@@ -187,6 +194,8 @@ export class Dictation {
   }
 
   #enter(state: DictationState): void {
+    if (!NEXT[this.#state].includes(state))
+      throw new Error(`dictation: ${this.#state} → ${state} is no transition`);
     this.#state = state;
     this.#view.state(state);
   }

@@ -35,6 +35,15 @@ const READY_WITHIN_MS = 10_000;
 /** From `end()` until `final`: a session lasts about 40 s at most, whatever happens. */
 const FINAL_WITHIN_MS = 40_000;
 
+type State = 'starting' | 'streaming' | 'finishing' | 'closed';
+
+const NEXT: Readonly<Record<State, readonly State[]>> = {
+  starting: ['streaming', 'closed'],
+  streaming: ['finishing', 'closed'],
+  finishing: ['closed'],
+  closed: [],
+};
+
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
@@ -51,7 +60,7 @@ export class StreamSession {
   readonly #events: SessionEvents;
   readonly #held: Pcm[] = [];
   readonly #sender: FrameSender;
-  #state: 'starting' | 'streaming' | 'finishing' | 'closed' = 'starting';
+  #state: State = 'starting';
   #endAsked = false;
   #revision = -1;
   #timer: ReturnType<typeof setTimeout>;
@@ -87,14 +96,14 @@ export class StreamSession {
     // Already now: a connection that takes nothing more, and does not break, would hold the last frames back for ever.
     this.#timer = this.#deadline(FINAL_WITHIN_MS, 'final');
     this.#sender.whenEmpty(() => {
-      this.#state = 'finishing';
+      this.#to('finishing');
       this.#socket.send(JSON.stringify({ type: 'end' }));
     });
   }
 
   /** Hangs up; no event follows. */
   abandon(): void {
-    this.#close();
+    if (this.#state !== 'closed') this.#close();
   }
 
   #received(message: Fields): void {
@@ -103,7 +112,7 @@ export class StreamSession {
       case 'ready':
         if (this.#state !== 'starting') return;
         clearTimeout(this.#timer);
-        this.#state = 'streaming';
+        this.#to('streaming');
         for (const frame of this.#held.splice(0)) this.#sender.push(frame);
         if (this.#endAsked) this.end();
         return;
@@ -132,6 +141,12 @@ export class StreamSession {
     }
   }
 
+  #to(next: State): void {
+    if (!NEXT[this.#state].includes(next))
+      throw new Error(`stream: ${this.#state} → ${next} is no transition`);
+    this.#state = next;
+  }
+
   #deadline(ms: number, awaited: string): ReturnType<typeof setTimeout> {
     return setTimeout(() => {
       this.#fail(new Failure('connection_lost', `no ${awaited} within ${ms / 1000} s`));
@@ -145,7 +160,7 @@ export class StreamSession {
   }
 
   #close(): void {
-    this.#state = 'closed';
+    this.#to('closed');
     clearTimeout(this.#timer);
     this.#sender.stop();
     this.#socket.close();

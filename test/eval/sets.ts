@@ -51,14 +51,16 @@ async function makeSets(program: string): Promise<string | undefined> {
  * @throws when a line or a file is not as it must be.
  */
 export async function readSet(folder: string): Promise<Recording[]> {
+  const path = join(folder, 'text.tsv');
   // As editors on Windows write it, too.
-  const text = (await readFile(join(folder, 'text.tsv'), 'utf8')).replace(/^\uFEFF/, '');
+  const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '');
   const lines = text.split(/\r?\n/).filter((line) => line !== '');
+  if (lines.length === 0) throw new Error(`${path} is empty: write a line file<TAB>text for each recording`);
   return Promise.all(
     lines.map(async (line) => {
       const [name, truth] = line.split('\t');
       if (name === undefined || truth === undefined) {
-        throw new Error(`${join(folder, 'text.tsv')}: "${line}" is not file<TAB>text`);
+        throw new Error(`${path}: "${line}" is not file<TAB>text`);
       }
       return { name, truth, pcm: await readRecording(join(folder, name)) };
     }),

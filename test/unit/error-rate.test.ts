@@ -58,6 +58,11 @@ it('a recording that cannot be used is named', async () => {
   await expect(readSet(folder)).rejects.toThrow(`${join(folder, 'notes.wav')}: not a WAV file`);
 });
 
+it('a set without a recording is no set without an error', async () => {
+  const folder = await setOf('\n');
+  await expect(readSet(folder)).rejects.toThrow(`${join(folder, 'text.tsv')} is empty`);
+});
+
 it('a Python that is not there is named, with what to do', async () => {
   vi.stubEnv('WORK', join(tmpdir(), 'asr-no-such-folder'));
   vi.stubEnv('PYTHON', '/no/such/python3');

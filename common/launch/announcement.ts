@@ -25,12 +25,14 @@ export function announcement(service: Service, projectFolder: string): string {
   const header = tokenIsNew
     ? shellQuoted(`Authorization: Bearer ${token}`)
     : '"Authorization: Bearer $ASR_API_TOKEN"';
+  // zsh takes the brackets of an IPv6 address for a pattern.
+  const url = shellQuoted(`${origin}/v1/audio/transcriptions`);
   const curl = behindProxy ? "curl --noproxy '*'" : 'curl';
   return [
     '',
     `  page     ${origin}/`,
     `  token    ${tokenIsNew ? `${token}   (a new one at every start; to keep one, set ASR_API_TOKEN)` : 'the one in ASR_API_TOKEN'}`,
-    `  try it   ${curl} -H ${header} -F ${shellQuoted(form)} ${origin}/v1/audio/transcriptions`,
+    `  try it   ${curl} -H ${header} -F ${shellQuoted(form)} ${url}`,
     `  model    ${model === 'bundled' ? BUNDLED : model}`,
     '',
     'Ctrl-C stops everything.',

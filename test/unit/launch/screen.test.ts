@@ -25,11 +25,13 @@ const SERVICE: Service = {
   behindProxy: false,
 };
 
-/** What curl would get from a shell that runs the line. */
+/** What curl would get from a shell that runs the line; with failglob, because a pattern that matches no file is an error in zsh. */
 function argumentsOfCurl(text: string, env: Record<string, string> = {}): string[] {
   const line = text.slice(text.indexOf('curl ')).split('\n')[0] ?? '';
   const script = `curl() { printf '%s\\n' "$@"; }; ${line}`;
-  return execFileSync('sh', ['-c', script], { env, encoding: 'utf8' }).trimEnd().split('\n');
+  return execFileSync('bash', ['--norc', '-O', 'failglob', '-c', script], { env, encoding: 'utf8' })
+    .trimEnd()
+    .split('\n');
 }
 
 test('the curl line survives a shell and curl, whatever the folder is called', () => {
@@ -41,6 +43,11 @@ test('the curl line survives a shell and curl, whatever the folder is called', (
     `file=@"/home/a b's; \\"$x\\", 语音/test/fixtures/e00.wav"`,
     'http://127.0.0.1:8088/v1/audio/transcriptions',
   ]);
+});
+
+test('the curl line survives a shell that knows patterns where the address is of IPv6', () => {
+  const text = announcement({ ...SERVICE, origin: 'http://[::1]:8088' }, '/srv/asr');
+  expect(argumentsOfCurl(text).at(-1)).toBe('http://[::1]:8088/v1/audio/transcriptions');
 });
 
 test('behind a proxy the curl line goes past it', () => {

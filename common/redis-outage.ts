@@ -28,7 +28,7 @@ const UNEXPLAINED_MS = 10_000;
 const UNEXPLAINED =
   'Redis carries nothing out, and no connection has said why: look into its own log, at redis-cli INFO replication and, of a Cluster, at CLUSTER INFO';
 
-/** What to do about a Redis that refuses the connection itself, by a part of its answer. The database first: its refusal may hold any of the others. */
+/** What to do about a Redis that refuses the connection itself, by a part of its answer; the first that fits counts. The refusal of a database may hold any of the others. */
 const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
   [
     DATABASE_REFUSED,
@@ -44,6 +44,10 @@ const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
     'Redis takes no more connections: raise its maxclients, or find who holds them with redis-cli CLIENT LIST',
   ],
   ['ERR unknown command ', `Redis refuses to work: ${COMMAND_MISSING}`],
+  [
+    'certificate required',
+    'Redis wants a certificate of its clients, and this service has none: start it with --tls-auth-clients no',
+  ],
   [
     'certificate',
     'Redis and this process do not agree on a certificate: a private CA goes into NODE_EXTRA_CA_CERTS, and the host in REDIS_URL must be one that the certificate names',

@@ -129,6 +129,14 @@ test('rediss://: TLS', async () => {
     line: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
   });
   expect((await firstError(url.replace('rediss:', 'redis:'))).message).toContain('rediss://');
+
+  // As Redis has it of itself.
+  await redis.client.config('SET', 'tls-auth-clients', 'yes');
+  const api = await startApiProcess({ REDIS_URL: url, NODE_EXTRA_CA_CERTS: certificate });
+  cleanups.push(() => api.process.stop());
+  const refusal =
+    'Redis wants a certificate of its clients, and this service has none: start it with --tls-auth-clients no';
+  await expect.poll(() => api.process.logged(refusal), { interval: 20, timeout: 10_000 }).toHaveLength(1);
 }, 40_000);
 
 test('redis+sentinel://: the master that a Sentinel names, also when another one is down; one that is back is listened to', async () => {

@@ -34,9 +34,11 @@ export async function pullModel(options: PullOptions): Promise<'pulled' | 'alrea
   }
   const url = archiveUrl(entry, options.network.mirror);
   try {
-    await mkdir(folders.downloaded, { recursive: true });
+    // Not `recursive`: Node would say of a read-only disk that the folder is not there.
+    await mkdir(folders.downloaded);
   } catch (error) {
-    throw fromDiskError(error, folders.downloaded);
+    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    if (!isThere) throw fromDiskError(error, folders.downloaded);
   }
   const lock = await acquireLock(paths.lock).catch((error: unknown) => {
     throw fromDiskError(error, paths.lock);

@@ -18,7 +18,10 @@ const LOOK_AGAIN_MS = 100;
  */
 export async function withSetupLock(root, work) {
   const folder = join(root, '.cache');
-  await mkdir(folder, { recursive: true });
+  // Not `recursive`: Node would say of a read-only disk that the folder is not there.
+  await mkdir(folder).catch((error) => {
+    if (!hasCode(error, 'EEXIST')) throw error;
+  });
   const path = join(folder, 'setup.lock');
   const own = `${process.pid} ${randomUUID()}\n`;
   let waiting = false;

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -141,4 +142,16 @@ test.each([
   const launched = project.setup(command);
   expect(await launched.ended).toBe(1);
   expect(launched.lines).toEqual([expect.stringMatching(words)]);
+});
+
+test('a checkout on a read-only disk that was never set up is said to be one, too', async (context) => {
+  const { folder } = project;
+  if (spawnSync('mount', ['--bind', '-o', 'ro', folder, folder]).status !== 0)
+    context.skip('a read-only disk takes the right to mount');
+  const launched = project.setup('setup');
+  // Before the folder is deleted, which `onTestFinished` is not.
+  expect(await launched.ended.finally(() => spawnSync('umount', ['-l', folder]))).toBe(1);
+  expect(launched.lines).toEqual([
+    expect.stringMatching(/^the set-up must be able to write in .* \(EROFS: .*\.cache'\): give that folder /),
+  ]);
 });

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -28,6 +28,16 @@ it.each(['pull', 'remove'])('%s says in one line what the disk does not let it d
   const run = start(SMALL_CLI, [settings, command, 'small']);
   const { code, stderr } = await run.finished;
   expect(stderr).toMatch(/^cannot work on .*downloaded.*: EISDIR: .*\n$/);
+  expect(code).toBe(1);
+});
+
+it('says of a read-only disk that it is one', async (context) => {
+  const disk = await smallDisk(context);
+  const { settings } = await setUp(disk);
+  await mkdir(join(disk, 'models'));
+  spawnSync('mount', ['-o', 'remount,ro', disk]);
+  const { code, stderr } = await start(SMALL_CLI, [settings, 'pull', 'small']).finished;
+  expect(stderr).toMatch(/^cannot write .*downloaded: its file system is read-only \(EROFS\); mount it /);
   expect(code).toBe(1);
 });
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -73,6 +73,7 @@ export function entryFor(archive: Buffer, overrides: Partial<CatalogueEntry> = {
 export async function temporaryFolders(): Promise<ModelFolders> {
   const root = await mkdtemp(join(tmpdir(), 'asr-models-'));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
+  await mkdir(join(root, 'models'));
   return modelFolders(root);
 }
 

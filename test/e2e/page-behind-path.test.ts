@@ -51,7 +51,7 @@ beforeAll(async () => {
   if (address === null || typeof address === 'string') throw new Error('no port');
   publicUrl = `http://localhost:${address.port}${PREFIX}`;
   service = await startPageService({ ASR_PUBLIC_BASE_URL: publicUrl });
-  service.startInference();
+  service.startInference('quick');
   browser = await launchBrowser(WAV);
 }, 30_000);
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
-import { onTestFailed } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { chromiumPath } from '../support/chromium.ts';
 import { TOKEN } from './page-service.ts';
 
@@ -71,9 +71,13 @@ export async function openPage(browser: Browser, url: string, locale = 'zh-CN'):
   });
   await page.goto(url);
   await page.locator('body[data-state]').waitFor();
-  onTestFailed(async () => {
-    const shown = page.isClosed() ? 'the page is closed' : await page.locator('body').ariaSnapshot();
-    console.error(shown, complaints);
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state === 'fail') {
+      const shown = page.isClosed() ? 'the page is closed' : await page.locator('body').ariaSnapshot();
+      console.error(shown, complaints);
+    }
+    // Left open, it would be drawn and ask the service for its state until the last test of the file.
+    await context.close();
   });
   return { page, complaints, addresses };
 }

@@ -21,7 +21,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   service = await startPageService();
-  service.startInference();
+  service.startInference('quick');
   browser = await launchBrowser(WAV);
 }, 30_000);
 

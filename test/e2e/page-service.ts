@@ -1,7 +1,9 @@
+import { writeQuickModel } from '../onnx/model-folder.ts';
 import type { ProcessUnderTest } from '../support/inference-process.ts';
 import { startApiProcess, startInferenceProcess } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';
+import { temporaryFolder } from '../support/tool.ts';
 
 export const TOKEN = 'page-test-token-0123456789';
 
@@ -18,7 +20,8 @@ export interface PageService {
     cut(): void;
     mend(): void;
   };
-  startInference(): ProcessUnderTest;
+  /** With the bundled model, or where only that there is a text counts, with the one that is loaded soonest. */
+  startInference(model?: 'bundled' | 'quick'): ProcessUnderTest;
   stop(): Promise<void>;
 }
 
@@ -31,14 +34,19 @@ export async function startPageService(settings: Record<string, string> = {}): P
   const env = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN };
   const api = await startApiProcess({ ...env, ASR_ALLOWED_ORIGINS: origin, ...settings });
   const processes = [api.process];
+  const quickModel = temporaryFolder();
   const mend = (): void => relay.to(Number(new URL(api.origin).port));
   mend();
   return {
     origin,
     directOrigin: api.origin,
     wire: { port: relay.port, cut: relay.cut, mend },
-    startInference() {
-      const inference = startInferenceProcess(env);
+    startInference(model = 'bundled') {
+      if (model === 'quick') writeQuickModel(quickModel.path);
+      const inference = startInferenceProcess({
+        ...env,
+        ASR_MODEL: model === 'quick' ? quickModel.path : model,
+      });
       processes.push(inference);
       return inference;
     },
@@ -46,6 +54,7 @@ export async function startPageService(settings: Record<string, string> = {}): P
       await relay.stop();
       for (const process of processes) await process.stop();
       await redis.stop();
+      quickModel.remove();
     },
   };
 }

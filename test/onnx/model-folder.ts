@@ -101,6 +101,18 @@ export function writeZipformer2(
   }
 }
 
+/** The files of the model that is loaded soonest, for processes that must recognize something, whatever it is. */
+export function writeQuickModel(folder: string): void {
+  const options = {
+    features: 'kaldi',
+    int8: false,
+    chunkFrames: 40,
+    symbols: CHINESE_SYMBOLS,
+    seed: 5,
+  } as const;
+  writeSmallModel(folder, { ...options, family: 'nemo-ctc' });
+}
+
 export function writeTokens(folder: string, symbols: readonly string[]): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'tokens.txt'), symbols.map((symbol, id) => `${symbol} ${id}\n`).join(''));

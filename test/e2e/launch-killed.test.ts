@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test, vi } from 'vitest';
 import { freePort } from '../../common/launch/ports.ts';
 import { packageRoot } from '../../common/package-root.ts';
+import { writeQuickModel } from '../onnx/model-folder.ts';
 import { fullPipe } from '../support/full-pipe.ts';
 import { childrenOf, startLaunched, stillRunning, tidy } from './launched.ts';
 
@@ -18,6 +19,13 @@ afterEach(async () => {
   await tidy(pids, ...folders.splice(0));
   pids.clear();
 });
+
+async function quickModel(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-launch-model-'));
+  folders.push(folder);
+  writeQuickModel(folder);
+  return folder;
+}
 
 /** @returns a program that writes its number to `<program>.pid`, and a PATH on which it is `redis-server` */
 async function redisThatNeverStarts(): Promise<{ program: string; path: string }> {
@@ -65,7 +73,7 @@ test('killed before it has told which process Redis is, it leaves none', { timeo
 });
 
 test('Ctrl-C leaves no file when the shell that would clean up was killed', { timeout: 30_000 }, async () => {
-  const { launched, temp } = await startLaunched({ ASR_PORT: '0' });
+  const { launched, temp } = await startLaunched({ ASR_PORT: '0', ASR_MODEL: await quickModel() });
   folders.push(temp);
   pids.add(launched.pid);
   await launched.line('Ctrl-C stops everything');
@@ -84,7 +92,8 @@ test('a reader of its output that stands still does not keep it from ending', {
   timeout: 30_000,
 }, async () => {
   const port = await freePort();
-  const { launched, temp } = await startLaunched({ ASR_PORT: String(port) }, fullPipe());
+  const env = { ASR_PORT: String(port), ASR_MODEL: await quickModel() };
+  const { launched, temp } = await startLaunched(env, fullPipe());
   folders.push(temp);
   pids.add(launched.pid);
   const alive = () => fetch(`http://127.0.0.1:${port}/healthz`).then(({ ok }) => ok);

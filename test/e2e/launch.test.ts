@@ -1,17 +1,18 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../common/launch/ports.ts';
 import { SAME_SIGNAL_MS } from '../../common/shutdown.ts';
-import { AUTHORIZED, TOKEN } from '../support/api.ts';
+import { writeQuickModel } from '../onnx/model-folder.ts';
+import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
 import { fixture, openStream, sendPaced } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
@@ -19,7 +20,14 @@ import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, 
 const run = promisify(execFile);
 const pids = new Set<number>();
 const folders: string[] = [];
+/** What the tests use whose subject is not the text, since most of a start would be the bundled model's loading. */
+let quickModel: string;
 
+beforeAll(async () => {
+  quickModel = await mkdtemp(join(tmpdir(), 'asr-launch-model-'));
+  writeQuickModel(quickModel);
+});
+afterAll(() => rm(quickModel, { recursive: true }));
 afterEach(async () => {
   await tidy(pids, ...folders.splice(0));
   pids.clear();
@@ -29,7 +37,10 @@ async function start(
   env: Record<string, string> = {},
   output?: number,
 ): Promise<{ launched: Launched; temp: string }> {
-  const started = await startLaunched({ ASR_PORT: '0', ...env }, output);
+  return remembered(await startLaunched({ ASR_PORT: '0', ASR_MODEL: quickModel, ...env }, output));
+}
+
+function remembered(started: { launched: Launched; temp: string }): { launched: Launched; temp: string } {
   pids.add(started.launched.pid);
   folders.push(started.temp);
   return started;
@@ -67,9 +78,14 @@ async function expectGone(processes: readonly number[], temp: string): Promise<v
   await expect.poll(() => readdir(temp)).toEqual([]);
 }
 
-test('serves, brings back what dies, and Ctrl-C leaves nothing', { timeout: 30_000 }, async () => {
-  const { launched, temp } = await start();
-  expect(await pasted(launched)).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_099 });
+test('serves, brings back what dies; Ctrl-C on a terminal lets a recording that is active be finished, and leaves nothing', {
+  timeout: 30_000,
+}, async () => {
+  const { launched, temp } = remembered(
+    await startLaunched({ ASR_PORT: '0', ASR_API_TOKEN: TOKEN }, 'pipe', true),
+  );
+  const env = { ASR_API_TOKEN: TOKEN };
+  expect(await pasted(launched, env)).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_099 });
   const page = (await launched.line('  page ')).trim().split(/\s+/)[1] ?? '';
   expect((await fetch(page)).status).toBe(200);
   // No terminal: the logs are for programs.
@@ -81,11 +97,11 @@ test('serves, brings back what dies, and Ctrl-C leaves nothing', { timeout: 30_0
 
   process.kill(first.inference, 'SIGKILL');
   await launched.line('inference ended (SIGKILL): starting it again');
-  await expect.poll(() => pasted(launched), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_099 });
+  await expect.poll(() => pasted(launched, env), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_099 });
 
   process.kill(first.redis, 'SIGKILL');
   await launched.line('redis ended (SIGKILL): starting it again');
-  await expect.poll(() => pasted(launched), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_099 });
+  await expect.poll(() => pasted(launched, env), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_099 });
   const second = await serversOf(launched);
   expect(second.api).toBe(first.api);
   expect(second.inference).not.toBe(first.inference);
@@ -93,23 +109,43 @@ test('serves, brings back what dies, and Ctrl-C leaves nothing', { timeout: 30_0
   expect(inference).toMatchObject({ REDIS_URL: redisUrl });
   expect(inference).not.toHaveProperty('ASR_API_TOKEN');
 
-  // The terminal sends it to npm and to us, and npm passes it on: one Ctrl-C, two signals.
-  process.kill(launched.pid, 'SIGINT');
+  const finish = await startRecording(page);
+  // The terminal sends it to all, and npm passes it on to us: one Ctrl-C, two signals.
+  process.kill(-launched.pid, 'SIGINT');
   await launched.line('stopping');
   process.kill(launched.pid, 'SIGINT');
+  await finish();
   expect(await launched.ended).toBe(0);
   expect(launched.lines.filter((line) => line.startsWith('stopping'))).toHaveLength(1);
   await expectGone(Object.values(second), temp);
 });
 
-test('behind a proxy that knows nothing of this machine: it gets ready, and what it prints works', {
+test('behind a proxy that knows nothing of this machine it gets ready, and what it prints works; killed itself, it leaves no process and no file', {
   timeout: 30_000,
 }, async () => {
   const proxy = `http://127.0.0.1:${await freePort()}`;
   const env = { http_proxy: proxy, HTTP_PROXY: proxy, NODE_USE_ENV_PROXY: '1' };
-  const { launched } = await start(env);
+  const { launched, temp } = await start(env);
   expect(await pasted(launched, env)).toMatchObject({ audio_ms: 3_099 });
+  const servers = Object.values(await serversOf(launched));
+  process.kill(launched.pid, 'SIGKILL');
+  expect(await launched.ended).toBe('SIGKILL');
+  await expectGone(servers, temp);
 });
+
+/** @returns what sends the rest of the recording, whose final is to be the text of an upload of it */
+async function startRecording(page: string): Promise<() => Promise<void>> {
+  const { pcm, wav } = fixture('e12');
+  const { text } = (await upload(page.slice(0, -1), wav)).body;
+  expect(text).toEqual(expect.stringMatching(/./u));
+  const client = await openStream(`${page.replace('http', 'ws')}ws/asr`);
+  await sendPaced(client, pcm.subarray(0, 32_000), 3_200, 25);
+  return async () => {
+    await sendPaced(client, pcm.subarray(32_000), 3_200, 25);
+    client.end();
+    expect(await client.message('final')).toMatchObject({ text });
+  };
+}
 
 async function expectPrivateRedis(url: string): Promise<void> {
   const withoutPassword = new URL(url);
@@ -159,43 +195,29 @@ test.skipIf(!existsSync('/dev/full'))(
   },
 );
 
-test('killed itself, it leaves no process and no file', { timeout: 30_000 }, async () => {
-  const token = 'a token of the operator'.replaceAll(' ', '-');
-  const { launched, temp } = await start({ ASR_API_TOKEN: token });
-  await launched.line('Ctrl-C stops everything');
-  expect(launched.lines.join('\n')).not.toContain(token);
-  const servers = Object.values(await serversOf(launched));
-  process.kill(launched.pid, 'SIGKILL');
-  expect(await launched.ended).toBe('SIGKILL');
-  await expectGone(servers, temp);
-});
-
-test.each([
-  ['Ctrl-C on a terminal', 'SIGINT'],
-  ['a terminal that is closed', 'SIGHUP'],
-] as const)('%s: a recording that is active is finished', { timeout: 30_000 }, async (_what, signal) => {
-  const { launched, temp } = await startLaunched({ ASR_PORT: '0', ASR_API_TOKEN: TOKEN }, 'pipe', true);
-  pids.add(launched.pid);
-  folders.push(temp);
+test('a terminal that is closed: a recording that is active is finished', { timeout: 30_000 }, async () => {
+  const env = { ASR_PORT: '0', ASR_MODEL: quickModel, ASR_API_TOKEN: TOKEN };
+  const { launched, temp } = remembered(await startLaunched(env, 'pipe', true));
   const page = (await launched.line('  page ')).trim().split(/\s+/)[1] ?? '';
+  await launched.line('Ctrl-C stops everything');
   const servers = await serversOf(launched);
-  const { pcm, text } = fixture('e12');
-  const client = await openStream(`${page.replace('http', 'ws')}ws/asr`);
-  await sendPaced(client, pcm.subarray(0, 32_000), 3_200, 25);
-  process.kill(-launched.pid, signal);
+  const finish = await startRecording(page);
+  process.kill(-launched.pid, 'SIGHUP');
   await launched.line('stopping');
-  await sendPaced(client, pcm.subarray(32_000), 3_200, 25);
   // Nor is what cleans up, should it be killed now, gone with the signal.
   expect(JSON.stringify(await childrenOf(launched.pid))).toContain('asr-orphan-watch');
-  client.end();
-  expect(await client.message('final')).toMatchObject({ text });
+  await finish();
   expect(await launched.ended).toBe(0);
   await expectGone(Object.values(servers), temp);
 });
 
-test('a second Ctrl-C does not wait for a process that hangs', { timeout: 30_000 }, async () => {
-  const { launched, temp } = await start();
+test('a second Ctrl-C does not wait for a process that hangs, and the token of the operator is not shown', {
+  timeout: 30_000,
+}, async () => {
+  const token = 'a token of the operator'.replaceAll(' ', '-');
+  const { launched, temp } = await start({ ASR_API_TOKEN: token });
   await launched.line('Ctrl-C stops everything');
+  expect(launched.lines.join('\n')).not.toContain(token);
   const servers = await serversOf(launched);
   process.kill(servers.api, 'SIGSTOP');
   process.kill(launched.pid, 'SIGTERM');

@@ -71,6 +71,7 @@ test('two at once: one installs, the other waits for it', async () => {
 });
 
 test('one that was killed blocks nobody', async () => {
+  await project.installAtOnce();
   const dead = setup('no such command');
   await dead.ended;
   await mkdir(join(project.folder, '.cache'));
@@ -84,6 +85,7 @@ test('one that was killed blocks nobody', async () => {
 });
 
 test('nor does one whose process number was given out again', async () => {
+  await project.installAtOnce();
   await mkdir(join(project.folder, '.cache'));
   const lock = join(project.folder, '.cache/setup.lock');
   await writeFile(lock, `${process.pid} left behind\n`);
@@ -158,6 +160,7 @@ test('when npm fails, its own words and what to do', async () => {
 });
 
 test('a program that does not compile is not started', async () => {
+  await project.installAtOnce();
   await writeFile(
     join(project.folder, 'vendor/typescript/bin/tsc'),
     `console.log('api/main.ts(1,1): error'); process.exitCode = 2;`,
@@ -171,6 +174,7 @@ test('a program that does not compile is not started', async () => {
 });
 
 test('a test that does not compile is shown, and stops no program', async () => {
+  await project.installAtOnce();
   await project.write(
     'vendor/typescript/bin/tsc',
     `require('node:fs').mkdirSync('dist/test/eval', { recursive: true });
@@ -184,6 +188,7 @@ test('a test that does not compile is shown, and stops no program', async () => 
 });
 
 test('no redis-server, and none to be had: one line that says what to do; with REDIS_URL none is wanted', async () => {
+  await project.installAtOnce();
   await project.write(
     'vendor/typescript/bin/tsc',
     `require('node:fs').mkdirSync('dist/common/launch', { recursive: true });
@@ -208,7 +213,7 @@ test('no redis-server, and none to be had: one line that says what to do; with R
   project.env['REDIS_URL'] = 'redis://127.0.0.1:6379';
   const launched = setup('start');
   expect(await launched.ended).toBe(0);
-  expect(launched.lines).toEqual([`started ${process.env['PATH']}`]);
+  expect(launched.lines).toEqual([`started ${project.env['PATH']}`]);
   // What is there, and not on PATH, the program finds all the same.
   Object.assign(project.env, { NODE_OPTIONS: '', REDIS_URL: '', PATH: '/no/such/folder' });
   const elsewhere = setup('start');
@@ -217,6 +222,7 @@ test('no redis-server, and none to be had: one line that says what to do; with R
 });
 
 test("a command's own arguments stand in front of those that it is given", async () => {
+  await project.installAtOnce();
   await setup('setup').ended;
   await mkdir(join(project.folder, 'node_modules/vitest'));
   await project.write('node_modules/vitest/vitest.mjs', 'console.log(process.argv.slice(2).join(" "));');

@@ -1,14 +1,15 @@
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../common/redis-keys.ts';
-import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
+import { writeQuickModel } from '../onnx/model-folder.ts';
+import { AUTHORIZED, startApi, TOKEN, upload } from '../support/api.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';
 import { fixture, startApiProcess, startInferenceProcess, untilReady } from '../support/real-service.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -16,20 +17,32 @@ import { StreamClient } from '../support/stream-client.ts';
 
 /** What the settings do in real processes; access, time limits and wrong values have their own tests (see README's table). */
 let redis: TestRedis;
-const running: ProcessUnderTest[] = [];
+/** What the tests use whose subject is not the text: it is loaded in no time. */
+const quickModel = mkdtempSync(join(tmpdir(), 'asr-settings-model-'));
+const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   redis = await startRedis();
+  writeQuickModel(quickModel);
 });
 afterEach(async () => {
   for (const process of running.splice(0)) await process.stop();
   await redis.client.flushall();
 });
-afterAll(() => redis.stop());
+afterAll(async () => {
+  await redis.stop();
+  rmSync(quickModel, { recursive: true });
+});
 
 async function api(env: Record<string, string> = {}) {
   const started = await startApiProcess({ REDIS_URL: redis.url, ...env });
   running.push(started.process);
+  return started;
+}
+/** An api of which the main program is not the subject: it is in this process. */
+async function apiHere(env: Record<string, string> = {}) {
+  const started = await startApi(redis.url, env);
+  running.push(started);
   return started;
 }
 function inference(env: Record<string, string> = {}): ProcessUnderTest {
@@ -38,20 +51,38 @@ function inference(env: Record<string, string> = {}): ProcessUnderTest {
   return process;
 }
 
+async function loaded(process: ProcessUnderTest): Promise<unknown> {
+  await expect.poll(() => process.logged('model loaded').length, { timeout: 25_000 }).toBe(1);
+  return process.logged('model loaded')[0]?.['model'];
+}
+
 describe('api', () => {
-  test('ASR_HOST and ASR_PORT: where it listens', async () => {
-    const { origin } = await api({ ASR_HOST: '127.0.0.3', ASR_PORT: '0' });
+  /** A health request, which only debug shows, and one that every level does. */
+  async function expectHealthLines({ origin, process }: Awaited<ReturnType<typeof api>>, lines: number) {
+    await fetch(`${origin}/healthz`);
+    await fetch(`${origin}/v1/audio/transcriptions`, { method: 'POST' });
+    await expect
+      .poll(() => process.logged('request').filter((line) => line['status'] === 401).length)
+      .toBe(1);
+    expect(process.logged('request').filter((line) => line['route'] === '/healthz')).toHaveLength(lines);
+  }
+  test('ASR_HOST and ASR_PORT: where it listens; ASR_LOG_LEVEL=debug shows health requests', async () => {
+    const started = await api({ ASR_HOST: '127.0.0.3', ASR_PORT: '0', ASR_LOG_LEVEL: 'debug' });
+    const { origin } = started;
     expect(origin).toMatch(/^http:\/\/127\.0\.0\.3:\d+$/);
     expect((await fetch(`${origin}/healthz`)).status).toBe(200);
     await expect(fetch(`${origin.replace('127.0.0.3', '127.0.0.1')}/healthz`)).rejects.toThrow();
+    await expectHealthLines(started, 2);
   });
-  test('ASR_PORT=0: the page at the port that the system chose may open the stream', async () => {
-    const { origin } = await api({ ASR_PORT: '0' });
+  test('ASR_PORT=0: the page at the port that the system chose may open the stream; ASR_LOG_LEVEL=info shows no health requests', async () => {
+    const started = await api({ ASR_PORT: '0', ASR_LOG_LEVEL: 'info' });
+    const { origin } = started;
     const address = `${origin.replace('http', 'ws')}/ws/asr`;
     for (const own of [origin, origin.replace('127.0.0.1', 'localhost')]) {
       const client = await StreamClient.connect(address, { origin: own });
       client.terminate();
     }
+    await expectHealthLines(started, 0);
   });
   test('ASR_HOST=localhost: one server, on 127.0.0.1 alone, though the name has two addresses', async () => {
     const twoAddresses = `import dns from 'node:dns';
@@ -82,16 +113,12 @@ describe('api', () => {
     expect(process.stderr.trim().split('\n')).toHaveLength(1);
     other.close();
   });
-  test.each(['203.0.113.1', 'ff02::1'])(
-    'ASR_HOST=%s, no address of this machine, ends it with one line and exit code 78',
-    async (host) => {
-      const env = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN, ASR_PORT: '0', ASR_HOST: host };
-      const process = new ProcessUnderTest('api/main.js', env);
-      expect((await process.exited).code).toBe(78);
-      expect(process.stderr).toMatch(/^api: ASR_HOST="[\w.:]+": this machine has no such address.*\n$/);
-      expect(process.stderr).toContain(host);
-    },
-  );
+  test('ASR_HOST that is no address of this machine ends it with one line and exit code 78', async () => {
+    const env = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN, ASR_PORT: '0', ASR_HOST: '203.0.113.1' };
+    const process = new ProcessUnderTest('api/main.js', env);
+    expect((await process.exited).code).toBe(78);
+    expect(process.stderr).toMatch(/^api: ASR_HOST="203\.0\.113\.1": this machine has no such address.*\n$/);
+  });
   test('ASR_ADMIN_PORT: metrics and the queue board, on loopback only', async () => {
     const probe = createServer().listen(0, '127.0.0.1');
     await once(probe, 'listening');
@@ -115,20 +142,6 @@ describe('api', () => {
       .flatMap((list) => list ?? [])
       .find((entry) => entry.family === 'IPv4' && !entry.internal);
     if (outside) await expect(fetch(`http://${outside.address}:${port}/metrics`)).rejects.toThrow();
-  });
-  test('ASR_LOG_LEVEL: debug shows health requests, info does not', async () => {
-    for (const [level, lines] of [
-      ['debug', 1],
-      ['info', 0],
-    ] as const) {
-      const { origin, process } = await api({ ASR_LOG_LEVEL: level });
-      await fetch(`${origin}/healthz`);
-      await fetch(`${origin}/v1/audio/transcriptions`, { method: 'POST' });
-      await expect
-        .poll(() => process.logged('request').filter((line) => line['status'] === 401).length)
-        .toBe(1);
-      expect(process.logged('request').filter((line) => line['route'] === '/healthz')).toHaveLength(lines);
-    }
   });
   test('a missing token ends it with one line and exit code 78', async () => {
     const process = new ProcessUnderTest('api/main.js', { REDIS_URL: redis.url });
@@ -165,7 +178,7 @@ describe('both', () => {
   test.skipIf(!existsSync('/dev/full'))('nor does it end one whose stderr is on that disk too', async () => {
     const full = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [join(packageRoot(), 'dist/inference/main.js')], {
-      env: { PATH: process.env['PATH'], REDIS_URL: redis.url },
+      env: { PATH: process.env['PATH'], REDIS_URL: redis.url, ASR_MODEL: quickModel },
       stdio: ['ignore', full, full],
     });
     closeSync(full);
@@ -176,11 +189,12 @@ describe('both', () => {
     child.kill('SIGTERM');
     expect(await exited).toEqual([0, null]);
   });
-  test('ASR_KEY_PREFIX: two services on one Redis do not see each other', async () => {
-    inference({ ASR_KEY_PREFIX: '{one}' });
+  test('ASR_KEY_PREFIX: two services on one Redis do not see each other; the model is the bundled one by default', async () => {
+    const process = inference({ ASR_KEY_PREFIX: '{one}' });
     const one = await api({ ASR_KEY_PREFIX: '{one}' });
-    const two = await api({ ASR_KEY_PREFIX: 'x{two}' });
+    const two = await apiHere({ ASR_KEY_PREFIX: 'x{two}' });
     await untilReady(one.origin);
+    expect(await loaded(process)).toMatchObject({ id: 'bundled', family: 'nemo-ctc' });
     expect((await fetch(`${two.origin}/readyz`, { headers: AUTHORIZED })).status).toBe(503);
     const { wav, text } = fixture('e12');
     expect(await upload(one.origin, wav)).toMatchObject({ status: 200, body: { text } });
@@ -191,21 +205,13 @@ describe('both', () => {
 });
 
 describe('inference', () => {
-  const loaded = async (process: ProcessUnderTest): Promise<unknown> => {
-    await expect.poll(() => process.logged('model loaded').length, { timeout: 25_000 }).toBe(1);
-    return process.logged('model loaded')[0]?.['model'];
-  };
   test('ASR_MODEL as a folder, ASR_THREADS, ASR_EXECUTION_PROVIDERS', async () => {
-    const folder = join(packageRoot(), 'models', 'bundled');
-    const process = inference({ ASR_MODEL: folder, ASR_THREADS: '1', ASR_EXECUTION_PROVIDERS: 'cpu' });
-    expect(await loaded(process)).toMatchObject({ id: folder, threads: 1, provider: 'cpu' });
-  });
-  test('the defaults: the bundled model on what there is', async () => {
-    expect(await loaded(inference())).toMatchObject({ id: 'bundled', family: 'nemo-ctc' });
+    const settings = { ASR_MODEL: quickModel, ASR_THREADS: '1', ASR_EXECUTION_PROVIDERS: 'cpu' };
+    expect(await loaded(inference(settings))).toMatchObject({ id: quickModel, threads: 1, provider: 'cpu' });
   });
   test('ASR_MODEL that is not there: it stays up, /readyz says loading and why, and nothing but its name reaches a client', async () => {
     const process = inference({ ASR_MODEL: '/nowhere/model' });
-    const { origin } = await api();
+    const { origin } = await apiHere();
     await expect
       .poll(
         async () => (await (await fetch(`${origin}/readyz`, { headers: AUTHORIZED })).json()) as unknown,
@@ -219,7 +225,7 @@ describe('inference', () => {
     expect(process.child.exitCode).toBeNull();
   });
   test('an execution provider asked for by name that cannot load stops the start', async () => {
-    const process = inference({ ASR_EXECUTION_PROVIDERS: 'webgpu' });
+    const process = inference({ ASR_MODEL: quickModel, ASR_EXECUTION_PROVIDERS: 'webgpu' });
     const { code } = await process.exited;
     // A machine with a Vulkan adapter loads it; there is nothing to stop then.
     expect(code).not.toBe(0);

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { ConfigError } from '../../../common/config-error.ts';
 import { listenFailure } from '../../../common/listen-failure.ts';
@@ -23,6 +25,15 @@ test.each([
   const failure = listenFailure(failed(code), 'asr.example', port);
   expect(failure).toBeInstanceOf(ConfigError);
   expect(String(failure)).toContain(line);
+});
+
+test('an address that no program can listen at is a wrong setting, too', async () => {
+  const server = createServer();
+  const failed = once(server, 'listening').catch((error: unknown) => listenFailure(error, 'ff02::1', 0));
+  server.listen({ host: 'ff02::1', port: 0 });
+  const failure = await failed;
+  expect(failure).toBeInstanceOf(ConfigError);
+  expect(String(failure)).toContain('ASR_HOST="ff02::1": this machine has no such address');
 });
 
 test('what is no fault of a setting stays as it is', () => {

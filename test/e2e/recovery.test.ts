@@ -1,11 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { writeZipformer2 } from '../onnx/model-folder.ts';
-import { REAL_SIZES } from '../onnx/real-size.ts';
 import { upload } from '../support/api.ts';
-import type { ProcessUnderTest } from '../support/inference-process.ts';
+import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { nothingLeft } from '../support/nothing-left.ts';
 import {
   fixture,
@@ -16,6 +11,7 @@ import {
   untilReady,
 } from '../support/real-service.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 import { wavFile } from '../support/wav.ts';
 
 /** kill -9 on the inference process while it recognizes; a new one is started, as the supervisor does. */
@@ -36,9 +32,9 @@ afterAll(async () => {
   await redis.stop();
 });
 
-function killAndRestart(settings: Readonly<Record<string, string>> = {}): void {
+function killAndRestart(): void {
   inference.kill('SIGKILL');
-  inference = startInferenceProcess({ REDIS_URL: redis.url, ...settings });
+  inference = startInferenceProcess({ REDIS_URL: redis.url });
 }
 
 /** What a new process does first, which on a busy machine takes over ten seconds: it starts, loads its model, and takes the upload. */
@@ -78,28 +74,29 @@ test('during a stream: the final is that of an undisturbed run, partials only gr
   await expect.poll(() => api.process.logged('stream session').at(-1)?.['takeovers']).toBe(1);
 }, 40_000);
 
-/** A model that takes over a third of a second for the recording, so that both kills meet it at work; what it hears is nothing sensible. */
+async function startHolding(): Promise<ScriptedProcess> {
+  const holding = new ScriptedProcess(redis.url);
+  inference = holding;
+  await holding.hold();
+  return holding;
+}
+
+/** In a model call that is held, so that both kills meet it at work. */
 test('twice on the same upload: 500 inference_failed, and the service goes on', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-slow-model-'));
-  try {
-    const sizes = { sizes: REAL_SIZES['25 M'], chunkFrames: 32, features: 'kaldi', int8: true } as const;
-    const vocabulary = ['<blk>', ...Array.from({ length: 499 }, (_, i) => `t${i}`)];
-    const encoder = { ...sizes, seed: 1, reads: 'levels', frontEnd: 'convolutions' } as const;
-    writeZipformer2(folder, 'zipformer2-ctc', encoder, vocabulary, 512);
-    const slow = { ASR_MODEL: folder };
-    const { pcm } = fixture('h00');
-    const long = wavFile(Buffer.concat([pcm, pcm]).subarray(0, 480_000));
-    killAndRestart(slow);
-    const answer = upload(api.origin, long);
-    await whileActive(() => redis.client.llen('{asr}:uploads:active'));
-    const [id] = await redis.client.lrange('{asr}:uploads:active', 0, 0);
-    killAndRestart(slow);
-    // It is taken up again once its dead worker is noticed: BullMQ counts the starts, of which the list of active jobs may show nothing in between.
-    await expect.poll(() => redis.client.hget(`{asr}:uploads:${id}`, 'ats'), whenStarted).toBe('2');
-    killAndRestart(slow);
-    expect(await answer).toMatchObject({ status: 500, body: { error: 'inference_failed' } });
-    expect(await upload(api.origin, long)).toMatchObject({ status: 200 });
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}, 90_000);
+  await inference.stop();
+  const first = await startHolding();
+  await untilReady(api.origin);
+  const pcm = scriptedPcm(1);
+  const answer = upload(api.origin, wavFile(pcm));
+  await first.held();
+  await first.stop();
+  const second = await startHolding();
+  await second.held();
+  await second.stop();
+  inference = await ScriptedProcess.start(redis.url);
+  expect(await answer).toMatchObject({ status: 500, body: { error: 'inference_failed' } });
+  expect(await upload(api.origin, wavFile(pcm))).toMatchObject({
+    status: 200,
+    body: { text: scriptedText(pcm) },
+  });
+}, 60_000);

@@ -7,18 +7,13 @@ import { freePort } from '../../common/launch/ports.ts';
 import { closeRedis, connectRedis } from '../../common/redis.ts';
 import { Outage } from '../../common/redis-outage.ts';
 import { upload } from '../support/api.ts';
-import type { ProcessUnderTest } from '../support/inference-process.ts';
-import {
-  fixture,
-  openStream,
-  sendPaced,
-  startApiProcess,
-  startInferenceProcess,
-  untilReady,
-} from '../support/real-service.ts';
+import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
+import { openStream, startApiProcess, untilReady } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
+import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
+import { wavFile } from '../support/wav.ts';
 
-/** Every kind of Redis that REDIS_URL can name, with real servers: an upload and a stream work through each. */
+/** Every kind of Redis that REDIS_URL can name, with real servers and processes: an upload and a stream work through each. */
 const cleanups: (() => Promise<unknown> | undefined)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -30,17 +25,23 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** @returns both kinds of process, which are left running */
-async function expectToWork(env: Record<string, string>): Promise<ProcessUnderTest[]> {
-  const inference = startInferenceProcess(env);
+async function startBoth(url: string, env: Record<string, string> = {}) {
+  const inference = new ScriptedProcess(url, env);
   cleanups.push(() => inference.stop());
-  const api = await startApiProcess(env);
+  const api = await startApiProcess({ REDIS_URL: url, ...env });
   cleanups.push(() => api.process.stop());
+  return { inference, api };
+}
+
+/** @returns both kinds of process, which are left running */
+async function expectToWork(url: string, env: Record<string, string> = {}): Promise<ProcessUnderTest[]> {
+  const { inference, api } = await startBoth(url, env);
   await untilReady(api.origin);
-  const { wav, pcm, text } = fixture('e12');
+  const pcm = scriptedPcm(1.7);
+  const [wav, text] = [wavFile(pcm), scriptedText(pcm)];
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200, body: { text } });
   const client = await openStream(api.wsUrl);
-  await sendPaced(client, pcm, 3_200, 25);
+  for (let start = 0; start < pcm.length; start += 3_200) client.audio(pcm.subarray(start, start + 3_200));
   client.end();
   expect((await client.message('final'))['text']).toBe(text);
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200, body: { text } });
@@ -50,7 +51,7 @@ async function expectToWork(env: Record<string, string>): Promise<ProcessUnderTe
 test('redis:// with a password', async () => {
   const redis = await startRedis(['--requirepass', 'secret']);
   cleanups.push(() => redis.stop());
-  await expectToWork({ REDIS_URL: `redis://:secret@127.0.0.1:${redis.port}/2` });
+  await expectToWork(`redis://:secret@127.0.0.1:${redis.port}/2`);
 }, 40_000);
 
 const REFUSED_DATABASE =
@@ -59,12 +60,8 @@ const REFUSED_DATABASE =
 test('a database that Redis does not have: not ready, one line says why, and no other database is used', async () => {
   const redis = await startRedis(['--databases', '1']);
   cleanups.push(() => redis.stop());
-  const env = { REDIS_URL: `${redis.url}/1` };
-  const inference = startInferenceProcess(env);
-  cleanups.push(() => inference.stop());
-  const api = await startApiProcess(env);
-  cleanups.push(() => api.process.stop());
-  expect(await upload(api.origin, fixture('e12').wav)).toMatchObject({
+  const { inference, api } = await startBoth(`${redis.url}/1`);
+  expect(await upload(api.origin, wavFile(scriptedPcm(1)))).toMatchObject({
     status: 503,
     body: { error: 'not_ready' },
   });
@@ -117,7 +114,7 @@ test('rediss://: TLS', async () => {
   ]);
   cleanups.push(() => redis.stop());
   const url = `rediss://localhost:${tlsPort}`;
-  await expectToWork({ REDIS_URL: url, NODE_EXTRA_CA_CERTS: certificate });
+  await expectToWork(url, { NODE_EXTRA_CA_CERTS: certificate });
 
   const firstError = (address: string): Promise<Error> =>
     new Promise((resolve) => {
@@ -148,9 +145,9 @@ test('redis+sentinel://: the master that a Sentinel names, also when another one
   const sentinel = await startRedis([], [configuration, '--sentinel']);
   cleanups.push(() => sentinel.stop());
   const down = await freePort();
-  const processes = await expectToWork({
-    REDIS_URL: `redis+sentinel://127.0.0.1:${down},127.0.0.1:${sentinel.port}/asr-master`,
-  });
+  const processes = await expectToWork(
+    `redis+sentinel://127.0.0.1:${down},127.0.0.1:${sentinel.port}/asr-master`,
+  );
   // Of the api two connections, of inference three and BullMQ's own.
   const listeners = async (): Promise<number> =>
     String(await sentinel.client.client('LIST')).match(/ cmd=subscribe/g)?.length ?? 0;
@@ -177,5 +174,5 @@ test('redis+cluster://: all keys on one slot', async () => {
   await expect
     .poll(async () => String(await redis.client.cluster('INFO')), { interval: 20, timeout: 10_000 })
     .toContain('cluster_state:ok');
-  await expectToWork({ REDIS_URL: `redis+cluster://127.0.0.1:${redis.port}` });
+  await expectToWork(`redis+cluster://127.0.0.1:${redis.port}`);
 }, 40_000);

@@ -58,8 +58,8 @@ export class ScriptedProcess extends ProcessUnderTest {
   readonly calls: ModelCall[] = [];
   readonly #seen: FromProcess['type'][] = [];
 
-  constructor(redisUrl: string) {
-    super('test/support/scripted-inference.js', { REDIS_URL: redisUrl });
+  constructor(redisUrl: string, env: Readonly<Record<string, string>> = {}) {
+    super('test/support/scripted-inference.js', { REDIS_URL: redisUrl, ...env });
     this.child.on('message', (message: FromProcess) => {
       if (message.type === 'call') this.calls.push(message.call);
       this.#seen.push(message.type);

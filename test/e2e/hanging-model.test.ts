@@ -46,8 +46,8 @@ test('a second signal ends inference though its model hangs in native code', asy
 }, 30_000);
 
 test('inference that is to stop ends when its time is over, though its model hangs in native code', async () => {
-  // The active recording may take 40 s; here that is a second.
-  const hurry = 'const t=setTimeout;globalThis.setTimeout=(f,ms,...a)=>t(f,ms===40000?1000:ms,...a)';
+  // The active recording may take 40 s; here that is a third of a second.
+  const hurry = 'const t=setTimeout;globalThis.setTimeout=(f,ms,...a)=>t(f,ms===40000?333:ms,...a)';
   const { redis, inference } = await inferenceThatHangs({
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hurry)}`,
   });
@@ -59,8 +59,8 @@ test('inference that is to stop ends when its time is over, though its model han
 }, 30_000);
 
 test('a model that hangs ends inference', async () => {
-  // A model call may take a minute; here that is a second.
-  const hurry = 'const t=setTimeout;globalThis.setTimeout=(f,ms,...a)=>t(f,ms===60000?1000:ms,...a)';
+  // A model call may take a minute; here that is a third of a second.
+  const hurry = 'const t=setTimeout;globalThis.setTimeout=(f,ms,...a)=>t(f,ms===60000?333:ms,...a)';
   const { inference } = await inferenceThatHangs({
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hurry)}`,
   });

@@ -1,11 +1,7 @@
 /** Stops its ENDING_PART when the log says ENDING_AT, and has no other end than that nothing is left: what `stop()` leaves open keeps the process. */
-import { buildApp } from '../../api/app.ts';
-import { ApiMetrics } from '../../api/metrics.ts';
-import { createServices } from '../../api/services.ts';
 import { readApiConfig, readInferenceConfig } from '../../common/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { runSteps } from '../../common/shutdown.ts';
-import { createInference } from '../../inference/inference.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 
 const endingAt = process.env['ENDING_AT'] ?? '';
@@ -17,7 +13,9 @@ const destination = {
   },
 };
 
+// Each loads its own part alone: that is most of what such a process costs.
 async function inference(): Promise<void> {
+  const { createInference } = await import('../../inference/inference.ts');
   const inference = createInference({
     config: readInferenceConfig(process.env),
     recognizer: new ScriptedRecognizer(),
@@ -32,6 +30,11 @@ async function inference(): Promise<void> {
 }
 
 async function api(): Promise<void> {
+  const [{ buildApp }, { ApiMetrics }, { createServices }] = await Promise.all([
+    import('../../api/app.ts'),
+    import('../../api/metrics.ts'),
+    import('../../api/services.ts'),
+  ]);
   const config = readApiConfig({ ...process.env, ASR_API_TOKEN: 'test-token-0123456789', ASR_PORT: '0' });
   const log = createLogger('info', 'api', destination);
   const services = createServices(config, log);

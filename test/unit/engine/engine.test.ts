@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { OnnxRecognizer } from '../../../inference/engine/engine.ts';
 import { InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
 import { writeFailingModel } from '../../onnx/echo.ts';
@@ -22,8 +22,13 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(workDir, { recursive: true }));
 
+function newEngine(modelDir: string): OnnxRecognizer {
+  return new OnnxRecognizer({ modelDir, modelId: 'test', providers: ['cpu'], threads: 1 });
+}
+
+/** It is closed after the test. */
 function engineOf(modelDir: string): OnnxRecognizer {
-  const engine = new OnnxRecognizer({ modelDir, modelId: 'test', providers: ['cpu'], threads: 1 });
+  const engine = newEngine(modelDir);
   engines.push(engine);
   return engine;
 }
@@ -108,15 +113,21 @@ describe('loading', () => {
 });
 
 describe('a recording', () => {
+  /** One for all of them, as in the service. */
+  let engine: OnnxRecognizer;
+  beforeAll(async () => {
+    engine = newEngine(BUNDLED_MODEL_DIR);
+    await engine.load();
+  });
+  afterAll(() => engine.close());
+
   test('gives the text of its fixture, whatever came before it', async () => {
-    const engine = await loadedEngine();
     for (const { samples, text } of [fixture(0), fixture(5), fixture(0)]) {
       expect(await recognize(engine, samples)).toBe(text);
     }
   });
 
   test('gives snapshots that end in the final text', async () => {
-    const engine = await loadedEngine();
     const { samples, text } = fixture(4);
     const stream = await engine.open();
     const snapshots: string[] = [];
@@ -131,11 +142,10 @@ describe('a recording', () => {
   });
 
   test('without samples is empty', async () => {
-    expect(await recognize(await loadedEngine(), new Int16Array(0))).toBe('');
+    expect(await recognize(engine, new Int16Array(0))).toBe('');
   });
 
   test("leaves the caller's bytes alone", async () => {
-    const engine = await loadedEngine();
     const pool = new Uint8Array(10_000);
     const stream = await engine.open();
     await stream.accept(pool.subarray(100, 3300));
@@ -144,7 +154,7 @@ describe('a recording', () => {
   });
 
   test('takes whole samples only', async () => {
-    const stream = await (await loadedEngine()).open();
+    const stream = await engine.open();
     await expect(stream.accept(new Uint8Array(3))).rejects.toThrow(
       'accept() got 3 bytes: expected whole samples',
     );
@@ -152,7 +162,6 @@ describe('a recording', () => {
   });
 
   test('waits until the one before it is closed', async () => {
-    const engine = await loadedEngine();
     const order: string[] = [];
     const first = await engine.open();
     const waiting = engine.open().then((stream) => {
@@ -171,7 +180,6 @@ describe('a recording', () => {
   });
 
   test('can be closed in the middle of a call: the call ends after its model step, and the next recording is not disturbed', async () => {
-    const engine = await loadedEngine();
     const stream = await engine.open();
     const call = stream.accept(fifteenSeconds);
     const closed = stream.close();
@@ -184,8 +192,8 @@ describe('a recording', () => {
   test('whose model run fails ends in an InferenceError, and the next one is not disturbed', async () => {
     const folder = mkdtempSync(join(workDir, 'failing-'));
     writeFailingModel(folder, 32);
-    const engine = await loadedEngine(folder);
-    const stream = await engine.open();
+    const failing = await loadedEngine(folder);
+    const stream = await failing.open();
     const loud = pcmBytes(fixture(0).samples);
     const failure = await stream.accept(loud).catch((cause: unknown) => cause);
     expect(failure).toBeInstanceOf(InferenceError);
@@ -194,7 +202,7 @@ describe('a recording', () => {
     await expect(stream.accept(new Uint8Array(32_000))).rejects.toThrow(InferenceError);
     await expect(stream.finish()).rejects.toThrow(InferenceError);
     await stream.close();
-    expect(await recognize(engine, new Int16Array(16_000))).toBe('');
+    expect(await recognize(failing, new Int16Array(16_000))).toBe('');
   });
 });
 

@@ -158,6 +158,30 @@ describe('the page', { timeout: 60_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
+  it('says of a recording that was cut off and not recognized only that, and asks nobody to speak on', async () => {
+    const { page } = await openReady(browser, service.origin, 'en-GB');
+    await page.route('**/v1/audio/transcriptions', (route) =>
+      route.fulfill({ status: 500, json: { error: 'inference_failed', message: '' } }),
+    );
+    await page.evaluate(`{
+        const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+        navigator.mediaDevices.getUserMedia = async (constraints) => (window.opened = await open(constraints));
+        window.WebSocket = class extends WebSocket {
+          send(data) {
+            if (data === '{"type":"end"}') this.close();
+            else super.send(data);
+          }
+        };
+      }`);
+    await page.locator('#record').click();
+    await page.locator('#transcript:has(.changing)').waitFor();
+    const spoken = await listenTo(page, '#announcement');
+    await page.evaluate("opened.getAudioTracks()[0].dispatchEvent(new Event('ended'))");
+    await page.locator('body[data-state="idle"]').waitFor();
+    expect(await notice(page, 'inference_failed').isVisible()).toBe(true);
+    expect(((await spoken()) as string[]).join('')).not.toContain('Keep speaking');
+  });
+
   it('keeps nothing of a recording’s audio in the browser but its samples', async () => {
     const { page } = await openReady(browser, service.origin);
     const inspector = await page.context().newCDPSession(page);
@@ -287,6 +311,9 @@ describe('the page', { timeout: 60_000 }, () => {
       '',
       expect.stringContaining('No words were recognized'),
     ]);
+    // To its last sample, though that fills no whole frame; and there is nothing to copy.
+    expect(await figure(page, 'audio_ms')).toBeGreaterThanOrEqual(450);
+    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
     // Chromium's fake microphone cannot be unplugged, so its answers without one are played here.
     for (const [error, kind] of [
       [`new DOMException('', 'NotFoundError')`, 'microphone_missing'],

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ifThere } from './files.mjs';
@@ -18,7 +18,9 @@ export async function minifyPage(root) {
     const { minify } = await import('terser'); // not above: the launcher reads this file before anything is installed
     const { code } = await minify(script, { module: true, compress: false });
     if (code === undefined) throw new Error(`terser made nothing of ${path}`);
-    await writeFile(path, code);
+    // Not in its place, where half of it, on a disk that is full, would pass for all of it.
+    await writeFile(`${path}.new`, code);
+    await rename(`${path}.new`, path);
   }
 }
 

@@ -8,7 +8,7 @@ import { quietRun, SetupFailure, say } from './quiet-run.mjs';
 const SERVERS = ['common', 'models', 'api/client', 'api/page', 'api', 'inference'];
 
 /**
- * Compiles what has changed. Whether anything has is the compiler's own affair: asking it takes a tenth of a second.
+ * Compiles what has changed, and minifies the page's scripts. Whether anything has is the compiler's own affair: asking it takes a tenth of a second.
  * @param {string} root
  * @param {'servers' | 'all'} what
  * @throws {SetupFailure} when a server does not compile. A test that does not is shown and stops nothing: the type check is where it counts.

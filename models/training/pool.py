@@ -22,6 +22,7 @@ from speakers import Spoken
 from synthesize import (
     AT_ONCE_SHARE, FAINTEST_NOTHING_DB, LONGEST_AFTER_S, LONGEST_BEFORE_S, LOUDEST_NOTHING_DB, SHORTEST_AFTER_S, SHORTEST_BEFORE_S,
 )  # fmt: skip
+from vocal_tract import other_speakers
 
 SURROUND_FRAMES = 75  # that an utterance gets around it, about
 AT_ONCE = 40000  # utterances that are sorted by length together
@@ -122,7 +123,7 @@ class Pool:
         there = (at >= 0) & (at < self.on(samples)[:, None])
         sound = self.samples[(at + self.on(first)[:, None]) * there].float() / 32768 * there
         lengths = self.on(total)
-        sound = degraded(sound, lengths)
+        sound = degraded(other_speakers(sound, lengths), lengths)
         silent = np.flatnonzero(~speech)
         if len(silent):
             rows = self.on(silent)

@@ -11,6 +11,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from multiprocessing import Pool
 
 import numpy as np
 import torch
@@ -47,7 +48,9 @@ def numbered(said: dict[str, list[str]], targets: Targets) -> np.ndarray:
 
 
 def pronounced(texts: set[str]) -> dict[str, list[str]]:
-    return {text: said for text in sorted(texts) if len(said := syllables(text)) == len(text)}
+    with Pool() as pool:
+        said = zip(sorted(texts), pool.imap(syllables, sorted(texts), chunksize=2000), strict=True)
+        return {text: heard for text, heard in said if len(heard) == len(text)}
 
 
 def write(sentences: int):

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+import spoken_syllables
 import voices
 from features import SAMPLE_RATE
 from phonemes import syllables
-from synthesize import LONGEST_NOTHING_S, NOTHING_SHARE, SHORTEST_NOTHING_S, SYNTHETIC_SHARE, WORDS_SHARE, by_some_voice, silence, words
+from synthesize import LONGEST_NOTHING_S, NOTHING_SHARE, SHORTEST_NOTHING_S, VOICES, WORDS_SHARE, by_some_voice, silence, words
 from targets import Targets
 from text import characters
 
@@ -35,13 +36,17 @@ def utterance(sources: Sources, alone: list[str], rng: random.Random) -> tuple[n
         return silence(rng.uniform(SHORTEST_NOTHING_S, LONGEST_NOTHING_S)), ""
     if draw < NOTHING_SHARE + WORDS_SHARE:
         parts = rng.choices(alone, k=rng.choice([1, 1, 2, 3]))
-        return voices.recorded(parts, words(), rng), "".join(parts)
+        return voices.recorded(parts, words(), rng, voices.VARIED), "".join(parts)
     (source,) = rng.choices([sentences for _, sentences in sources], [share for share, _ in sources])
     sentence = rng.choice(source)
-    if rng.random() < SYNTHETIC_SHARE:
+    (voice,) = rng.choices(list(VOICES), VOICES.values())
+    if voice == "synthetic":
         return by_some_voice(sentence, rng), characters(sentence)
+    if voice == "syllables":
+        sound = spoken_syllables.by_somebody(sentence, rng)
+        return None if sound is None else (sound, characters(sentence))
     parts = voices.split_into_recorded(sentence, words())
-    return None if parts is None else (voices.recorded(parts, words(), rng), characters("".join(parts)))
+    return None if parts is None else (voices.recorded(parts, words(), rng, voices.VARIED), characters("".join(parts)))
 
 
 def utterances(sources: Sources, targets: Targets, rng: random.Random):
@@ -51,7 +56,7 @@ def utterances(sources: Sources, targets: Targets, rng: random.Random):
         try:
             spoken = utterance(sources, alone, rng)
         except subprocess.CalledProcessError as failure:
-            print(f"left out: {failure}", file=sys.stderr)  # sox's tempo crashes on a few very short joins
+            print(f"left out: {failure}", file=sys.stderr)  # sox crashes where speed and pitch undo each other to the last digit, as 1.100 and -165 do
             continue
         if spoken and SHORTEST_S < len(spoken[0]) / SAMPLE_RATE < LONGEST_S and targets.character.keys() >= set(spoken[1]):
             yield spoken
@@ -82,6 +87,7 @@ def start(count: int, sources: Sources, targets: Targets, folder: Path) -> tuple
     context = multiprocessing.get_context("fork")
     files: Queue[Spoken] = context.Queue(FILES_AHEAD)
     words()
+    spoken_syllables.people()
     seed = random.SystemRandom().randrange(1 << 30)
     processes = [context.Process(target=speak, args=(seed + i, sources, targets, folder, files), daemon=True) for i in range(count)]
     for process in processes:

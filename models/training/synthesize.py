@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import mixed_voices
+import spoken_syllables
 import voices
 from augment import coloured_noise, degrade
 from features import SAMPLE_RATE, log_mel
@@ -25,7 +26,7 @@ from text import SentenceSampler, characters, tatoeba
 SHARD_UTTERANCES = 2000
 LONGEST_S = 10.0
 NOTHING_SHARE, WORDS_SHARE = 0.015, 0.035
-SYNTHETIC_SHARE = 0.8  # of the sentences
+VOICES = {"synthetic": 0.4, "recorded": 0.26, "syllables": 0.34}  # of the sentences; in a quarter of them are words that nobody recorded
 # Around speech; that starts at the first sample in AT_ONCE_SHARE.
 AT_ONCE_SHARE, SHORTEST_BEFORE_S, LONGEST_BEFORE_S, SHORTEST_AFTER_S, LONGEST_AFTER_S = 0.2, 0.02, 0.45, 0.35, 0.6
 # Where nothing is said.
@@ -56,7 +57,7 @@ def training_utterance(job: tuple[str, object, int]) -> tuple[str, np.ndarray] |
     try:
         return spoken(*job)
     except subprocess.CalledProcessError as failure:
-        print(f"left out: {failure}", file=sys.stderr)  # sox's tempo crashes on a few very short joins
+        print(f"left out: {failure}", file=sys.stderr)  # sox crashes where speed and pitch undo each other to the last digit, as 1.100 and -165 do
         return None
 
 
@@ -67,11 +68,15 @@ def spoken(kind: str, content, seed: int) -> tuple[str, np.ndarray] | None:
         return "", log_mel((coloured_noise(int(rng.uniform(SHORTEST_NOTHING_S, LONGEST_NOTHING_S) * SAMPLE_RATE), rng) * level).astype(np.float32))
     if kind == "synthetic":
         speech, text = by_some_voice(content, rng), characters(content)
+    elif kind == "syllables":
+        speech, text = spoken_syllables.by_somebody(content, rng), characters(content)
+        if speech is None:
+            return None
     else:
         parts = content if kind == "words" else voices.split_into_recorded(content, words())
         if parts is None:
             return None
-        speech, text = voices.recorded(parts, words(), rng), characters("".join(parts))
+        speech, text = voices.recorded(parts, words(), rng, voices.VARIED), characters("".join(parts))
     samples = degrade(surround(speech, rng), rng)
     return (text, log_mel(samples)) if fitting(samples) else None
 
@@ -87,7 +92,7 @@ def by_some_voice(sentence: str, rng: random.Random) -> np.ndarray:
 
 
 def training_jobs(sentences: list[str], sampler: SentenceSampler, banned: set[str], rng: random.Random):
-    """Endless: half real sentences, half sampled ones; synthetic and recorded voices; words alone; nothing."""
+    """Endless: half real sentences, half sampled ones; synthetic voices and people; words alone; nothing."""
     order: list[str] = []
     alone = sorted(words())
     while True:
@@ -105,7 +110,8 @@ def training_jobs(sentences: list[str], sampler: SentenceSampler, banned: set[st
             sentence = sampler.sentence(rng)
             if characters(sentence) in banned:
                 continue
-        yield ("synthetic" if rng.random() < SYNTHETIC_SHARE else "recorded"), sentence, seed
+        (voice,) = rng.choices(list(VOICES), VOICES.values())
+        yield voice, sentence, seed
 
 
 def write_shard(path: Path, utterances: list[tuple[str, np.ndarray]]):
@@ -121,6 +127,7 @@ def make_training(hours: float, seed: int):
     sentences, held_out = tatoeba(DATA / "sentences.txt.gz")
     sampler = SentenceSampler(sentences)
     words()
+    spoken_syllables.people()
     out = WORK / "train"
     out.mkdir(parents=True, exist_ok=True)
     jobs = training_jobs(sentences, sampler, {characters(s) for s in held_out}, random.Random(seed))
@@ -138,12 +145,14 @@ def make_training(hours: float, seed: int):
 
 
 def evaluation_utterance(job: tuple[str, str, int]) -> np.ndarray | None:
-    """None where the recorded words do not cover the sentence."""
+    """None where the recorded words or syllables do not cover the sentence."""
     name, sentence, seed = job
     rng = random.Random(seed)
     if name == "recorded":
         parts = voices.split_into_recorded(sentence, words())
         speech = None if parts is None else voices.recorded(parts, words(), rng)
+    elif name == "people":
+        speech = spoken_syllables.by_somebody(sentence, rng, most_cents=100)
     elif name != "hard":
         voice = rng.choice(voices.HELD_OUT_VOICES)
         speech = voices.synthetic(sentence, voice, rng.randint(120, 230), rng.randint(20, 80))
@@ -161,8 +170,9 @@ def evaluation_utterance(job: tuple[str, str, int]) -> np.ndarray | None:
 def make_evaluation():
     _, held_out = tatoeba(DATA / "sentences.txt.gz")
     words()
+    spoken_syllables.people()
     with Pool() as pool:
-        for number, name in enumerate(["synthetic", "recorded", "hard", "waiting"], 1):
+        for number, name in enumerate(["synthetic", "recorded", "hard", "waiting", "people"], 1):
             out = WORK / "eval" / name
             out.mkdir(parents=True, exist_ok=True)
             jobs = [(name, sentence, number * 1000 + i) for i, sentence in enumerate(held_out)]

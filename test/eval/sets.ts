@@ -15,13 +15,16 @@ export interface Recording {
 }
 
 const TRAINING = join(packageRoot(), 'models', 'training');
+/** The one that is made last. */
+const LAST_SET = 'people';
+const SETS = ['synthetic', 'recorded', 'hard', 'waiting', LAST_SET];
 
 /** The sets that the training recipe makes; made now, with its Python, when they are not there. */
 export async function recipeSets(): Promise<string[]> {
   // As its folders.py has it.
   const folder = join(process.env['WORK'] ?? join(TRAINING, 'work'), 'eval');
-  const sets = ['synthetic', 'recorded', 'hard', 'waiting'].map((name) => join(folder, name));
-  if (!(await isThere(join(folder, 'waiting', 'text.tsv')))) {
+  const sets = SETS.map((name) => join(folder, name));
+  if (!(await isThere(join(folder, LAST_SET, 'text.tsv')))) {
     console.error('making the evaluation sets with models/training/synthesize.py (about a minute) ...');
     const program = process.env['PYTHON'] ?? '/usr/bin/python3';
     const fault = await makeSets(program);

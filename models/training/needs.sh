@@ -9,6 +9,7 @@ missing=()
 for program in espeak-ng sox tslminfo; do command -v "$program" >/dev/null || missing+=("$program"); done
 "$python" -c 'import torch, numpy, scipy, onnx' || missing+=("Python's torch, numpy, scipy, onnx")
 [ -e /usr/lib/x86_64-linux-gnu/sunpinyin/data/lm_sc.t3g ] || missing+=("SunPinyin's data")
+[ -d /usr/share/gcin-voice/ogg ] || missing+=("the recorded syllables of gcin-voice")
 if [ ${#missing[@]} -gt 0 ]; then
   echo "not found: ${missing[*]}. On Debian or Ubuntu:" >&2
   echo "apt-get install $(tr '\n' ' ' <packages.txt)" >&2

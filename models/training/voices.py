@@ -1,4 +1,4 @@
-"""The two kinds of voice: espeak-ng's synthetic ones, and one person's recorded words joined to sentences."""
+"""Voices: espeak-ng's synthetic ones, and recorded words joined to sentences, which is also how recorded syllables (spoken_syllables.py) become speech."""
 
 import os
 import pickle

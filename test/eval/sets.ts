@@ -25,7 +25,7 @@ export async function recipeSets(): Promise<string[]> {
   const folder = join(process.env['WORK'] ?? join(TRAINING, 'work'), 'eval');
   const sets = SETS.map((name) => join(folder, name));
   if (!(await isThere(join(folder, LAST_SET, 'text.tsv')))) {
-    console.error('making the evaluation sets with models/training/synthesize.py (about a minute) ...');
+    console.error('making the evaluation sets with models/training/synthesize.py (about two minutes) ...');
     const program = process.env['PYTHON'] ?? '/usr/bin/python3';
     const fault = await makeSets(program);
     if (fault !== undefined) {

@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 
 import spoken_syllables
-import voices
 from features import SAMPLE_RATE
 from phonemes import syllables
-from synthesize import LONGEST_NOTHING_S, NOTHING_SHARE, SHORTEST_NOTHING_S, VOICES, WORDS_SHARE, by_some_voice, silence, words
+from synthesize import LONGEST_NOTHING_S, NOTHING_SHARE, SHORTEST_NOTHING_S, WORDS_SHARE, drawn_voice, said, silence, words
 from targets import Targets
-from text import characters
 
 UTTERANCES = 96  # in a file
 SHORTEST_S, LONGEST_S = 0.2, 8.8  # the silence around it not counted
@@ -30,23 +28,16 @@ syllables are known (utterances, 3)."""
 
 
 def utterance(sources: Sources, alone: list[str], rng: random.Random) -> tuple[np.ndarray, str] | None:
-    """Clean speech and its text; silence, where nothing is said; None where the recorded words do not cover the sentence."""
+    """Clean speech and its text; silence, where nothing is said; None where not all of the sentence is recorded."""
     draw = rng.random()
     if draw < NOTHING_SHARE:
         return silence(rng.uniform(SHORTEST_NOTHING_S, LONGEST_NOTHING_S)), ""
     if draw < NOTHING_SHARE + WORDS_SHARE:
         parts = rng.choices(alone, k=rng.choice([1, 1, 2, 3]))
-        return voices.recorded(parts, words(), rng, voices.VARIED), "".join(parts)
+        return said("words", parts, rng)
     (source,) = rng.choices([sentences for _, sentences in sources], [share for share, _ in sources])
     sentence = rng.choice(source)
-    (voice,) = rng.choices(list(VOICES), VOICES.values())
-    if voice == "synthetic":
-        return by_some_voice(sentence, rng), characters(sentence)
-    if voice == "syllables":
-        sound = spoken_syllables.by_somebody(sentence, rng)
-        return None if sound is None else (sound, characters(sentence))
-    parts = voices.split_into_recorded(sentence, words())
-    return None if parts is None else (voices.recorded(parts, words(), rng, voices.VARIED), characters("".join(parts)))
+    return said(drawn_voice(rng), sentence, rng)
 
 
 def utterances(sources: Sources, targets: Targets, rng: random.Random):

@@ -66,19 +66,28 @@ def spoken(kind: str, content, seed: int) -> tuple[str, np.ndarray] | None:
     if kind == "nothing":
         level = 10 ** (rng.uniform(FAINTEST_NOTHING_DB, LOUDEST_NOTHING_DB) / 20)
         return "", log_mel((coloured_noise(int(rng.uniform(SHORTEST_NOTHING_S, LONGEST_NOTHING_S) * SAMPLE_RATE), rng) * level).astype(np.float32))
-    if kind == "synthetic":
-        speech, text = by_some_voice(content, rng), characters(content)
-    elif kind == "syllables":
-        speech, text = spoken_syllables.by_somebody(content, rng), characters(content)
-        if speech is None:
-            return None
-    else:
-        parts = content if kind == "words" else voices.split_into_recorded(content, words())
-        if parts is None:
-            return None
-        speech, text = voices.recorded(parts, words(), rng, voices.VARIED), characters("".join(parts))
+    found = said(kind, content, rng)
+    if found is None:
+        return None
+    speech, text = found
     samples = degrade(surround(speech, rng), rng)
     return (text, log_mel(samples)) if fitting(samples) else None
+
+
+def said(voice: str, content, rng: random.Random) -> tuple[np.ndarray, str] | None:
+    """A sentence by one of VOICES, or words alone ("words"), and its text; None where not all of it is recorded."""
+    if voice == "synthetic":
+        return by_some_voice(content, rng), characters(content)
+    if voice == "syllables":
+        speech = spoken_syllables.by_somebody(content, rng)
+        return None if speech is None else (speech, characters(content))
+    parts = content if voice == "words" else voices.split_into_recorded(content, words())
+    return None if parts is None else (voices.recorded(parts, words(), rng, voices.VARIED), characters("".join(parts)))
+
+
+def drawn_voice(rng: random.Random) -> str:
+    (voice,) = rng.choices(list(VOICES), VOICES.values())
+    return voice
 
 
 def by_some_voice(sentence: str, rng: random.Random) -> np.ndarray:
@@ -110,8 +119,7 @@ def training_jobs(sentences: list[str], sampler: SentenceSampler, banned: set[st
             sentence = sampler.sentence(rng)
             if characters(sentence) in banned:
                 continue
-        (voice,) = rng.choices(list(VOICES), VOICES.values())
-        yield voice, sentence, seed
+        yield drawn_voice(rng), sentence, seed
 
 
 def write_shard(path: Path, utterances: list[tuple[str, np.ndarray]]):

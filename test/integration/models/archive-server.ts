@@ -63,7 +63,7 @@ export class ArchiveServer {
     (until: number, stored: (bytes: number) => Promise<void>): Answer =>
     (request, response) => {
       this.#start(request, response, until);
-      void stored(until).finally(() => response.destroy());
+      cutAfter(stored(until), response);
     };
 
   /** The same, but leaves the connection open and silent. */
@@ -98,4 +98,9 @@ export class ArchiveServer {
     if (ifRange !== undefined && ifRange !== this.etag) return 0;
     return Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
   }
+}
+
+/** Cuts the connection after `moment`, which nobody waits for any more when the client has left before, or was not this test's at all. */
+export function cutAfter(moment: Promise<void>, response: ServerResponse): void {
+  void Promise.race([moment, once(response, 'close')]).finally(() => response.destroy());
 }

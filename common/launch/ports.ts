@@ -1,10 +1,38 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { listenFailure } from '../listen-failure.ts';
 
-/** A TCP port on 127.0.0.1 that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return listenOnce('127.0.0.1', 0);
+/**
+ * Below the ports that systems hand out by themselves, to `listen(0)` and to outgoing connections (Linux from 32768, RFC 6335 from 49152):
+ * what is free here is not somebody else's by chance before it is used, or while what used it starts again.
+ */
+const FIRST_PORT = 20_000;
+const LAST_PORT = 32_767;
+const PORTS_TO_TRY = 100;
+
+/**
+ * A TCP port of `host` that was free a moment ago: one of the candidates, or else one that the system chooses.
+ * @throws Error of the system when nothing can listen on `host`
+ */
+export async function freePort(
+  host = '127.0.0.1',
+  candidates: Iterable<number> = somePorts(),
+): Promise<number> {
+  for (const port of candidates) {
+    try {
+      return await listenOnce(host, port);
+    } catch (error) {
+      // EACCES: Windows keeps ranges of ports for itself.
+      const code = error instanceof Error && 'code' in error ? error.code : undefined;
+      if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
+    }
+  }
+  return await listenOnce(host, 0);
+}
+
+function* somePorts(): Iterable<number> {
+  for (let count = 0; count < PORTS_TO_TRY; count += 1) yield randomInt(FIRST_PORT, LAST_PORT + 1);
 }
 
 /**
@@ -14,7 +42,7 @@ export function freePort(): Promise<number> {
  */
 export async function checkPort(host: string, port: number): Promise<number> {
   try {
-    return await listenOnce(host, port);
+    return await (port === 0 ? freePort(host) : listenOnce(host, port));
   } catch (error) {
     throw listenFailure(error, host, port);
   }

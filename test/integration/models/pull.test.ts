@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, statfs, symlink, truncate, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
@@ -47,7 +48,7 @@ describe('pulling a model over a real connection', () => {
     };
     server.script.push((_request, response) => {
       response.writeHead(200, { 'content-length': archive.length });
-      void drip(response);
+      void Promise.race([drip(response), once(response, 'close')]);
     });
     await pull();
     await expectWhole(folders, entry);

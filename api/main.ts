@@ -40,7 +40,7 @@ async function listenOrExit(
 }
 
 const config = configOrExit();
-const log = createLogger(config.logLevel, 'api');
+const log = createLogger(config.logLevel, 'api', undefined, config.apiToken);
 const services = createServices(config, log);
 const servers: ShutdownStep[] = [];
 const stopping = shutdownOnSignal(['SIGTERM', 'SIGINT', 'SIGHUP'], log, DRAIN_MS + 10_000, () => [

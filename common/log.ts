@@ -1,10 +1,18 @@
-import { type DestinationStream, type Logger, destination as openDestination, pino } from 'pino';
+import {
+  type DestinationStream,
+  type Logger,
+  type LoggerOptions,
+  destination as openDestination,
+  pino,
+} from 'pino';
 import type { LogLevel } from './config.ts';
 
 export type { Logger } from 'pino';
 
 /** What waits for an output that takes nothing; lines beyond it are lost. */
 const MAX_WAITING_BYTES = 1024 * 1024;
+
+const CENSOR = '[redacted]';
 
 /** The logger of a process. */
 export interface ProcessLogger extends Logger {
@@ -20,13 +28,15 @@ interface Output {
 /**
  * One JSON line an event on standard output. What must never be logged (token, text, audio) is not passed in; the redaction is the second fence
  * behind that, for a header, message or error that slips into a logged object.
+ * @param token is in no line, also where a client sent it as something that is logged, such as its origin or path
  */
 export function createLogger(
   level: LogLevel,
   process_: 'api' | 'inference',
   destination?: DestinationStream,
+  token?: string,
 ): ProcessLogger {
-  const options = {
+  const options: LoggerOptions = {
     level,
     base: { process: process_, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
@@ -44,9 +54,13 @@ export function createLogger(
         // ioredis gives its errors the arguments of the command that failed: a password, or samples.
         'err.command.args',
       ],
-      censor: '[redacted]',
+      censor: CENSOR,
     },
   };
+  if (token !== undefined) {
+    const inJson = JSON.stringify(token).slice(1, -1);
+    options.hooks = { streamWrite: (line) => line.replaceAll(inJson, CENSOR) };
+  }
   const output =
     destination === undefined ? standardOutput() : { destination, written: async () => undefined };
   return Object.assign(pino(options, output.destination), { written: output.written });

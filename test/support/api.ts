@@ -52,13 +52,12 @@ export async function startApi(
   const rawLog: string[] = [];
   const lines: Record<string, unknown>[] = [];
   const waiters = new Set<() => void>();
-  const log = createLogger(config.logLevel, 'api', {
-    write(line: string) {
-      rawLog.push(line);
-      lines.push(JSON.parse(line));
-      for (const waiter of waiters) waiter();
-    },
-  });
+  const write = (line: string): void => {
+    rawLog.push(line);
+    lines.push(JSON.parse(line));
+    for (const waiter of waiters) waiter();
+  };
+  const log = createLogger(config.logLevel, 'api', { write }, config.apiToken);
   const services = createServices(config, log, options.uploadDeadlineMs);
   // Where a shutdown is not the subject, it is as short as it can be.
   const { streamTimeouts, unreadMs, keptMs = 0, drainMs } = options;

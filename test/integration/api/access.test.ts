@@ -222,6 +222,15 @@ describe('stream handshake', () => {
       expect(said.length).toBeLessThan(500);
     }
   });
+  test('the token in the place of the origin or path is not logged', async () => {
+    const api = await start();
+    await StreamClient.refused(api.wsUrl, { ...AUTHORIZED, origin: TOKEN });
+    const { reason } = await api.logged(({ code }) => code === 'forbidden');
+    expect(reason).toContain('origin [redacted]');
+    await fetch(`${api.origin}/${TOKEN}`);
+    await api.logged(({ status }) => status === 404);
+    expect(api.rawLog.join('')).not.toContain(TOKEN);
+  });
   test('a plain GET says that this path speaks WebSocket', async () => {
     const api = await start();
     const { status, headers } = await fetch(`${api.origin}/ws/asr`);

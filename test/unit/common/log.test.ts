@@ -10,3 +10,15 @@ test('token, text, audio and what a failed command carried are in no line, also 
   expect(lines).toEqual([expect.stringContaining('"name":"auth"')]);
   expect(lines.join('')).not.toContain('SECRET');
 });
+
+test.each(['0123456789abcdef', '0123"4567\\89abcdef'])(
+  'the token %s is in no line, whatever it came as',
+  (token) => {
+    const lines: string[] = [];
+    const log = createLogger('info', 'api', { write: (line) => void lines.push(line) }, token);
+    log.child({ reason: `https://${token}.example` }).info(`GET /${token}/${token}`);
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ reason: 'https://[redacted].example', msg: 'GET /[redacted]/[redacted]' }),
+    ]);
+  },
+);

@@ -60,7 +60,7 @@ export function connectRedis(
   };
   const client: RedisClient = open(target, options, use);
   client.on('error', (error) => {
-    if (!isAnswerToSelect(error)) return onError(client.status === 'connect' ? hungUp(error) : error);
+    if (!isAnswerToSelect(error)) return onError(explained(error, client.status, target));
     // The client itself would go on in database 0, which may be another service's.
     client.disconnect(true);
     onError(new Error(`${DATABASE_REFUSED}: ${error.message}`, { cause: error }));
@@ -72,14 +72,20 @@ export function connectRedis(
   return client;
 }
 
-/** The error of a connection that was accepted and then ended before Redis said anything: what Redis says as it ends one is mostly lost. */
-function hungUp(error: Error & { code?: unknown }): Error {
-  if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') return error;
-  const causes =
-    'Redis does so when its maxclients is reached, or where it speaks TLS and REDIS_URL does not (rediss://), a proxy when it has no Redis behind it';
-  return new Error(`${error.message}: the connection was taken and ended at once; ${causes}`, {
-    cause: error,
-  });
+/** The error of a connection that came to nothing, with what its own words leave out. */
+function explained(error: Error & { code?: unknown }, status: string, target: RedisTarget): Error {
+  const because = (why: string): Error => new Error(`${error.message}: ${why}`, { cause: error });
+  // What Redis says as it ends a connection is mostly lost.
+  if (status === 'connect' && (error.code === 'EPIPE' || error.code === 'ECONNRESET'))
+    return because(
+      'the connection was taken and ended at once; Redis does so when its maxclients is reached, or where it speaks TLS and REDIS_URL does not (rediss://), a proxy when it has no Redis behind it',
+    );
+  // Redis without TLS takes the greeting for the beginning of a long command.
+  if (error.code === 'ETIMEDOUT' && target.kind === 'single' && target.url.startsWith('rediss:'))
+    return because(
+      `nothing spoke TLS there within ${CONNECT_MS / 1000} s; for a Redis without TLS, REDIS_URL begins with redis://`,
+    );
+  return error;
 }
 
 /** Ends a connection for good. */

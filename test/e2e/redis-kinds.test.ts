@@ -126,6 +126,7 @@ test('rediss://: TLS', async () => {
     line: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
   });
   expect((await firstError(url.replace('rediss:', 'redis:'))).message).toContain('rediss://');
+  expect((await firstError(redis.url.replace('redis:', 'rediss:'))).message).toContain('redis://');
 
   // As Redis has it of itself.
   await redis.client.config('SET', 'tls-auth-clients', 'yes');

@@ -51,8 +51,9 @@ export function createLogger(
         '*.text',
         '*.pcm',
         'req.headers',
-        // ioredis gives its errors the arguments of the command that failed: a password, or samples.
+        // ioredis gives its errors the arguments of the command that failed, a password or samples; a Cluster's holds its last node's error.
         'err.command.args',
+        'err.*.command.args',
       ],
       censor: CENSOR,
     },

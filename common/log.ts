@@ -13,6 +13,8 @@ export type { Logger } from 'pino';
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 const CENSOR = '[redacted]';
+/** What Redis repeats of a command that it does not have, to the end of the JSON string or to a stack: a password, or samples. */
+const REPEATED_ARGUMENTS = /(?<=, with args beginning with: )(?:[^"\\]|\\.)+?(?="|\\n {4}at )/g;
 
 /** The logger of a process. */
 export interface ProcessLogger extends Logger {
@@ -58,10 +60,13 @@ export function createLogger(
       censor: CENSOR,
     },
   };
-  if (token !== undefined) {
-    const inJson = JSON.stringify(token).slice(1, -1);
-    options.hooks = { streamWrite: (line) => line.replaceAll(inJson, CENSOR) };
-  }
+  const tokenInJson = token && JSON.stringify(token).slice(1, -1);
+  options.hooks = {
+    streamWrite(line) {
+      const withoutArguments = line.replace(REPEATED_ARGUMENTS, CENSOR);
+      return tokenInJson ? withoutArguments.replaceAll(tokenInJson, CENSOR) : withoutArguments;
+    },
+  };
   const output =
     destination === undefined ? standardOutput() : { destination, written: async () => undefined };
   return Object.assign(pino(options, output.destination), { written: output.written });

@@ -24,3 +24,16 @@ test.each(['0123456789abcdef', '0123"4567\\89abcdef'])(
     ]);
   },
 );
+
+test('of a command that Redis does not have, the arguments that it repeats are in no line', () => {
+  const lines: string[] = [];
+  const log = createLogger('info', 'api', { write: (line) => void lines.push(line) });
+  const answer = String.raw`ERR unknown command 'auth', with args beginning with: 'me' 'SEC"RET\'`;
+  log.info({ error: answer, err: new Error(answer), more: 1 }, 'refused');
+  const said = expect.stringMatching(/^ERR unknown command 'auth', with args beginning with: \[redacted\]/);
+  const stack = expect.stringMatching(/: \[redacted\]\n {4}at .*log\.test\.ts/);
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({ error: said, err: { type: 'Error', message: said, stack }, more: 1 }),
+  ]);
+  expect(lines.join('')).not.toMatch(/me'|SEC|RET/);
+});

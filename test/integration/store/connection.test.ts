@@ -7,6 +7,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { BYTES_PER_SECOND, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { type ConnectionUse, closeRedis, connectRedis, whenReady } from '../../../common/redis.ts';
+import { Outage } from '../../../common/redis-outage.ts';
 import { persistenceWarning } from '../../../common/redis-persistence.ts';
 import { parseRedisUrl } from '../../../common/redis-url.ts';
 import { readStreams } from '../../../common/result-streams.ts';
@@ -69,6 +70,16 @@ test.each([[], ['--requirepass', 'secret']])(
     expect(await client.ping()).toBe('PONG');
   },
 );
+
+test('a Redis in the place of a Sentinel is said to be that, not one without a command', async () => {
+  const error = await new Promise<Error>((resolve) => {
+    const target = parseRedisUrl(`redis+sentinel://127.0.0.1:${redis.port}/asr`);
+    const client = connectRedis(target, 'commands', 'test', resolve);
+    onTestFinished(() => closeRedis(client));
+  });
+  const line = expect.stringContaining('REDIS_URL names a Redis where a Sentinel should be');
+  expect(new Outage().heard(error)).toMatchObject({ isRefusal: true, line });
+});
 
 test('a reader gives up a connection on which nobody answers before two seconds of audio wait', async () => {
   const reader = connect('blocking');

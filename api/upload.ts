@@ -90,6 +90,8 @@ const missingFile = (msg: string): FormFailure =>
   new FormFailure([{ loc: ['body', 'file'], msg, type: 'missing' }]);
 const malformed = (msg: string): FormFailure =>
   new FormFailure([{ loc: ['body'], msg, type: 'multipart_invalid' }]);
+/** A form that cannot be read is mostly a right one behind a Content-Type set by hand, without the boundary that the HTTP library chose or with another. */
+const LEAVE_TYPE = 'leave the form and its Content-Type to your HTTP library, which sets the boundary';
 
 /** Some HTTP libraries compress a body when told to. Other names stand before bodies as they are ("utf-8"). @throws FormFailure */
 export function expectUncompressed(contentEncoding: string | undefined): void {
@@ -120,7 +122,9 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
         isPartAFile,
       });
     } catch (error) {
-      reject(malformed(`the Content-Type cannot be used (${messageOf(error)})`));
+      reject(
+        malformed(`the Content-Type "${contentType}" cannot be used (${messageOf(error)}); ${LEAVE_TYPE}`),
+      );
       return;
     }
     if (linesThatMayBeDelimiters(body) > MAX_DELIMITERS) {
@@ -139,7 +143,10 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
     parser.on('field', (name) => {
       plainField ||= name === 'file';
     });
-    parser.on('error', (error) => reject(malformed(`the multipart body is malformed (${messageOf(error)})`)));
+    parser.on('error', (error) => {
+      const found = `the multipart body does not fit the Content-Type "${contentType}" (${messageOf(error)})`;
+      reject(malformed(`${found}; ${LEAVE_TYPE}`));
+    });
     // When every file has come to its end.
     parser.on('finish', () => {
       if (file === undefined) {

@@ -59,6 +59,16 @@ describe('form', () => {
     expect(answer.status).toBe(422);
     expect(answer.body).toEqual({ detail });
   });
+
+  test.each(['multipart/form-data', 'multipart/form-data; boundary=C'])(
+    'a Content-Type set by hand (%s) is named, with whom to leave it to',
+    async (type) => {
+      const { status, body } = await post(form([filePart(wav)]).body, type);
+      const msg = expect.stringMatching(`Content-Type "${type}".*; leave .* to your HTTP library`);
+      expect({ status, body }).toMatchObject({ status: 422, body: { detail: [{ msg }] } });
+    },
+  );
+
   test('a compressed body → 422 that says so; another name of an encoding changes nothing', async () => {
     const { body, type } = form([filePart(Buffer.from('no WAV'))]);
     const answer = await postBody(api.origin, gzipSync(body), type, { 'content-encoding': 'gzip' });

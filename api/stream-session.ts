@@ -101,7 +101,7 @@ export class StreamSession {
     this.#input(() => {
       if (this.#state !== 'ready' && this.#state !== 'receiving') {
         const when = {
-          connected: 'before "start"',
+          connected: 'before "start", which goes in a text frame',
           opening: 'before "ready"',
           finishing: 'after "end"',
           closed: '',

@@ -17,6 +17,12 @@ describe('order of messages → invalid_sequence, 1008', () => {
     client.audio(Buffer.alloc(3_200));
     expect(await service.refusal(client)).toEqual(broken);
   });
+  test('a start in a binary frame, as some libraries send bytes: where it belongs is said', async () => {
+    const client = await service.connect();
+    client.audio(Buffer.from('{"type":"start"}'));
+    expect((await client.message('error'))['message']).toContain('"start", which goes in a text frame');
+    expect(await service.refusal(client)).toEqual(broken);
+  });
   test('a frame that is wrong in itself, before start', async () => {
     const client = await service.connect();
     client.audio(Buffer.alloc(3));

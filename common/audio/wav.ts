@@ -1,3 +1,4 @@
+import { isAscii, isUtf8 } from 'node:buffer';
 import { ApiFailure } from '../errors.ts';
 import { BYTES_PER_SAMPLE, CHANNELS, MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from './limits.ts';
 
@@ -20,11 +21,13 @@ const invalid = (message: string): never => {
  */
 export function readWav(file: Buffer): Buffer {
   if (file.length === 0) throw new ApiFailure('empty_audio', 'the file is empty');
-  if (
-    file.length < 12 ||
-    file.toString('latin1', 0, 4) !== 'RIFF' ||
-    file.toString('latin1', 8, 12) !== 'WAVE'
-  ) {
+  const isRiff = file.toString('latin1', 0, 4) === 'RIFF';
+  // Read or sent as a string, a file grows at each byte over 127, so that its fields are elsewhere. A right one is no UTF-8: 16000 begins with the byte 80, behind a 0.
+  if (isRiff && isUtf8(file) && !isAscii(file)) {
+    const msg = 'the WAV file was turned into text, which damages it; read and send it as bytes';
+    throw new ApiFailure('invalid_format', msg);
+  }
+  if (file.length < 12 || !isRiff || file.toString('latin1', 8, 12) !== 'WAVE') {
     return invalid(`not a WAV file: it begins with ${describeStart(file)}`);
   }
   let formatSeen = false;
@@ -100,6 +103,7 @@ function describeStart(file: Buffer): string {
   if (start.startsWith('fLaC')) return 'a FLAC header';
   if (start.startsWith('RF64') || start.startsWith('RIFX'))
     return `${start.slice(0, 4)}, which is not supported`;
+  if (start.startsWith('UklG')) return 'Base64 text, which must be decoded first';
   if (start.slice(4, 8) === 'ftyp') return 'an MP4/M4A header';
   return `the bytes ${file.toString('hex', 0, 4)}`;
 }

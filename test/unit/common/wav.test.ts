@@ -101,6 +101,13 @@ describe('refused files', () => {
     ['a FLAC file', Buffer.from('fLaC\0\0\0\x22\x10\0\x10\0', 'latin1'), 'FLAC'],
     ['an RF64 file', Buffer.from('RF64\xff\xff\xff\xffWAVE', 'latin1'), 'RF64, which is not supported'],
     ['five bytes', Buffer.from('RIFF\0'), 'not a WAV file'],
+    ['a WAV file in Base64', Buffer.from(wavFile(pcm).toString('base64')), 'Base64 text'],
+    ['a WAV file read as UTF-8', Buffer.from(wavFile(pcm).toString('utf8')), 'turned into text'],
+    [
+      'a WAV file sent as a string of its bytes',
+      Buffer.from(wavFile(pcm).toString('latin1')),
+      'turned into text',
+    ],
   ])('%s is named', (_name, file, said) => {
     const { code, message } = refusal(file);
     expect(code).toBe('invalid_format');

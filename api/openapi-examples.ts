@@ -33,7 +33,7 @@ export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, ByStatus>
         ...apiError('empty_audio', 'the WAV file has no audio sample'),
         ...apiError('audio_too_long', 'the recording has 240001 samples (15.000 s); at most 240000 (15 s)'),
       },
-      408: apiError('timeout', 'the upload was not complete in time; 1024 bytes arrived'),
+      408: apiError('timeout', 'the upload was not complete in time; 1024 of 77164 bytes arrived'),
       409: apiError('busy', 'another recognition task is active; try again shortly'),
       413: apiError('upload_too_large', 'the file has 484097 bytes; the limit is 484096 bytes'),
       422: {

@@ -225,7 +225,9 @@ describe('refused before or while the body comes', () => {
     socket.write(`${rawRequest(multipart)}--B\r\n`);
     await once(socket, 'close');
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
-    expect(answer).toContain('"error":"timeout"');
+    expect(answer).toContain(
+      '"error":"timeout","message":"the upload was not complete in time; 5 of 1000 bytes arrived"',
+    );
   });
 
   test('an upload that came while the replica itself stood still is in time', async () => {

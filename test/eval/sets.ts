@@ -59,15 +59,16 @@ export async function readSet(folder: string): Promise<Recording[]> {
   const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '');
   const lines = text.split(/\r?\n/).filter((line) => line !== '');
   if (lines.length === 0) throw new Error(`${path} is empty: write a line file<TAB>text for each recording`);
-  return Promise.all(
-    lines.map(async (line) => {
-      const [name, truth] = line.split('\t');
-      if (name === undefined || truth === undefined) {
-        throw new Error(`${path}: "${line}" is not file<TAB>text`);
-      }
-      return { name, truth, pcm: await readRecording(join(folder, name)) };
-    }),
-  );
+  const recordings: Recording[] = [];
+  // One after the other: all at once, a large set is more files than a process may have open.
+  for (const line of lines) {
+    const [name, truth] = line.split('\t');
+    if (name === undefined || truth === undefined) {
+      throw new Error(`${path}: "${line}" is not file<TAB>text`);
+    }
+    recordings.push({ name, truth, pcm: await readRecording(join(folder, name)) });
+  }
+  return recordings;
 }
 
 async function readRecording(path: string): Promise<Buffer> {

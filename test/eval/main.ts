@@ -5,7 +5,7 @@ import { defaultThreads } from '../../common/cpu-threads.ts';
 import { messageOf } from '../../common/errors.ts';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import type { Recognizer } from '../../inference/recognizer.ts';
-import { locateModel } from '../../models/locate.ts';
+import { type LocatedModel, locateModel } from '../../models/locate.ts';
 import { runTool } from '../support/tool.ts';
 import { countErrors, type Errors, errorRatePercent } from './error-rate.ts';
 import { type Recording, readSet, recipeSets, setsIn } from './sets.ts';
@@ -29,27 +29,39 @@ async function main(): Promise<void> {
   );
   const folders = values.sets === undefined ? await recipeSets() : await setsIn(values.sets);
   const table: string[] = [];
-  for (const { id, folder } of models) {
-    const recognizer = new OnnxRecognizer({
-      modelDir: folder,
-      modelId: id,
-      providers: 'auto',
-      threads: defaultThreads(),
-    });
-    try {
-      await recognizer.load();
-      for (const set of folders) {
-        const recordings = await readSet(set);
-        const errors = await evaluate(recognizer, recordings, values['no-pairs'] !== true);
-        const rate = errorRatePercent(errors).toFixed(1).padStart(6);
-        const counts = `${errors.wrong} of ${errors.total} characters in ${recordings.length} recordings`;
-        table.push(`${id.padEnd(24)} ${basename(set).padEnd(12)} ${rate} %   ${counts}`);
-      }
-    } finally {
-      await recognizer.close();
-    }
+  try {
+    for (const model of models) await measure(model, folders, values['no-pairs'] !== true, table);
+  } finally {
+    // What was measured before a later recording or model failed took minutes.
+    if (table.length > 0) console.log(['', 'character error rate', ...table].join('\n'));
   }
-  console.log(['', 'character error rate', ...table].join('\n'));
+}
+
+/** Adds a line to `table` for each set. */
+async function measure(
+  { id, folder }: LocatedModel,
+  sets: readonly string[],
+  pairs: boolean,
+  table: string[],
+): Promise<void> {
+  const recognizer = new OnnxRecognizer({
+    modelDir: folder,
+    modelId: id,
+    providers: 'auto',
+    threads: defaultThreads(),
+  });
+  try {
+    await recognizer.load();
+    for (const set of sets) {
+      const recordings = await readSet(set);
+      const errors = await evaluate(recognizer, recordings, pairs);
+      const rate = errorRatePercent(errors).toFixed(1).padStart(6);
+      const counts = `${errors.wrong} of ${errors.total} characters in ${recordings.length} recordings`;
+      table.push(`${id.padEnd(24)} ${basename(set).padEnd(12)} ${rate} %   ${counts}`);
+    }
+  } finally {
+    await recognizer.close();
+  }
 }
 
 async function evaluate(

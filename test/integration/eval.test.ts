@@ -45,3 +45,10 @@ it('a set may have more recordings than a process may have files open', async ()
   expect(stdout).toContain('100 of 100 characters in 100 recordings');
   expect(code).toBe(0);
 });
+
+it('what was measured is told where a later set fails', async () => {
+  const { folder, stdout, stderr, code } = await evalOf({ good: ['0.wav'], wrong: ['missing.wav'] });
+  expect(stdout).toMatch(/^\ncharacter error rate\nbundled +good +100\.0 % .*\n$/);
+  expect(stderr).toContain(join(folder, 'wrong', 'missing.wav'));
+  expect(code).toBe(1);
+});

@@ -80,6 +80,8 @@ def train(minutes: float, start_from: Path, peak: float, folder: Path, count: in
     groups = pool.groups(BATCH_FRAMES)
     first_step, step, frames = time.monotonic(), 0, 0
     left = minutes * 60 - (first_step - began)
+    if left <= 0:
+        raise SystemExit(f"{first_step - began:.0f} s passed before the first step, more than --minutes {minutes:g}: give it more")
     while (done := (time.monotonic() - first_step) / left) < 1:
         rate = learning_rate(peak, step, done)
         batch = pool.batch(next(groups))

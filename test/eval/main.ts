@@ -90,6 +90,11 @@ async function recognize(recognizer: Recognizer, pcm: Buffer): Promise<string> {
   }
 }
 
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // A reader that has seen enough (`| head`) ends this program, too.
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
 try {
   await runTool('eval', USAGE, main);
 } catch (error) {

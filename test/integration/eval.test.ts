@@ -8,8 +8,10 @@ import { expect, it, onTestFinished } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { wavFile } from '../support/wav.ts';
 
-/** `npm run eval` on sets of recordings in which nothing is said. */
-async function evalOf(sets: Record<string, readonly string[]>, mostFiles = 1024) {
+const PROGRAM = join(packageRoot(), 'dist', 'test', 'eval', 'main.js');
+
+/** A folder with sets of recordings in which nothing is said. */
+async function folderOf(sets: Record<string, readonly string[]>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'asr-sets-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   for (const [set, lines] of Object.entries(sets)) {
@@ -19,16 +21,13 @@ async function evalOf(sets: Record<string, readonly string[]>, mostFiles = 1024)
       await writeFile(join(folder, set, name), wavFile(Buffer.alloc(3200)));
     }
   }
-  const program = [process.execPath, join(packageRoot(), 'dist', 'test', 'eval', 'main.js')];
-  const limited = [
-    '-c',
-    `ulimit -n ${mostFiles}; exec "$@"`,
-    'sh',
-    ...program,
-    '--no-pairs',
-    '--sets',
-    folder,
-  ];
+  return folder;
+}
+
+async function evalOf(sets: Record<string, readonly string[]>, mostFiles = 1024) {
+  const folder = await folderOf(sets);
+  const command = [process.execPath, PROGRAM, '--no-pairs', '--sets', folder];
+  const limited = ['-c', `ulimit -n ${mostFiles}; exec "$@"`, 'sh', ...command];
   const child = spawn('sh', limited, { stdio: ['ignore', 'pipe', 'pipe'] });
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
@@ -51,4 +50,13 @@ it('what was measured is told where a later set fails', async () => {
   expect(stdout).toMatch(/^\ncharacter error rate\nbundled +good +100\.0 % .*\n$/);
   expect(stderr).toContain(join(folder, 'wrong', 'missing.wav'));
   expect(code).toBe(1);
+});
+
+it('ends in silence when nobody reads its answer any more', async () => {
+  const folder = await folderOf({ good: ['0.wav', '1.wav'] });
+  const child = spawn(process.execPath, [PROGRAM, '--sets', folder], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.destroy();
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+  expect(said).toBe('');
+  expect(code).toBe(0);
 });

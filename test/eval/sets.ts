@@ -63,7 +63,7 @@ export async function readSet(folder: string): Promise<Recording[]> {
   // One after the other: all at once, a large set is more files than a process may have open.
   for (const line of lines) {
     const [name, truth] = line.split('\t');
-    if (name === undefined || truth === undefined) {
+    if (!name || truth === undefined) {
       throw new Error(`${path}: "${line}" is not file<TAB>text`);
     }
     recordings.push({ name, truth, pcm: await readRecording(join(folder, name)) });

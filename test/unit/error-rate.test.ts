@@ -58,6 +58,14 @@ it('a recording that cannot be used is named', async () => {
   await expect(readSet(folder)).rejects.toThrow(`${join(folder, 'notes.wav')}: not a WAV file`);
 });
 
+it.each(['e00.wav', '\t你好'])(
+  'a line that names no recording or has no text is shown: "%s"',
+  async (line) => {
+    const folder = await setOf(`${line}\n`);
+    await expect(readSet(folder)).rejects.toThrow(`text.tsv: "${line}" is not file<TAB>text`);
+  },
+);
+
 it('a set without a recording is no set without an error', async () => {
   const folder = await setOf('\n');
   await expect(readSet(folder)).rejects.toThrow(`${join(folder, 'text.tsv')} is empty`);

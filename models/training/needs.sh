@@ -1,6 +1,7 @@
 # Sourced by run.sh and run-gpu.sh: WORK and python, and what must be there.
 # Where the caller stands, and so that the last line's command finds it from any folder.
 [ -z "${WORK:-}" ] || WORK=$(realpath -m -- "$WORK")
+[[ ${PYTHON:-} != */* ]] || PYTHON=$(realpath -ms -- "$PYTHON") # a virtual environment's is a link, and stays one
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export WORK=${WORK:-$PWD/work}
 python=${PYTHON:-/usr/bin/python3}

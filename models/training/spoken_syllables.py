@@ -34,7 +34,7 @@ FINALS = {
     "u@n": "ㄨㄣ", "uo-n": "ㄨㄣ", "uAN": "ㄨㄤ", "uaN": "ㄨㄤ", "u@N": "ㄨㄥ", "y": "ㄩ", "yE": "ㄩㄝ", "y&n": "ㄩㄢ", "y@n": "ㄩㄣ", "yN": "ㄩㄥ", "@r": "ㄦ",
 }  # fmt: skip
 # The same sounds by other names.
-ALIASES = ("wu", "u"), ("ji", "i"), (";y", "y"), ("yin", "in"), ("yu", "y"), ("uN", "yN"), ("j", "i"), ("w", "u")
+ALIASES = ("wu", "u"), ("ji", "i"), (";y", "y"), ("yin", "y@n"), ("yu", "y"), ("uN", "yN"), ("j", "i"), ("w", "u")
 LOW, NEUTRAL = "3", "1"
 TONES = {"55": "", "35": "2", "21": LOW, "214": LOW, "51": "4", "53": "4", "11": NEUTRAL, "22": NEUTRAL, "33": NEUTRAL, "44": NEUTRAL}
 # What is said where a syllable has no recording in its tone: few have one without, and some get theirs only in front of others.

@@ -57,8 +57,8 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
     const onTimeout = (): void => {
       // A body that is shorter than its client counted ends here, too, however fast the network is.
       const declared = request.headers['content-length'];
-      const arrivedBytes = declared === undefined ? bytes : `${bytes} of ${declared}`;
-      const msg = `the upload was not complete in time; ${arrivedBytes} bytes arrived`;
+      const share = declared === undefined ? bytes : `${bytes} of ${declared}`;
+      const msg = `the upload was not complete in time; ${share} bytes arrived`;
       stop(() => reject(new ApiFailure('timeout', msg)));
     };
     const arrived = afterSilence(timeoutMs, onTimeout);

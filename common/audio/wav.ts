@@ -22,7 +22,7 @@ const invalid = (message: string): never => {
 export function readWav(file: Buffer): Buffer {
   if (file.length === 0) throw new ApiFailure('empty_audio', 'the file is empty');
   const isRiff = file.toString('latin1', 0, 4) === 'RIFF';
-  // Read or sent as a string, a file grows at each byte over 127, so that its fields are elsewhere. A right one is no UTF-8: 16000 begins with the byte 80, behind a 0.
+  // Read or sent as a string, a file grows at each byte over 127, so that its fields are elsewhere. A right one is no UTF-8: 16000 begins with the byte 0x80, behind a zero.
   if (isRiff && isUtf8(file) && !isAscii(file)) {
     const msg = 'the WAV file was turned into text, which damages it; read and send it as bytes';
     throw new ApiFailure('invalid_format', msg);

@@ -98,7 +98,7 @@ def in_context(sound: np.ndarray, tone: str, last: bool, rng: random.Random) -> 
 
 
 def spoken(sentence: str, sounds: Sounds, rng: random.Random, most_cents: float = MOST_CENTS) -> np.ndarray | None:
-    """`sentence`, with its pauses, at sentence tempo, up to `most_cents` higher or lower; None where a syllable is not known."""
+    """`sentence`, with its pauses, at sentence tempo, in a slightly other voice each time (its pitch moved by `most_cents` at most); None where a syllable is not known."""
     text = characters(sentence)
     said = syllables(text)
     if len(said) != len(text):

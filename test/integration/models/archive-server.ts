@@ -63,7 +63,7 @@ export class ArchiveServer {
     (until: number, stored: (bytes: number) => Promise<void>): Answer =>
     (request, response) => {
       this.#start(request, response, until);
-      cutAfter(stored(until), response);
+      void whileConnected(response, stored(until)).finally(() => response.destroy());
     };
 
   /** The same, but leaves the connection open and silent. */
@@ -100,7 +100,7 @@ export class ArchiveServer {
   }
 }
 
-/** Cuts the connection after `moment`, which nobody waits for any more when the client has left before, or was not this test's at all. */
-export function cutAfter(moment: Promise<void>, response: ServerResponse): void {
-  void Promise.race([moment, once(response, 'close')]).finally(() => response.destroy());
+/** Waits no longer than the connection lasts: the client may have left before, or was not this test's at all. */
+export async function whileConnected(response: ServerResponse, moment: Promise<void>): Promise<void> {
+  await Promise.race([moment, once(response, 'close')]);
 }

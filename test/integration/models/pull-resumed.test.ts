@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Answer, cutAfter } from './archive-server.ts';
+import { type Answer, whileConnected } from './archive-server.ts';
 import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
 import { TOP } from './small-model.ts';
 
@@ -254,7 +254,7 @@ describe('a pull that was broken off', () => {
         (_request, response) => {
           // Chunked, and cut in front of the last chunk: the end is not known.
           response.writeHead(200).write(archive);
-          cutAfter(stored(archive.length), response);
+          void whileConnected(response, stored(archive.length)).finally(() => response.destroy());
         },
         (_request, response) => {
           addTotal(response);

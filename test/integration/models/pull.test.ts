@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, statfs, symlink, truncate, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
@@ -7,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { acquireLock } from '../../../models/lock.ts';
-import { ArchiveServer } from './archive-server.ts';
+import { ArchiveServer, whileConnected } from './archive-server.ts';
 import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
 import { sha256, TOP } from './small-model.ts';
 
@@ -48,7 +47,7 @@ describe('pulling a model over a real connection', () => {
     };
     server.script.push((_request, response) => {
       response.writeHead(200, { 'content-length': archive.length });
-      void Promise.race([drip(response), once(response, 'close')]);
+      void whileConnected(response, drip(response));
     });
     await pull();
     await expectWhole(folders, entry);

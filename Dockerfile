@@ -30,7 +30,8 @@ COPY --from=build /app ./
 # Where `node dist/models/cli.js pull` puts models: mount a volume there to keep them.
 RUN mkdir models/downloaded && chown node:node models/downloaded
 ENV NODE_ENV=production ASR_HOST=0.0.0.0 ASR_PORT=8088
-USER node
+# By its number, or Kubernetes cannot tell that it is not root (runAsNonRoot): it is "node".
+USER 1000:1000
 EXPOSE 8088
 # Of the API replica. It says that the process answers; whether the service is ready is /readyz, which needs the token.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s \

@@ -62,7 +62,12 @@ function integer(env: Environment, name: string, min: number, max: number): numb
   const value = text(env, name);
   if (value === undefined) return undefined;
   const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(number >= min && number <= max)) fail(name, value, `must be a whole number from ${min} to ${max}`);
+  if (!(number >= min && number <= max)) {
+    const hint = value.startsWith('tcp://')
+      ? ' (Kubernetes sets this for a Service of that name: give the pod enableServiceLinks: false)'
+      : '';
+    fail(name, value, `must be a whole number from ${min} to ${max}${hint}`);
+  }
   return number;
 }
 

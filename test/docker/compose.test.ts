@@ -139,7 +139,7 @@ test('nothing can be written, and nobody is root', async () => {
     ...(await compose.containers('api')).slice(0, 1),
     ...(await compose.containers('redis')),
   ];
-  expect(await docker('inspect', '--format', '{{.Config.User}}', api)).toBe('node');
+  expect(await docker('inspect', '--format', '{{.Config.User}}', api)).toBe('1000:1000');
   expect(await docker('exec', api, 'node', '-p', 'process.getuid()')).not.toBe('0');
   await expect(docker('exec', api, 'node', '-e', 'fs.writeFileSync("/tmp/x", "")')).rejects.toThrow('EROFS');
   expect(await docker('exec', redis, 'redis-cli', 'CONFIG', 'GET', 'save')).toBe('save');

@@ -144,6 +144,7 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['REDIS_URL', 'redis+sentinel://u:5%@h:1/m', '%25'],
     ['ASR_PORT', '70000', '65535'],
     ['ASR_PORT', '-1', 'whole number'],
+    ['ASR_PORT', 'tcp://10.96.12.7:8088', 'enableServiceLinks: false'],
     ['ASR_PORT', '80\n90', 'ASR_PORT="80\\u{a}90": must be a whole number'],
     ['ASR_PORT', '6000', 'no browser and no fetch connects to'],
     ['ASR_ADMIN_PORT', 'on', 'whole number'],

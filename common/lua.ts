@@ -12,14 +12,11 @@ export type RedisClient = Redis | Cluster;
 export class LuaScript {
   readonly #command: string;
   readonly #lua: string;
-  readonly #numberOfKeys: number;
-  readonly #defined = new WeakSet<RedisClient>();
 
   /** @param path below `common/`, e.g. `slot/acquire.lua` */
-  constructor(path: string, numberOfKeys: number) {
+  constructor(path: string) {
     this.#command = `asr:${path.replace(/\.lua$/, '')}`;
     this.#lua = readFileSync(join(packageRoot(), 'common', path), 'utf8');
-    this.#numberOfKeys = numberOfKeys;
   }
 
   async run(
@@ -27,14 +24,7 @@ export class LuaScript {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<unknown> {
-    if (keys.length !== this.#numberOfKeys)
-      throw new RangeError(`${this.#command} takes ${this.#numberOfKeys} keys, not ${keys.length}`);
-    if (!this.#defined.has(redis)) {
-      redis.defineCommand(this.#command, { lua: this.#lua, numberOfKeys: this.#numberOfKeys });
-      this.#defined.add(redis);
-    }
-    const method: unknown = Reflect.get(redis, this.#command);
-    if (typeof method !== 'function') throw new TypeError(`${this.#command} is not defined on this client`);
-    return await Reflect.apply(method, redis, [...keys, ...args]);
+    if (!(this.#command in redis)) redis.defineCommand(this.#command, { lua: this.#lua });
+    return await Reflect.apply(Reflect.get(redis, this.#command), redis, [keys.length, ...keys, ...args]);
   }
 }

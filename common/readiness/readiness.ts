@@ -43,7 +43,7 @@ function readHeartbeat(text: string): Heartbeat | undefined {
 export class ReadinessStore {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
-  readonly #beat = new LuaScript('readiness/beat.lua', 2);
+  readonly #beat = new LuaScript('readiness/beat.lua');
   /** Those that were ready the last time, who are looked at first. */
   #readyIds: readonly string[] = [];
 

@@ -21,10 +21,10 @@ export type Loss = 'lease-lost' | 'slot-lost';
 export class SessionConsumer {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
-  readonly #claim = new LuaScript('sessions/claim.lua', 5);
-  readonly #renew = new LuaScript('slot/renew.lua', 1);
-  readonly #publish = new LuaScript('sessions/publish.lua', 3);
-  readonly #finish = new LuaScript('sessions/finish.lua', 4);
+  readonly #claim = new LuaScript('sessions/claim.lua');
+  readonly #renew = new LuaScript('slot/renew.lua');
+  readonly #publish = new LuaScript('sessions/publish.lua');
+  readonly #finish = new LuaScript('sessions/finish.lua');
 
   constructor(redis: RedisClient, keys: RedisKeys) {
     this.#redis = redis;

@@ -100,6 +100,6 @@ export class SessionProducer {
 
 /** Read from their files once a process, not once a session. */
 export class SessionProducerScripts {
-  readonly open = new LuaScript('sessions/open.lua', 3);
-  readonly abort = new LuaScript('sessions/abort.lua', 4);
+  readonly open = new LuaScript('sessions/open.lua');
+  readonly abort = new LuaScript('sessions/abort.lua');
 }

@@ -43,12 +43,12 @@ export function readSlotHolder(holder: SlotHolder): SlotOwner | undefined {
 export class Slot {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
-  readonly #acquire = new LuaScript('slot/acquire.lua', 2);
-  readonly #renew = new LuaScript('slot/renew.lua', 1);
-  readonly #release = new LuaScript('slot/release.lua', 1);
-  readonly #hold = new LuaScript('slot/hold.lua', 3);
-  readonly #age = new LuaScript('slot/age.lua', 2);
-  readonly #raiseFence = new LuaScript('slot/raise-fence.lua', 1);
+  readonly #acquire = new LuaScript('slot/acquire.lua');
+  readonly #renew = new LuaScript('slot/renew.lua');
+  readonly #release = new LuaScript('slot/release.lua');
+  readonly #hold = new LuaScript('slot/hold.lua');
+  readonly #age = new LuaScript('slot/age.lua');
+  readonly #raiseFence = new LuaScript('slot/raise-fence.lua');
 
   constructor(redis: RedisClient, keys: RedisKeys) {
     this.#redis = redis;

@@ -54,7 +54,7 @@ export const UPLOAD_QUEUE_OPTIONS = {
 export class UploadStore {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
-  readonly #finish = new LuaScript('uploads/finish.lua', 3);
+  readonly #finish = new LuaScript('uploads/finish.lua');
 
   constructor(redis: RedisClient, keys: RedisKeys) {
     this.#redis = redis;

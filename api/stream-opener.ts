@@ -88,7 +88,7 @@ export class StreamOpener {
     });
     const unsubscribe = feed.subscribe(keys.results(sessionId), (raw) => {
       try {
-        events.onResult(parseResultEntry(raw).entry);
+        events.onResult(parseResultEntry(raw));
       } catch (error) {
         events.onFailure(error);
       }

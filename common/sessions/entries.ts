@@ -20,10 +20,10 @@ export type ResultEntry =
   | { kind: 'final'; takenBytes: number; revision: number; text: string }
   | { kind: 'failed'; message: string };
 
-export interface Numbered<Entry> {
-  /** The entry's id in its stream, to read on from. */
+export interface StoredAudioEntry {
+  /** Its id in the stream, to read on from. */
   readonly id: string;
-  readonly entry: Entry;
+  readonly entry: AudioEntry;
 }
 
 /** Longer than a session takes from its opening, which is 40 s and what the last model call needs. */
@@ -47,7 +47,7 @@ function wholeNumber(fields: ReadonlyMap<string, string>, name: string): number 
   return number;
 }
 
-export function parseAudioEntry([id, fields]: StreamEntry<Buffer>): Numbered<AudioEntry> {
+export function parseAudioEntry([id, fields]: StreamEntry<Buffer>): StoredAudioEntry {
   const entryId = id.toString('latin1');
   const [name, value] = fields;
   if (name?.toString('latin1') === 'pcm' && value !== undefined) {
@@ -66,28 +66,24 @@ export function parseAudioEntry([id, fields]: StreamEntry<Buffer>): Numbered<Aud
   }
 }
 
-export function parseResultEntry(raw: StreamEntry): Numbered<ResultEntry> {
-  const [id] = raw;
+export function parseResultEntry(raw: StreamEntry): ResultEntry {
   const map = fieldsOf(raw);
   const kind = map.get('kind');
   switch (kind) {
     case 'claimed':
-      return { id, entry: { kind, by: map.get('by') ?? '' } };
+      return { kind, by: map.get('by') ?? '' };
     case 'progress':
-      return { id, entry: { kind, takenBytes: wholeNumber(map, 'takenBytes') } };
+      return { kind, takenBytes: wholeNumber(map, 'takenBytes') };
     case 'partial':
     case 'final':
       return {
-        id,
-        entry: {
-          kind,
-          takenBytes: wholeNumber(map, 'takenBytes'),
-          revision: wholeNumber(map, 'revision'),
-          text: map.get('text') ?? '',
-        },
+        kind,
+        takenBytes: wholeNumber(map, 'takenBytes'),
+        revision: wholeNumber(map, 'revision'),
+        text: map.get('text') ?? '',
       };
     case 'failed':
-      return { id, entry: { kind, message: map.get('message') ?? '' } };
+      return { kind, message: map.get('message') ?? '' };
     default:
       throw new MalformedEntry(`an entry of the result stream has the unknown kind "${kind}"`);
   }

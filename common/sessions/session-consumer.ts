@@ -4,14 +4,13 @@ import { fromStore } from '../redis.ts';
 import type { RedisKeys } from '../redis-keys.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 import {
-  type AudioEntry,
   LEASE_TTL_MS,
-  type Numbered,
   parseAudioEntry,
   parseResultEntry,
   type ResultEntry,
   resultFields,
   SESSION_KEYS_TTL_MS,
+  type StoredAudioEntry,
 } from './entries.ts';
 
 /** Why a publication was refused. */
@@ -58,7 +57,7 @@ export class SessionConsumer {
   /** Everything published so far: where an earlier process got to. @throws StoreUnavailable */
   async results(sessionId: string): Promise<ResultEntry[]> {
     const entries = await fromStore(this.#redis.xrange(this.#keys.results(sessionId), '-', '+'));
-    return entries.map((entry) => parseResultEntry(entry).entry);
+    return entries.map(parseResultEntry);
   }
 
   /**
@@ -71,7 +70,7 @@ export class SessionConsumer {
     sessionId: string,
     after: string,
     blockMs: number,
-  ): Promise<Numbered<AudioEntry>[]> {
+  ): Promise<StoredAudioEntry[]> {
     const key = this.#keys.audio(sessionId);
     const read =
       blockMs === 0

@@ -64,9 +64,9 @@ export class TestSession {
       if (found) return found;
       const after = new Map([[this.#keys.results(this.sessionId), this.#after]]);
       for (const [, entries] of await readStreams(this.#redis, after, 500)) {
-        for (const { id, entry } of entries.map(parseResultEntry)) {
-          this.#after = id;
-          this.results.push(entry);
+        for (const entry of entries) {
+          [this.#after] = entry;
+          this.results.push(parseResultEntry(entry));
         }
       }
     }

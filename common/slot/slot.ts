@@ -26,15 +26,14 @@ const CALL_TTL_MS = 1_000;
 export const CALL_RENEW_MS = 300;
 
 export function slotHolder(owner: SlotOwner): SlotHolder {
-  return JSON.stringify({ id: owner.id, via: owner.via, replica: owner.replica, since: owner.since });
+  return JSON.stringify(owner);
 }
 
-/** What the slot's value says, or undefined when a stranger wrote it. */
-export function readSlotHolder(holder: SlotHolder): SlotOwner | undefined {
+/** Whose work the slot's value says it is, or undefined when a stranger wrote it. */
+export function readSlotHolder(holder: SlotHolder): Pick<SlotOwner, 'id' | 'via'> | undefined {
   try {
-    const { id, via, replica = '', since = '' }: Record<string, unknown> = { ...JSON.parse(holder) };
-    if (typeof id !== 'string' || (via !== 'http' && via !== 'ws')) return undefined;
-    return { id, via, replica: String(replica), since: String(since) };
+    const { id, via }: Record<string, unknown> = { ...JSON.parse(holder) };
+    return typeof id === 'string' && (via === 'http' || via === 'ws') ? { id, via } : undefined;
   } catch {
     return undefined;
   }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify';
-import { MAX_MULTIPART_BYTES } from '../common/audio/limits.ts';
 import type { ApiConfig } from '../common/config.ts';
 import { UPLOAD_DEADLINE_MS } from '../common/uploads/upload-jobs.ts';
 import { decodablePath } from './request-checks.ts';
@@ -43,19 +42,15 @@ export function serverOptions(
   unreadMs: number,
   endingMs: number,
 ): FastifyHttpOptions<Server, FastifyBaseLogger> {
-  const requestTimeout = uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS;
   return {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomBytes(16).toString('hex'),
-    requestIdHeader: false,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
-    bodyLimit: MAX_MULTIPART_BYTES,
-    requestTimeout,
+    requestTimeout: uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS,
     // How long a connection may stand still in both directions. Node looks once in that time, so it may last twice as long; a WebSocket has its own clocks.
     connectionTimeout: unreadMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: {
-      requestTimeout,
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: 1_000,
       // Node's own answer to a request without one has no body.

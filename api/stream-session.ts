@@ -135,9 +135,8 @@ export class StreamSession {
   /** Ends the session with an error message and its close code. */
   #fail(error: unknown): void {
     if (this.#state === 'closed') return;
-    const failure = toStreamFailure(error);
     if (!(error instanceof StreamFailure || error instanceof InvalidMessage)) this.#parts.onFault(error);
-    const { code, message } = failure;
+    const { code, message } = toStreamFailure(error);
     this.#close('error', { code, reason: CLOSE_CODE[code] === 1011 ? message : undefined });
     this.#parts.peer.send({ type: 'error', code, message });
     this.#parts.peer.close(CLOSE_CODE[code], code);

@@ -101,10 +101,9 @@ async function prepare(env: Environment): Promise<Prepared> {
   if (ownRedis) serverEnv['REDIS_URL'] = 'redis://127.0.0.1';
   if (tokenIsNew) serverEnv['ASR_API_TOKEN'] = randomBytes(24).toString('hex');
   const { model } = readInferenceConfig(serverEnv);
-  const { host, port: wantedPort } = readApiConfig(serverEnv);
+  const { host, port: wantedPort, apiToken: token } = readApiConfig(serverEnv);
   const port = await checkPort(host, wantedPort);
   serverEnv['ASR_PORT'] = String(port);
-  const { apiToken: token } = readApiConfig(serverEnv);
   // The variables that curl reads.
   const behindProxy = ['http_proxy', 'all_proxy', 'ALL_PROXY'].some((name) => env[name]);
   const service = { origin: localOrigin(host, port), token, tokenIsNew, model, behindProxy };

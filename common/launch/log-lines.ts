@@ -44,8 +44,7 @@ function stackOrJson(value: unknown): string {
 function parse(line: string): Record<string, unknown> | undefined {
   if (!line.startsWith('{"level":')) return undefined;
   try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+    return JSON.parse(line);
   } catch {
     return undefined;
   }

@@ -36,17 +36,17 @@ export function toError(answer: HttpAnswer): AsrError {
     const message = `the address redirects${to} (status ${status}); give the service's own address as url`;
     return new AsrError('unexpected_response', message, { status });
   }
-  const fields = isJson(answer) ? parseObject(answer.body) : undefined;
-  if (status === 422 && Array.isArray(fields?.['detail'])) {
+  const fields = fieldsOf(answer);
+  if (status === 422 && Array.isArray(fields['detail'])) {
     const reasons = fields['detail'].map((entry: unknown) => JSON.stringify(entry)).join('; ');
     return new AsrError('invalid_form', `the service does not accept the form: ${reasons}`, {
       status,
       detail: fields['detail'],
     });
   }
-  const code = fields?.['error'];
+  const code = fields['error'];
   if (typeof code === 'string') {
-    const explained = typeof fields?.['message'] === 'string' ? fields['message'] : code;
+    const explained = typeof fields['message'] === 'string' ? fields['message'] : code;
     if (isServiceErrorCode(code)) return new AsrError(code, explained, { status });
     return new AsrError('unexpected_response', `status ${status}, ${code}: ${explained}`, { status });
   }
@@ -59,16 +59,14 @@ export function toError(answer: HttpAnswer): AsrError {
 /** @throws AsrError for every answer but a result with status 200. */
 export function toTranscription(answer: HttpAnswer): TranscriptionResult {
   if (answer.status !== 200) throw toError(answer);
-  const fields = isJson(answer) ? parseObject(answer.body) : undefined;
-  const result = fields && toTranscriptionResult(fields);
+  const result = toTranscriptionResult(fieldsOf(answer));
   if (result === undefined) throw notOfTheService(answer);
   return result;
 }
 
 /** Both 200 and 503 carry a readiness result. @throws AsrError for every other answer. */
 export function toReadiness(answer: HttpAnswer): ReadyResult {
-  const fields = isJson(answer) ? parseObject(answer.body) : undefined;
-  const result = fields && toReadyResult(fields);
+  const result = toReadyResult(fieldsOf(answer));
   if (result !== undefined && (answer.status === 200 || answer.status === 503)) return result;
   if (answer.status !== 200) throw toError(answer);
   throw notOfTheService(answer);
@@ -79,7 +77,9 @@ function notOfTheService(answer: HttpAnswer): AsrError {
   return new AsrError('unexpected_response', message, { status: answer.status });
 }
 
-const isJson = (answer: HttpAnswer): boolean => /^application\/json\b/i.test(answer.contentType);
+/** Those of the JSON object that an answer brings, or none. */
+const fieldsOf = ({ contentType, body }: HttpAnswer): Readonly<Record<string, unknown>> =>
+  (/^application\/json\b/i.test(contentType) && parseObject(body)) || {};
 
 function describe(answer: HttpAnswer): string {
   const type = answer.contentType.split(';')[0]?.trim() || 'no content type';

@@ -22,7 +22,7 @@ import { takeUpgrades, type Upgrades } from './upgrades.ts';
 /** How long a shutdown waits for what is under way: the longest stream session (40 s) ends by itself in it, and all uploads but the slowest do. */
 export const DRAIN_MS = 42_000;
 
-export interface AppParts {
+interface AppParts {
   readonly config: ApiConfig;
   readonly services: ApiServices;
   readonly metrics: ApiMetrics;

@@ -3,7 +3,7 @@ import { CLOSE_CODE, HTTP_STATUS } from '../common/errors.ts';
 import type { ApiServices } from './services.ts';
 import type { StreamSummary } from './stream-tally.ts';
 
-export interface AnsweredRequest {
+interface AnsweredRequest {
   readonly route: string;
   readonly status: number;
   readonly code: string | undefined;

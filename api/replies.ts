@@ -119,7 +119,7 @@ function endBeforeBody({ raw: request }: FastifyRequest, reply: FastifyReply): v
   };
 }
 
-export interface RequestLine {
+interface RequestLine {
   readonly route: string;
   readonly status: number;
   readonly [field: string]: unknown;

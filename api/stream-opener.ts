@@ -24,7 +24,7 @@ export interface ActiveStream {
   abort(): void;
 }
 
-export interface StreamEvents {
+interface StreamEvents {
   onResult(entry: ResultEntry): void;
   onFailure(failure: unknown): void;
 }
@@ -32,7 +32,7 @@ export interface StreamEvents {
 /** How long after a lost slot a last result may still be on its way: the script that publishes it frees the slot. */
 const LAST_RESULT_GRACE_MS = 1_000;
 
-export interface StreamOpenerParts {
+interface StreamOpenerParts {
   readonly access: Access;
   readonly readiness: ReadinessStore;
   readonly slot: Slot;

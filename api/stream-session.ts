@@ -49,7 +49,7 @@ interface StreamPeer {
   close(code: number, reason: string): void;
 }
 
-export interface StreamSessionParts {
+interface StreamSessionParts {
   readonly peer: StreamPeer;
   readonly opener: StreamOpener;
   /** The handshake's Authorization header was right; without one, `start` must carry the token. */

@@ -12,7 +12,7 @@ import { acquireSlot, keepSlot } from './slot-keeper.ts';
 import type { UploadQueue } from './upload-queue.ts';
 import { type UploadOutcome, UploadWait } from './upload-wait.ts';
 
-export interface TranscriberParts {
+interface TranscriberParts {
   readonly slot: Slot;
   readonly uploads: UploadStore;
   readonly queue: UploadQueue;

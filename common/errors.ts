@@ -15,7 +15,7 @@ export const HTTP_STATUS = {
   inference_failed: 500,
   not_ready: 503,
 } as const;
-export type HttpErrorCode = keyof typeof HTTP_STATUS;
+type HttpErrorCode = keyof typeof HTTP_STATUS;
 
 export const CLOSE_CODE = {
   busy: 1008,
@@ -45,7 +45,7 @@ export class ApiFailure extends Error {
 }
 
 /** One entry of a 422 body. */
-export interface ValidationDetail {
+interface ValidationDetail {
   readonly loc: (string | number)[];
   readonly msg: string;
   readonly type: string;

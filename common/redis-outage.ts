@@ -59,7 +59,7 @@ const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
   ],
 ];
 
-export interface OutageLine {
+interface OutageLine {
   readonly line: string;
   /** Redis answers: somebody has to do something about it. */
   readonly isRefusal: boolean;

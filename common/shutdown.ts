@@ -12,7 +12,7 @@ export const SAME_SIGNAL_MS = 500;
 const LOG_WRITTEN_MS = 2_000;
 
 /** SIGHUP, too, where it means nothing else: the terminal was closed. */
-export type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
+type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 
 /**
  * Runs the steps in order on the first of the signals (also when the supervisor that holds our IPC channel is gone), waits at most `drainMs` for all of

@@ -59,7 +59,7 @@ function isLastingTlsFailure(cause: unknown, depth = 0): boolean {
   return isLastingTlsFailure(cause.cause, depth + 1);
 }
 
-export interface AsrErrorOptions {
+interface AsrErrorOptions {
   readonly status?: number | undefined;
   readonly closeCode?: number | undefined;
   readonly detail?: unknown;

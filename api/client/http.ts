@@ -9,7 +9,7 @@ import {
   toTranscriptionResult,
 } from './wire.ts';
 
-export interface HttpAnswer {
+interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
@@ -90,7 +90,7 @@ function describe(answer: HttpAnswer): string {
 /** Hundreds of times what the service answers with. */
 const MAX_ANSWER_BYTES = 1_048_576;
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly method: 'GET' | 'POST';
   readonly apiToken: string;
   readonly body?: FormData;

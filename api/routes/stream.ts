@@ -11,7 +11,7 @@ export const STREAM_PATH = '/ws/asr';
 /** No host name is longer. */
 const LONGEST_ORIGIN_SAID = 300;
 
-export interface StreamRouteOptions {
+interface StreamRouteOptions {
   readonly services: ApiServices;
   readonly timeouts: StreamTimeouts;
   /** Hears of each session. */

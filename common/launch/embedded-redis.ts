@@ -21,7 +21,7 @@ interface RedisAddress {
   readonly password: string;
 }
 
-export interface EmbeddedRedisOptions {
+interface EmbeddedRedisOptions {
   /** Its working folder, in which it has no reason to write. */
   readonly folder: string;
   /** Default: a free port and a new password. */

@@ -20,7 +20,7 @@ export interface Ending {
   readonly final: boolean;
 }
 
-export interface KeptProcessOptions {
+interface KeptProcessOptions {
   readonly name: string;
   readonly start: () => Promise<Run>;
   /** Called at every start and end; `pid` is undefined while it does not run. */

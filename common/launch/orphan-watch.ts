@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
  * Cleans up behind a supervisor that was killed and could not: a shell that does nothing until the pipe from the supervisor closes.
  * The servers notice by themselves that they are alone and finish; Redis has to outlive them, so it goes when they have, or 5 s later.
  */
-export interface OrphanWatch {
+interface OrphanWatch {
   /** Tells which processes run now. Redis may be somebody else's. */
   update(processes: { readonly redis: number | undefined; readonly servers: readonly number[] }): void;
   /** Removes the folder as well. */

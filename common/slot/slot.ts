@@ -8,7 +8,7 @@ import type { RedisKeys } from '../redis-keys.ts';
  */
 export type SlotHolder = string;
 
-export interface SlotOwner {
+interface SlotOwner {
   readonly id: string;
   readonly via: 'http' | 'ws';
   /** host:pid of the API replica */

@@ -73,7 +73,7 @@ export function readWav(file: Uint8Array): WavAudio {
 }
 
 /** As much of a WAV file as was found in its beginning. */
-export interface WavChunks {
+interface WavChunks {
   readonly format?: WavFormat;
   readonly place?: {
     readonly startByte: number;

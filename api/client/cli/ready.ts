@@ -9,7 +9,7 @@ import { printable } from './status-line.ts';
 const ASK_EVERY_MS = 500;
 const LONGEST_ASK_MS = 10_000;
 
-export interface ReadyJob {
+interface ReadyJob {
   readonly client: AsrClient;
   /** 0: ask once. */
   readonly waitMs: number;

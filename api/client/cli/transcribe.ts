@@ -7,7 +7,7 @@ import { readAhead } from './read-ahead.ts';
 import { readRecordingFile, readRecordingInput } from './recording.ts';
 import type { Report } from './report.ts';
 
-export interface TranscribeJob {
+interface TranscribeJob {
   readonly client: AsrClient;
   readonly files: readonly string[];
   readonly stream: boolean;

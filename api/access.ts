@@ -37,7 +37,7 @@ export class Access {
     return token !== undefined && this.allowsToken(token);
   }
 
-  /** For those that only listening tells: with ASR_PORT=0 the port is the system's choice. */
+  /** For the service's own, which are known when it listens: with ASR_PORT=0 the port is the system's choice. */
   allowOrigins(origins: readonly string[]): void {
     for (const origin of origins) this.#origins.add(origin);
   }

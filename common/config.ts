@@ -1,5 +1,5 @@
 import { isBlockedPort } from './blocked-ports.ts';
-import { address, baseUrl, ownOrigins, proxy, webUrl } from './config-addresses.ts';
+import { address, baseUrl, proxy, webUrl } from './config-addresses.ts';
 import { ConfigError, fail } from './config-error.ts';
 import { defaultThreads } from './cpu-threads.ts';
 import { messageOf } from './errors.ts';
@@ -27,7 +27,7 @@ export interface ApiConfig extends CommonConfig {
   readonly apiToken: string;
   /** Single addresses besides loopback. */
   readonly allowedClients: readonly string[];
-  /** Origins a browser may open the stream from. */
+  /** Origins a browser may open the stream from, besides the service's own, which it knows when it listens. */
   readonly allowedOrigins: readonly string[];
   readonly publicBaseUrl: string;
   /** Addresses and CIDR ranges of load balancers whose X-Forwarded-For counts. */
@@ -157,9 +157,7 @@ export function readApiConfig(env: Environment): ApiConfig {
     port,
     apiToken,
     allowedClients: list(env, 'ASR_ALLOWED_CLIENTS').map((value) => address('ASR_ALLOWED_CLIENTS', value)),
-    allowedOrigins: [
-      ...new Set([...DEFAULT_ORIGINS, ...ownOrigins(host, port), ...publicOrigins, ...extraOrigins]),
-    ],
+    allowedOrigins: [...DEFAULT_ORIGINS, ...publicOrigins, ...extraOrigins],
     publicBaseUrl: publicBase?.href.replace(/\/+$/, '') ?? `http://127.0.0.1:${port}`,
     trustedProxies: list(env, 'ASR_TRUSTED_PROXIES').map((value) => proxy('ASR_TRUSTED_PROXIES', value)),
     uploadTimeoutMs: integer(env, 'ASR_UPLOAD_TIMEOUT_MS', 100, 600_000) ?? DEFAULT_UPLOAD_TIMEOUT_MS,

@@ -4,6 +4,7 @@ import os from 'node:os';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { isBlockedPort } from '../../../common/blocked-ports.ts';
 import { readApiConfig, readInferenceConfig } from '../../../common/config.ts';
+import { ownOrigins } from '../../../common/config-addresses.ts';
 import { ConfigError } from '../../../common/config-error.ts';
 import { defaultThreads, physicalCores } from '../../../common/cpu-threads.ts';
 
@@ -35,8 +36,7 @@ describe('defaults', () => {
 });
 
 describe('values', () => {
-  test('the own origin joins the two defaults', () => {
-    expect(api({ ASR_PORT: '9000' }).allowedOrigins).toContain('http://127.0.0.1:9000');
+  test('the public origin and further ones join the two defaults', () => {
     const config = api({
       ASR_PUBLIC_BASE_URL: 'https://asr.example.com/',
       ASR_ALLOWED_ORIGINS: 'https://a.example, https://b.example:8443/',
@@ -51,6 +51,7 @@ describe('values', () => {
     ]);
   });
   test.each([
+    [{ ASR_PORT: '9000' }, 'http://127.0.0.1:9000'],
     [{ ASR_PORT: '80' }, 'http://localhost'],
     [{ ASR_HOST: '0.0.0.0', ASR_PORT: '9000' }, 'http://localhost:9000'],
     [{ ASR_HOST: '::' }, 'http://[::1]:8088'],
@@ -60,7 +61,8 @@ describe('values', () => {
     [{ ASR_ALLOWED_ORIGINS: 'https://例子.example' }, 'https://xn--fsqu00a.example'],
     [{ ASR_HOST: 'fe80::1%eth0' }, 'http://127.0.0.1:8088'],
   ])('%j lets the page of %s stream', (settings, origin) => {
-    expect(api(settings).allowedOrigins).toContain(origin);
+    const { host, port, allowedOrigins } = api(settings);
+    expect([...allowedOrigins, ...ownOrigins(host, port)]).toContain(origin);
   });
   test('a public address with a path is published as it works', () => {
     const config = api({ ASR_PUBLIC_BASE_URL: 'HTTPS://ASR.example.com:443/asr//' });

@@ -33,18 +33,18 @@ export class SessionAudio {
   /** @param blockMs how long to wait for something new; 0: only what is there. @throws BrokenAudio; StoreUnavailable; MalformedEntry */
   async read(blockMs: number): Promise<void> {
     const entries = await this.#consumer.audio(this.#blocking, this.#sessionId, this.#after, blockMs);
-    for (const { id, entry } of entries) {
-      this.#after = id;
+    for (const entry of entries) {
+      this.#after = entry.id;
       switch (entry.kind) {
         case 'open':
           this.fence = entry.fence;
           break;
         case 'frame':
-          this.#expectNumber(entry.number);
+          this.#expectNumber(entry.id);
           this.#append(entry.pcm);
           break;
         case 'end':
-          this.#expectNumber(Number.parseInt(id, 10));
+          this.#expectNumber(entry.id);
           this.ended = true;
           break;
         case 'abort':
@@ -66,7 +66,8 @@ export class SessionAudio {
     return all.subarray(0, bytes);
   }
 
-  #expectNumber(number: number): void {
+  #expectNumber(id: string): void {
+    const number = Number.parseInt(id, 10);
     if (number !== this.#lastNumber + 1) {
       throw new BrokenAudio(
         `frame ${this.#lastNumber + 1} is missing: after ${this.#lastNumber} comes ${number}`,

@@ -4,12 +4,16 @@ import { fieldsOf, type StreamEntry } from '../result-streams.ts';
  * What stands in a session's two streams, and its reading. Writing is in `session-producer.ts` (API: audio) and `session-consumer.ts`
  * (inference: results).
  */
-export type AudioEntry =
+export type AudioEntry = {
+  /** In the stream, to read on from: of frames and the end their number, from 1, and `-1`. */
+  readonly id: string;
+} & (
   | { kind: 'open'; fence: number }
-  /** `number`: the entry’s, from 1. `pcm`: a frame, or those of a burst. */
-  | { kind: 'frame'; number: number; pcm: Buffer }
+  /** `pcm`: a frame, or those of a burst. */
+  | { kind: 'frame'; pcm: Buffer }
   | { kind: 'end' }
-  | { kind: 'abort' };
+  | { kind: 'abort' }
+);
 
 export type ResultEntry =
   /** An inference process has begun (or, after the first, taken over) the session. */
@@ -19,12 +23,6 @@ export type ResultEntry =
   | { kind: 'partial'; takenBytes: number; revision: number; text: string }
   | { kind: 'final'; takenBytes: number; revision: number; text: string }
   | { kind: 'failed'; message: string };
-
-export interface StoredAudioEntry {
-  /** Its id in the stream, to read on from. */
-  readonly id: string;
-  readonly entry: AudioEntry;
-}
 
 /** Longer than a session takes from its opening, which is 40 s and what the last model call needs. */
 export const SESSION_KEYS_TTL_MS = 60_000;
@@ -47,20 +45,20 @@ function wholeNumber(fields: ReadonlyMap<string, string>, name: string): number 
   return number;
 }
 
-export function parseAudioEntry([id, fields]: StreamEntry<Buffer>): StoredAudioEntry {
-  const entryId = id.toString('latin1');
+export function parseAudioEntry([rawId, fields]: StreamEntry<Buffer>): AudioEntry {
+  const id = rawId.toString('latin1');
   const [name, value] = fields;
   if (name?.toString('latin1') === 'pcm' && value !== undefined) {
-    return { id: entryId, entry: { kind: 'frame', number: Number.parseInt(entryId, 10), pcm: value } };
+    return { id, kind: 'frame', pcm: value };
   }
-  const map = fieldsOf([entryId, fields.map((field) => field.toString('latin1'))]);
+  const map = fieldsOf([id, fields.map((field) => field.toString('latin1'))]);
   const kind = map.get('kind');
   switch (kind) {
     case 'open':
-      return { id: entryId, entry: { kind, fence: wholeNumber(map, 'fence') } };
+      return { id, kind, fence: wholeNumber(map, 'fence') };
     case 'end':
     case 'abort':
-      return { id: entryId, entry: { kind } };
+      return { id, kind };
     default:
       throw new MalformedEntry(`an entry of the audio stream has the unknown kind "${kind}"`);
   }

@@ -4,13 +4,13 @@ import { fromStore } from '../redis.ts';
 import type { RedisKeys } from '../redis-keys.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 import {
+  type AudioEntry,
   LEASE_TTL_MS,
   parseAudioEntry,
   parseResultEntry,
   type ResultEntry,
   resultFields,
   SESSION_KEYS_TTL_MS,
-  type StoredAudioEntry,
 } from './entries.ts';
 
 /** Why a publication was refused. */
@@ -70,7 +70,7 @@ export class SessionConsumer {
     sessionId: string,
     after: string,
     blockMs: number,
-  ): Promise<StoredAudioEntry[]> {
+  ): Promise<AudioEntry[]> {
     const key = this.#keys.audio(sessionId);
     const read =
       blockMs === 0

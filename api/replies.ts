@@ -61,7 +61,7 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
   });
   if (error instanceof ApiFailure) return answer(error.status, error.code, error.message);
   if (error instanceof FormFailure)
-    return { status: 422, code: 'validation', body: { detail: error.detail } };
+    return { status: 422, code: 'validation', body: { detail: [error.detail] } };
   if (error instanceof StoreUnavailable) {
     request.log.warn({ reason: error.message }, 'Redis did not answer a request');
     return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');

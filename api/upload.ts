@@ -90,9 +90,9 @@ const isPartAFile = (_name?: string, contentType?: string, fileName?: string): b
   fileName !== undefined || contentType !== 'text/plain';
 
 const missingFile = (msg: string): FormFailure =>
-  new FormFailure([{ loc: ['body', 'file'], msg, type: 'missing' }]);
+  new FormFailure({ loc: ['body', 'file'], msg, type: 'missing' });
 const malformed = (msg: string): FormFailure =>
-  new FormFailure([{ loc: ['body'], msg, type: 'multipart_invalid' }]);
+  new FormFailure({ loc: ['body'], msg, type: 'multipart_invalid' });
 /** A form that cannot be read is mostly a right one behind a Content-Type set by hand, without the boundary that the HTTP library chose or with another. */
 const LEAVE_TYPE = 'leave the form and its Content-Type to your HTTP library, which sets the boundary';
 
@@ -100,7 +100,7 @@ const LEAVE_TYPE = 'leave the form and its Content-Type to your HTTP library, wh
 export function expectUncompressed(contentEncoding: string | undefined): void {
   if (contentEncoding === undefined || !/\b(gzip|deflate|br|zstd|compress)\b/i.test(contentEncoding)) return;
   const msg = `the body is compressed (Content-Encoding "${contentEncoding}"); send it as it is`;
-  throw new FormFailure([{ loc: ['header', 'content-encoding'], msg, type: 'content_encoding' }]);
+  throw new FormFailure({ loc: ['header', 'content-encoding'], msg, type: 'content_encoding' });
 }
 
 /**
@@ -113,7 +113,7 @@ export function readUploadForm(body: Buffer, contentType: string | undefined): P
       const found =
         contentType === undefined ? 'there is no Content-Type' : `the Content-Type is "${contentType}"`;
       const msg = `${found}; send multipart/form-data with a part named "file"`;
-      reject(new FormFailure([{ loc: ['header', 'content-type'], msg, type: 'content_type' }]));
+      reject(new FormFailure({ loc: ['header', 'content-type'], msg, type: 'content_type' }));
       return;
     }
     let parser: BusboyInstance;

@@ -44,9 +44,9 @@ export class ApiFailure extends Error {
   }
 }
 
-/** One entry of a 422 body. */
+/** The one entry of a 422 body. */
 interface ValidationDetail {
-  readonly loc: (string | number)[];
+  readonly loc: string[];
   readonly msg: string;
   readonly type: string;
 }
@@ -54,9 +54,9 @@ interface ValidationDetail {
 /** The form of an upload is wrong (422): its own body form, so its own class. */
 export class FormFailure extends Error {
   override readonly name = 'FormFailure';
-  readonly detail: readonly ValidationDetail[];
-  constructor(detail: readonly ValidationDetail[]) {
-    super(detail.map((entry) => entry.msg).join('; '));
+  readonly detail: ValidationDetail;
+  constructor(detail: ValidationDetail) {
+    super(detail.msg);
     this.detail = detail;
   }
 }

@@ -14,8 +14,8 @@ async function verdictOfReader(body: Buffer, contentType: string): Promise<FormV
   } catch (error) {
     if (error instanceof ApiFailure && error.code === 'upload_too_large') return { status: 413 };
     if (!(error instanceof FormFailure)) throw error;
-    for (const { loc, msg, type } of error.detail) assert.ok(loc.length > 0 && msg !== '' && type !== '');
-    assert.ok(error.detail.length > 0);
+    const { loc, msg, type } = error.detail;
+    assert.ok(loc.length > 0 && msg !== '' && type !== '');
     return { status: 422 };
   }
 }

@@ -72,21 +72,12 @@ export function readWav(file: Uint8Array): WavAudio {
   return { ...format, data };
 }
 
-/** As much of a WAV file as was found in its beginning. */
-interface WavChunks {
-  readonly format?: WavFormat;
-  readonly place?: {
-    readonly startByte: number;
-    /** undefined: to the end of the file. */
-    readonly bytes: number | undefined;
-  };
-}
-
 /** Looks for the `fmt ` and `data` chunks in a file, or in its beginning. @throws AsrError `invalid_format` */
-export function findChunks(file: Uint8Array): WavChunks {
+export function findChunks(file: Uint8Array) {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   let format: WavFormat | undefined;
-  let place: WavChunks['place'];
+  /** `bytes` undefined: to the end of the file. */
+  let place: { readonly startByte: number; readonly bytes: number | undefined } | undefined;
   for (let position = 12; position + 8 <= view.byteLength && !(format && place); ) {
     const id = String.fromCharCode(...file.subarray(position, position + 4));
     const declaredBytes = view.getUint32(position + 4, true);
@@ -98,7 +89,7 @@ export function findChunks(file: Uint8Array): WavChunks {
     }
     position = startByte + declaredBytes + (declaredBytes % 2);
   }
-  return { ...(format && { format }), ...(place && { place }) };
+  return { format, place };
 }
 
 export function truncated(announcedBytes: number, thereBytes: number): AsrError {

@@ -10,7 +10,7 @@ import {
 } from '../common/messages/http.ts';
 import { addExamples } from './openapi-examples.ts';
 
-/** What the public address is without its setting, and of no use on another machine. With a path it was set: a proxy on this one. */
+/** Whether it is the address of an unset ASR_PUBLIC_BASE_URL, of no use on another machine. One with a path was set, for a proxy on this machine. */
 export const isLoopbackUrl = (url: string): boolean =>
   new URL(url).hostname === '127.0.0.1' && publicPath(url) === '';
 

@@ -67,8 +67,8 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
-  // Of a method that only RTSP has (404), of QUERY, which Fastify asks for its Content-Type (we hide that) before it looks for the path, and how the
-  // documentation's static files refuse odd paths (403): our own 403 is an ApiFailure.
+  // Nothing is there for a method that only RTSP has (404), for QUERY, of which Fastify wants a Content-Type (we hide it) before it looks for the path, and for
+  // odd paths, which the documentation's static files refuse (403; our own 403 is an ApiFailure).
   const isQuery = 'code' in error && error.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
   if (status === 404 || status === 403 || isQuery) return answer(404, 'not_found', noSuchPath(request));
   if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);

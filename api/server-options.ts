@@ -27,7 +27,7 @@ const KEEP_ALIVE_MS = 620_000;
 /** Node's own limit for the target and all headers. */
 const MAX_HEADER_BYTES = 16_384;
 
-/** For longer the server itself is never silent: while the body comes in, and then while it is recognized. */
+/** The longest that the server has nothing to send on a connection: while the body comes in, and then while it is recognized. */
 export function longestSilenceMs({ uploadTimeoutMs }: ApiConfig): number {
   return uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS + UPLOAD_DEADLINE_MS;
 }

@@ -97,7 +97,7 @@ function commonConfig(env: Environment): CommonConfig {
   try {
     redis = parseRedisUrl(url);
   } catch (error) {
-    // To the last @: one in a password that is not percent-encoded does not end it. Without slashes, the scheme may be a user.
+    // Up to the last @, since a password that is not percent-encoded may hold another. Where the slashes are missing, what looks like a scheme may be the user.
     const safeUrl = url.replace(/^([a-z+]+:\/\/)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
     fail('REDIS_URL', safeUrl, messageOf(error));
   }

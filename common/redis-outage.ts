@@ -43,7 +43,7 @@ const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
     'ERR max number of clients ',
     'Redis takes no more connections: raise its maxclients, or find who holds them with redis-cli CLIENT LIST',
   ],
-  // Of what Redis repeats of the command.
+  // A Redis that lacks a command names it: this one is sent to Sentinels alone.
   [
     'get-master-addr-by-name',
     'REDIS_URL names a Redis where a Sentinel should be: name the Sentinels there (their port is mostly 26379), or that Redis with redis://HOST:PORT',

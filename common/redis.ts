@@ -65,7 +65,7 @@ export function connectRedis(
     client.disconnect(true);
     onError(new Error(`${DATABASE_REFUSED}: ${error.message}`, { cause: error }));
   });
-  // A disconnect in the middle of connecting, such as of a second failover, is the client's end, whatever it was to do after it.
+  // A disconnect while it connects, as in a second failover, ends the client for good, also where it was told to connect again.
   client.on('end', () => {
     if (!closed.has(client)) client.connect().catch(() => undefined);
   });

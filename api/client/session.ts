@@ -66,7 +66,7 @@ export class Session {
     else signal?.addEventListener('abort', this.#aborted, { once: true });
   }
 
-  /** Once; not behind a failure. */
+  /** To be called once, and not after a failure. */
   connect(url: string, apiToken: string, transport: Transport): void {
     this.#limit(this.#options.readyTimeoutMs ?? 10_000, `the service at ${url} was not ready`);
     const token = transport.tokenInStart ? { api_token: apiToken } : {};

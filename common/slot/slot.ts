@@ -21,7 +21,7 @@ export const SLOT_TTL_MS = 5_000;
 export const SLOT_RENEW_MS = 1_000;
 /** What the slot is given while a model call runs: its API replica may be gone, the call still occupies the model. */
 const CALL_SLOT_TTL_MS = 2_000;
-/** As long as a session's lease, so that the work of a dead process does not wait for its call when it waits no more for the lease. */
+/** As long as a session's lease: whoever takes over from a dead process waits no longer for its model call than for its lease. */
 const CALL_TTL_MS = 1_000;
 export const CALL_RENEW_MS = 300;
 

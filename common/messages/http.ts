@@ -19,7 +19,6 @@ export const ReadyResult = Type.Object(
   },
   { $id: 'ReadyResult' },
 );
-export type ReadyResult = Static<typeof ReadyResult>;
 
 export const TranscriptionResult = Type.Object(
   {
@@ -40,7 +39,6 @@ export const ApiError = Type.Object(
   },
   { $id: 'ApiError' },
 );
-export type ApiError = Static<typeof ApiError>;
 
 export const ValidationError = Type.Object(
   {

@@ -134,21 +134,10 @@ function leastBytes(options: TransferOptions, response: Response): number {
 }
 
 async function* bodyOf(response: Response): AsyncGenerator<Uint8Array> {
-  if (response.body === null) return;
-  const reader = response.body.getReader();
   try {
-    for (;;) {
-      let next: Awaited<ReturnType<typeof reader.read>>;
-      try {
-        next = await reader.read();
-      } catch (error) {
-        throw new Interrupted(`the connection broke (${describeCause(error)})`, { cause: error });
-      }
-      if (next.done) return;
-      yield next.value;
-    }
-  } finally {
-    await reader.cancel().catch(() => undefined);
+    for await (const chunk of response.body ?? []) yield chunk;
+  } catch (error) {
+    throw new Interrupted(`the connection broke (${describeCause(error)})`, { cause: error });
   }
 }
 

@@ -118,10 +118,9 @@ async function createNamed(
 
 /** Asked before `auto` tries CUDA: onnxruntime prints an error of its own when the library is not installed. */
 function cudaLibraryExists(): boolean {
-  const library =
-    process.platform === 'win32' ? 'onnxruntime_providers_cuda.dll' : 'libonnxruntime_providers_cuda.so';
   const packageDir = dirname(dirname(createRequire(import.meta.url).resolve('onnxruntime-node')));
-  return existsSync(join(packageDir, 'bin', 'napi-v6', process.platform, process.arch, library));
+  const libraries = join(packageDir, 'bin', 'napi-v6', process.platform, process.arch);
+  return existsSync(join(libraries, 'libonnxruntime_providers_cuda.so'));
 }
 
 /** Storage buffers of one shader on every device that speaks WebGPU. Not all offer more. */

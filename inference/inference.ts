@@ -25,7 +25,7 @@ export interface InferenceParts {
   readonly recognizer: Recognizer;
   readonly log: Logger;
   /** Where the model's files are or should be: a load that failed is tried again when something changes there. */
-  readonly modelFolder?: string;
+  readonly modelFolder: string;
   /** The process cannot go on and must end: an execution provider asked for by name does not load, or the runtime itself does not on this machine, or the engine is lost. */
   readonly onFatal: (error: Error) => void;
 }
@@ -45,7 +45,7 @@ export interface Inference {
 
 /** An inference process without the process: everything between Redis and the recognizer. */
 export function createInference(parts: InferenceParts): Inference {
-  const { config, recognizer, log, onFatal } = parts;
+  const { config, recognizer, log, modelFolder, onFatal } = parts;
   const host = hostname();
   const id = `${host}:${process.pid}:${randomBytes(4).toString('hex')}`;
   const keys = new RedisKeys(config.keyPrefix);
@@ -77,7 +77,7 @@ export function createInference(parts: InferenceParts): Inference {
   const uploads = new UploadStore(redis, keys);
   const jobs = new JobWorker({ connection, reader, keys, uploads, fences, model, log });
   follow(redis, [blocking, connection, reader]);
-  const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: parts.modelFolder, log });
+  const loading = new ModelLoading({ recognizer, heartbeat, modelFolder, log });
   const stopping = new AbortController();
 
   const serveOnceLoaded = async (onAttempt: () => void): Promise<void> => {

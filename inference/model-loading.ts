@@ -9,8 +9,8 @@ import { ExecutionProviderError, type ModelInfo, type Recognizer } from './recog
 export interface ModelLoadingParts {
   readonly recognizer: Recognizer;
   readonly heartbeat: HeartbeatSender;
-  /** Where the model's files are or should be; undefined: nothing to watch. */
-  readonly modelFolder: string | undefined;
+  /** Where the model's files are or should be. */
+  readonly modelFolder: string;
   readonly log: Logger;
   /** How long after a failure it is tried again unasked. */
   readonly tryAgainMs?: number;
@@ -47,7 +47,7 @@ export class ModelLoading {
     const { recognizer, heartbeat, modelFolder, log } = this.#parts;
     for (;;) {
       // Taken before the attempt: what changes during it counts as a change.
-      const before = modelFolder === undefined ? '' : await folderFingerprint(modelFolder);
+      const before = await folderFingerprint(modelFolder);
       // A process that ends has said `draining`.
       signal.throwIfAborted();
       void heartbeat.report({ state: 'loading' });
@@ -71,13 +71,12 @@ export class ModelLoading {
     const { modelFolder, tryAgainMs = TRY_AGAIN_MS } = this.#parts;
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
-    const waits: Promise<unknown>[] = [
-      once(this.#retries, 'retry', { signal: ended }),
-      sleep(tryAgainMs, undefined, { signal: ended }),
-    ];
-    if (modelFolder !== undefined) waits.push(folderChange(modelFolder, before, ended));
     try {
-      await Promise.race(waits);
+      await Promise.race([
+        once(this.#retries, 'retry', { signal: ended }),
+        sleep(tryAgainMs, undefined, { signal: ended }),
+        folderChange(modelFolder, before, ended),
+      ]);
     } finally {
       over.abort();
     }

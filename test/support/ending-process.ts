@@ -2,6 +2,7 @@
 import { readApiConfig, readInferenceConfig } from '../../common/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { runSteps } from '../../common/shutdown.ts';
+import { modelFolders } from '../../models/store.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 
 const endingAt = process.env['ENDING_AT'] ?? '';
@@ -20,6 +21,7 @@ async function inference(): Promise<void> {
     config: readInferenceConfig(process.env),
     recognizer: new ScriptedRecognizer(),
     log: createLogger('info', 'inference', destination),
+    modelFolder: modelFolders().bundled,
     onFatal: (error) => {
       throw error;
     },

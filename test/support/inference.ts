@@ -1,6 +1,7 @@
 import { readInferenceConfig } from '../../common/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { createInference, type Inference } from '../../inference/inference.ts';
+import { modelFolders } from '../../models/store.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 
 /** An inference "process" inside the test's own, with the scripted recognizer. */
@@ -18,7 +19,7 @@ export interface TestInference {
 export async function startInference(
   redisUrl: string,
   prepare: (recognizer: ScriptedRecognizer) => void = () => {},
-  modelFolder?: string,
+  modelFolder: string = modelFolders().bundled,
 ): Promise<TestInference> {
   const recognizer = new ScriptedRecognizer();
   prepare(recognizer);
@@ -29,7 +30,7 @@ export async function startInference(
     config: readInferenceConfig({ REDIS_URL: redisUrl }),
     recognizer,
     log: createLogger('debug', 'inference', { write: (line: string) => void log.push(JSON.parse(line)) }),
-    ...(modelFolder === undefined ? {} : { modelFolder }),
+    modelFolder,
     onFatal: (error) => {
       fatal.push(error);
       ended.resolve(error);

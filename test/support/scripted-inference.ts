@@ -3,6 +3,7 @@ import { readInferenceConfig } from '../../common/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { shutdownOnSignal } from '../../common/shutdown.ts';
 import { createInference } from '../../inference/inference.ts';
+import { modelFolders } from '../../models/store.ts';
 import type { FromProcess, ToProcess } from './inference-process.ts';
 import { type Gate, ScriptedRecognizer } from './scripted-recognizer.ts';
 
@@ -24,6 +25,7 @@ const inference = createInference({
   config: readInferenceConfig(process.env),
   recognizer,
   log,
+  modelFolder: modelFolders().bundled,
   onFatal: (error) => {
     throw error;
   },

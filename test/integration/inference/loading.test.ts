@@ -148,7 +148,7 @@ describe('a model that does not load', () => {
     const heartbeat = heartbeatOf('ending');
     const recognizer = new ScriptedRecognizer();
     recognizer.failNextLoad(broken);
-    const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: undefined, log });
+    const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: tmpdir(), log });
     const stopping = new AbortController();
     const loaded = loading.untilLoaded(stopping.signal, () => setImmediate(() => stopping.abort()));
     await expect(loaded).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
@@ -158,7 +158,7 @@ describe('a model that does not load', () => {
     const heartbeat = heartbeatOf('waiting');
     const recognizer = new ScriptedRecognizer();
     recognizer.failNextLoad(broken);
-    const parts = { recognizer, heartbeat, modelFolder: undefined, log, tryAgainMs: 50 };
+    const parts = { recognizer, heartbeat, modelFolder: tmpdir(), log, tryAgainMs: 50 };
     const loaded = new ModelLoading(parts).untilLoaded(new AbortController().signal, () => undefined);
     expect(await loaded).toMatchObject({ id: 'scripted' });
   });

@@ -26,16 +26,7 @@ export interface StepDecoder {
    * Runs the next steps.
    * @param steps of each its frames, (windowFrames, 80) row by row; not changed before the promise settles.
    * @param signal aborts between two model runs.
-   * @throws InferenceError when a model run fails; RecordingAborted. Nothing more can be run then.
+   * @throws InferenceError when a model run fails; the signal's reason. Nothing more can be run then.
    */
   run(steps: readonly Float32Array[], signal: AbortSignal): Promise<void>;
-}
-
-/** Thrown by a recording whose signal was aborted. */
-export class RecordingAborted extends Error {
-  override readonly name = 'RecordingAborted';
-
-  static throwIf(signal: AbortSignal): void {
-    if (signal.aborted) throw new RecordingAborted('the recording was closed');
-  }
 }

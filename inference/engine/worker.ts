@@ -32,7 +32,8 @@ class EngineWorker {
 
   serve(): void {
     this.#port.on('message', (request: EngineRequest) => {
-      if (request.type === 'close' || request.type === 'shutdown') this.#abort.abort();
+      if (request.type === 'close' || request.type === 'shutdown')
+        this.#abort.abort(new Error('the recording was closed'));
       this.#last = this.#last.then(() => this.#answer(request));
     });
   }

@@ -1,7 +1,7 @@
 import { Tensor } from 'onnxruntime-node';
 import { quoted } from '../../../common/printable.ts';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
-import { type AcousticModel, RecordingAborted, type StepDecoder } from '../acoustic-model.ts';
+import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from '../network/onnx-session.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';
@@ -76,7 +76,7 @@ export class TransducerModel implements AcousticModel {
       tokenIds: search.tokenIds,
       run: async (steps, signal) => {
         for (const frames of await encode(steps, signal)) {
-          RecordingAborted.throwIf(signal);
+          signal.throwIfAborted();
           await search.accept(frames);
         }
       },

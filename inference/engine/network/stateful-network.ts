@@ -1,5 +1,4 @@
 import { Tensor } from 'onnxruntime-node';
-import { RecordingAborted } from '../acoustic-model.ts';
 import { type NetworkPart, PartRun } from './network-part.ts';
 import type { OnnxModel } from './onnx-session.ts';
 import { rowsOf, type TensorSpec } from './tensors.ts';
@@ -28,7 +27,7 @@ export class StatefulNetwork {
    * @param inputs a tensor's values for each step.
    * @param signal aborts between two runs.
    * @returns of each step output 0, rows of `rowSize` values.
-   * @throws InferenceError when a run fails, or gives rows of another size; RecordingAborted. The states are undefined then.
+   * @throws InferenceError when a run fails, or gives rows of another size; the signal's reason. The states are undefined then.
    */
   async run(inputs: readonly Float32Array[], signal: AbortSignal): Promise<Float32Array[]> {
     const { name, shape } = this.#input;
@@ -37,7 +36,7 @@ export class StatefulNetwork {
     for (const [i, run] of this.#parts.entries()) {
       const wanted = new Set(this.#parts.slice(i + 1).flatMap(({ part }) => part.takes));
       for (const step of steps) {
-        RecordingAborted.throwIf(signal);
+        signal.throwIfAborted();
         const outputs = await run.step(step);
         if (run.part.onnx === this.#result) results.push(rowsOf(this.#result, outputs, this.#rowSize));
         for (const value of step.keys()) if (!wanted.has(value)) step.delete(value);

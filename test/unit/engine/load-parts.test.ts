@@ -111,8 +111,9 @@ describe.each([
   test('ends between two runs when it is aborted', async () => {
     const abort = new AbortController();
     const running = network.open(VOCABULARY_SIZE)(steps, abort.signal);
-    setImmediate(() => abort.abort());
-    await expect(running).rejects.toThrow('the recording was closed');
+    const reason = new Error('the recording was closed');
+    setImmediate(() => abort.abort(reason));
+    await expect(running).rejects.toBe(reason);
   });
 });
 

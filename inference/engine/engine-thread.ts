@@ -158,10 +158,7 @@ export class ThreadStream implements RecognizerStream {
     this.#closing ??= this.#thread
       .call({ type: 'close' })
       // A thread that has ended runs nothing.
-      .then(
-        () => {},
-        () => {},
-      )
+      .catch(() => undefined)
       .then(this.#onClosed);
     return this.#closing;
   }

@@ -16,7 +16,6 @@ export class SessionAudio {
   #after = '0';
   #lastNumber = 0;
   #waiting: Buffer[] = [];
-  #waitingBytes = 0;
   receivedBytes = 0;
   /** Known from the first read on. */
   fence: number | undefined;
@@ -58,11 +57,8 @@ export class SessionAudio {
 
   /** The next `bytes` of it. They must have been received. */
   take(bytes: number): Buffer {
-    if (bytes > this.#waitingBytes)
-      throw new RangeError(`cannot take ${bytes} bytes of audio: ${this.#waitingBytes} are waiting`);
-    const all = Buffer.concat(this.#waiting, this.#waitingBytes);
+    const all = Buffer.concat(this.#waiting);
     this.#waiting = [all.subarray(bytes)];
-    this.#waitingBytes -= bytes;
     return all.subarray(0, bytes);
   }
 
@@ -84,6 +80,5 @@ export class SessionAudio {
       );
     }
     this.#waiting.push(pcm);
-    this.#waitingBytes += pcm.length;
   }
 }

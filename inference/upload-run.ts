@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { unreachable } from '../common/errors.ts';
 import { untilAnswered } from '../common/until-answered.ts';
 import {
   UPLOAD_DEADLINE_MS,
@@ -52,14 +51,7 @@ export class UploadRun {
     const start = await this.#start(again);
     if (start.kind === 'slot lost') return start.kind;
     if (!this.#parts.fences.admit(this.#job.fence)) return await this.#refuse('superseded');
-    switch (start.kind) {
-      case 'samples gone':
-        return await this.#refuse(start.kind);
-      case 'samples':
-        return await this.#transcribe(start.pcm);
-      default:
-        return unreachable(start);
-    }
+    return start.kind === 'samples' ? await this.#transcribe(start.pcm) : await this.#refuse(start.kind);
   }
 
   /**

@@ -9,7 +9,7 @@ import { PrintableError } from '../common/printable.ts';
  */
 export interface Recognizer {
   /**
-   * Loads the model and does one warm-up run. May be called again after it failed.
+   * Loads the model and warms it up. May be called again after it failed.
    * @throws ModelLoadError that names file, found and expected; ExecutionProviderError.
    */
   load(): Promise<ModelInfo>;

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Extract, extract, type Header } from 'tar-stream';
 import unbzip2 from 'unbzip2-stream';
@@ -27,18 +26,10 @@ export interface UnpackOptions {
  */
 export async function unpackModel(options: UnpackOptions): Promise<readonly ReceiptFile[]> {
   const archiveBytes = (await stat(options.archivePath)).size;
-  let readBytes = 0;
-  const counter = new PassThrough({
-    transform(chunk: Buffer, _encoding, done) {
-      readBytes += chunk.byteLength;
-      options.onProgress?.(readBytes, archiveBytes);
-      done(null, chunk);
-    },
-  });
+  const archive = createReadStream(options.archivePath);
+  archive.on('data', () => options.onProgress?.(archive.bytesRead, archiveBytes));
   const entries = extract();
-  const feeding = pipeline(createReadStream(options.archivePath), counter, unbzip2(), entries, {
-    signal: options.signal,
-  });
+  const feeding = pipeline(archive, unbzip2(), entries, { signal: options.signal });
   const [fed, read] = await Promise.allSettled([feeding, readEntries(entries, options)]);
   options.signal.throwIfAborted();
   // What the reader refused is the cause; the feeding side then only says that nobody listens any more.

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Value from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AsrErrorCode, ServiceErrorCode } from '../../api/client/errors.ts';
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors.ts';
 import { ClientMessage, ServerMessage } from '../../common/messages/stream.ts';
 import { packageRoot } from '../../common/package-root.ts';
@@ -44,6 +45,18 @@ describe('the tables of /api-reference.md', () => {
     const drawn = [...REFERENCE.matchAll(/ \.{3,} ([a-z_]+) +(\d{4})$/gm)];
     expect(Object.fromEntries(drawn.map(([, code, close]) => [code, Number(close)]))).toEqual(CLOSE_CODE);
   });
+});
+
+test('/api-reference.md names every code that the ready-made client adds', () => {
+  const added: Record<Exclude<AsrErrorCode, ServiceErrorCode>, true> = {
+    invalid_form: true,
+    network: true,
+    unavailable: true,
+    no_answer: true,
+    unexpected_response: true,
+  };
+  const section = REFERENCE.slice(REFERENCE.indexOf('\n## Ready-made client\n'));
+  for (const code of Object.keys(added)) expect(section).toContain(`\`${code}\``);
 });
 
 describe('the messages shown in /api-reference.md', () => {

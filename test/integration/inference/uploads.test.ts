@@ -103,6 +103,24 @@ describe('an upload', () => {
     expect(await next.ended).toMatchObject({ kind: 'completed' });
   });
 
+  it('that failed can be looked at for a minute, and is gone with the next one that fails', async () => {
+    const fail = async (): Promise<string> => {
+      inference.recognizer.failNextCall();
+      const { ended, job } = await uploads.submit(scriptedPcm(0.5));
+      expect((await ended).kind).toBe('failed');
+      return job.id;
+    };
+    const failed = (): Promise<string[]> => redis.client.zrange('{asr}:uploads:failed', 0, '-1');
+    const first = await fail();
+    const second = await fail();
+    expect(await failed()).toEqual(expect.arrayContaining([first, second]));
+    await redis.client.zincrby('{asr}:uploads:failed', -60_001, first);
+    const third = await fail();
+    expect(await failed()).toEqual(expect.arrayContaining([second, third]));
+    expect(await failed()).not.toContain(first);
+    expect(await redis.keys(`{asr}:uploads:${first}*`)).toEqual([]);
+  });
+
   it.each([
     ['with a smaller fence than one before', 'superseded', 'superseded', async () => ({ fence: 1 })],
     ['whose slot is another holder’s', 'slot lost', undefined, async () => ({ holder: 'somebody else' })],

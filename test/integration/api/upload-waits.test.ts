@@ -89,15 +89,18 @@ test('an upload whose slot is found free has its end, also where that was not he
   // Also of one that is waited for to the last moment.
   expect(await redis.client.pttl(keys.upload('ended'))).toBeGreaterThan(UPLOAD_DEADLINE_MS);
   await store.finish('ended', holder, end);
+  // Another version of this program might leave out what an answer must have.
+  await redis.client.xadd(keys.uploadEnd('strange'), '*', 'kind', 'done', 'text', '好');
   for (const [id, outcome] of [
     ['ended', end],
     ['lost', { kind: 'vanished' }],
+    ['strange', { kind: 'failed', reason: 'an end of unknown form (kind "done")' }],
   ] as const) {
     const wait = new UploadWait(feed, store, keys, id, 10_000);
     wait.slotLost({ kind: 'lost' });
     expect(await wait.outcome).toEqual(outcome);
   }
-  await store.forget('ended');
+  for (const id of ['ended', 'strange']) await store.forget(id);
   elsewhere.disconnect();
 });
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildApp } from '../../../api/app.ts';
 import { createLogger } from '../../../common/log.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
@@ -71,14 +71,22 @@ test('broken HTTP behind complete requests is answered behind their answers', as
   const chunked = `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\nnonsense`;
   const connection = await sent(uploadOf(recordings[0]), uploadOf(recordings[1]), chunked);
   await held.entered;
-  // More that cannot be read does not bring a second answer.
-  connection.write('\r\nnonsense');
+  // More that cannot be read does not bring a second answer, nor does each piece wait for itself.
+  const warnings: Error[] = [];
+  const warned = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', warned);
+  onTestFinished(() => void process.off('warning', warned));
+  for (let piece = 0; piece < 20; piece += 1) {
+    connection.write('\r\nnonsense');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
   held.release();
   await connection.untilClosed();
   const answers = connection.answers();
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 400]);
   const texts = answers.slice(0, 2).map(({ body }) => JSON.parse(body.toString('utf8')).text);
   expect(texts).toEqual(recordings.map((pcm) => scriptedText(pcm)));
+  expect(warnings).toEqual([]);
 });
 
 test('one that offers HTTP/2 waits for its turn like the others', async () => {

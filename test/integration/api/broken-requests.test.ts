@@ -68,6 +68,16 @@ test.each([
   ]);
 });
 
+test('a request that its client breaks off has an answer, and is none that was refused', async () => {
+  const series = 'asr_http_requests_total{route="unknown",status="400",code="bad_request"}';
+  const before = [await count(series), api.log.length] as const;
+  const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
+  socket.end('GET /healthz HTTP/1.1\r\nHost: x\r\n');
+  expect(String((await once(socket, 'data'))[0])).toMatch('HTTP/1.1 400 ');
+  expect(await count(series)).toBe(before[0]);
+  expect(api.log.slice(before[1]).filter(({ route }) => route === 'unknown')).toEqual([]);
+});
+
 test.each([
   ['text that is no UTF-8', Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0xc3, 0x28]), 1007],
   ['a frame without a mask', Buffer.from([0x81, 0x02, 0x7b, 0x7d]), 1002],
@@ -128,10 +138,17 @@ describe('headers that come late', () => {
   }
   const head = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
 
-  test('are 408 timeout', async () => {
+  // A connection on which nothing ever comes, such as a browser makes in advance, is ended as well, and is no request.
+  test.each([
+    [head, 1],
+    ['', 0],
+  ])('are 408 timeout: behind %j', async (sent, requests) => {
+    const series = 'asr_http_requests_total{route="unknown",status="408",code="timeout"}';
+    const before = await count(series);
     const socket = await connected();
-    socket.write(head);
+    if (sent !== '') socket.write(sent);
     expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 408 [^{]*{"error":"timeout"/);
+    expect(await count(series)).toBe(before + requests);
   });
 
   test.each([

@@ -126,6 +126,21 @@ test('what begins while other work of a replica still waits is read at once, not
   await redis.client.del('begun');
 });
 
+test('what has been read is not read again', async () => {
+  const waiting = redis.client.duplicate();
+  const feed = new ResultFeed(waiting, redis.client, createLogger('silent', 'api'));
+  const heard: string[] = [];
+  const end = feed.subscribe('begun', ([id]) => void heard.push(id));
+  for (const count of [1, 2]) {
+    await redis.client.xadd('begun', `${count}-1`, 'kind', 'progress');
+    await expect.poll(() => heard.length).toBeGreaterThanOrEqual(count);
+  }
+  expect(heard).toEqual(['1-1', '2-1']);
+  end();
+  waiting.disconnect();
+  await redis.client.del('begun');
+});
+
 test('results are read again soon after an outage: a stream has two seconds', async () => {
   // An outage that ends when the test says so: this user may not read yet.
   await redis.client.acl('SETUSER', 'feed', 'on', 'nopass', '~*', '+@all', '-xread');

@@ -76,6 +76,13 @@ test('a session is opened with its fence and announced; every key has a TTL from
   await expectTtl(results, SESSION_KEYS_TTL_MS);
 });
 
+test('an announcement that was seen ends no further wait', async () => {
+  await opened();
+  const seen = await consumer.announced(redis.client, '0', 1);
+  expect(seen).toBe((await redis.client.xrange(keys.sessions, '-', '+'))[0]?.[0]);
+  expect(await consumer.announced(redis.client, seen, 1)).toBe(seen);
+});
+
 test('without the slot no session is opened', async () => {
   await slot.acquire(b);
   expect(await producer().open(1)).toBe(false);

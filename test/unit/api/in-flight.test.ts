@@ -30,3 +30,18 @@ test('a connection that is kept, as a load balancer does, remembers no request t
   expect(new Set(listeners).size).toBe(1);
   await inFlight.drained(Promise.resolve(), 0, 1_000);
 });
+
+test('requests that never cease on a kept connection do not keep a shutdown for ever', async () => {
+  const app = fastify();
+  const inFlight = new InFlight(() => undefined);
+  inFlight.watch(app);
+  app.get('/', async () => 'ok');
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => app.close());
+  let isOver = false;
+  const drained = inFlight.drained(Promise.resolve(), 50, 200).then(() => {
+    isOver = true;
+  });
+  while (!isOver) await (await fetch(origin)).text();
+  await drained;
+});

@@ -33,7 +33,6 @@ export function replyWithError(
 ): void {
   if (error instanceof ClientGone) {
     reply.hijack();
-    request.raw.destroy();
     return;
   }
   const { status, code, body } = answerTo(error, request);

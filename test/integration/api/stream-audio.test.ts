@@ -27,23 +27,29 @@ describe('frames → invalid_frame, 1008', () => {
 });
 
 describe('amount of audio', () => {
-  test('64,000 bytes waiting for the model are accepted, 2 more are overloaded', async () => {
-    const gate = service.recognizer.hold();
-    const client = await service.ready();
-    for (let frame = 0; frame < 5; frame += 1) client.audio(scriptedPcm(0.1));
+  test.each([
     // The first chunk is in a model call, so it waits no more: the replica has heard that when it has heard what is said behind it.
-    await gate.entered;
-    const session = `{asr}:session:${client.received[0]?.['session_id']}`;
-    const partial = { kind: 'partial', revision: 1, text: '天', takenBytes: 0 } as const;
-    await service.redis.client.xadd(`${session}:results`, '*', ...resultFields(partial));
-    await client.message('partial');
-    for (let frame = 0; frame < 20; frame += 1) client.audio(Buffer.alloc(3_200));
-    client.audio(Buffer.alloc(2));
-    const { code, closeCode } = await service.refusal(client);
-    expect({ code, closeCode }).toEqual({ code: 'overloaded', closeCode: 1008 });
-    expect((await client.message('error'))['message']).toContain('64002');
-    gate.release();
-  });
+    ['the last model call', 0, 20],
+    ['a partial, also where a failover has lost what was said before it', 32_000, 25],
+  ])(
+    '64,000 bytes waiting for the model behind %s are accepted, 2 more are overloaded',
+    async (_what, takenBytes, frames) => {
+      const gate = service.recognizer.hold();
+      const client = await service.ready();
+      for (let frame = 0; frame < 5; frame += 1) client.audio(scriptedPcm(0.1));
+      await gate.entered;
+      const session = `{asr}:session:${client.received[0]?.['session_id']}`;
+      const partial = { kind: 'partial', revision: 1, text: '天', takenBytes } as const;
+      await service.redis.client.xadd(`${session}:results`, '*', ...resultFields(partial));
+      await client.message('partial');
+      for (let frame = 0; frame < frames; frame += 1) client.audio(Buffer.alloc(3_200));
+      client.audio(Buffer.alloc(2));
+      const { code, closeCode } = await service.refusal(client);
+      expect({ code, closeCode }).toEqual({ code: 'overloaded', closeCode: 1008 });
+      expect((await client.message('error'))['message']).toContain('64002');
+      gate.release();
+    },
+  );
 
   test('audio that is kept for nobody any more is no reason to call a client in real time too fast', async () => {
     const client = await service.ready();

@@ -174,6 +174,19 @@ describe('a model that does not load', () => {
     await rm(parent, { recursive: true });
   });
 
+  it('is tried again for what changed in its folder during the attempt', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
+    const recognizer = new ScriptedRecognizer();
+    vi.spyOn(recognizer, 'load').mockImplementationOnce(async () => {
+      await writeFile(join(folder, 'model.onnx'), 'a model');
+      throw broken;
+    });
+    const parts = { recognizer, heartbeat: heartbeatOf('copied-to'), modelFolder: folder, log };
+    const loaded = new ModelLoading(parts).untilLoaded(new AbortController().signal, () => undefined);
+    expect(await loaded).toMatchObject({ id: 'scripted' });
+    await rm(folder, { recursive: true });
+  });
+
   it('is tried again when a file of it may be read', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
     const file = join(folder, 'model.onnx');

@@ -95,6 +95,11 @@ describe('form', () => {
     }
   });
 
+  test('of several parts named file the first counts', async () => {
+    const { body, type } = form([filePart(Buffer.from('no WAV')), filePart(wav), filePart(Buffer.alloc(0))]);
+    expect(await post(body, type)).toMatchObject({ status: 400, body: { error: 'invalid_format' } });
+  });
+
   test('1,000 lines that may be delimiters are read, one more is refused before they cost the process its time', async () => {
     const note = { headers: 'Content-Disposition: form-data; name="note"', content: Buffer.from('x') };
     const manyParts = (count: number) =>

@@ -127,7 +127,7 @@ describe('headers that come late', () => {
     const { config, services, metrics } = api;
     const app = await buildApp({ config, services, metrics, log: createLogger('silent', 'api'), keptMs: 0 });
     onTestFinished(() => app.close());
-    // Ten seconds, for users.
+    expect(app.server.headersTimeout).toBe(10_000);
     app.server.headersTimeout = 200;
     await app.listen({ host: '127.0.0.1', port: 0 });
     const accepted = once(app.server, 'connection');

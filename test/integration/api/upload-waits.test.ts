@@ -4,7 +4,7 @@ import { ResultFeed } from '../../../api/result-feed.ts';
 import { UploadWait } from '../../../api/upload-wait.ts';
 import { createLogger } from '../../../common/log.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
-import { Slot, slotHolder } from '../../../common/slot/slot.ts';
+import { SLOT_TTL_MS, Slot, slotHolder } from '../../../common/slot/slot.ts';
 import { UPLOAD_DEADLINE_MS, UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
@@ -101,6 +101,22 @@ test('an upload whose slot is found free has its end, also where that was not he
     expect(await wait.outcome).toEqual(outcome);
   }
   for (const id of ['ended', 'strange']) await store.forget(id);
+  elsewhere.disconnect();
+});
+
+test('an upload is given up when Redis was away for longer than its slot lasts', async () => {
+  const [keys, store] = [new RedisKeys('{asr}'), new UploadStore(redis.client, new RedisKeys('{asr}'))];
+  const elsewhere = redis.client.duplicate({ db: 1 });
+  const feed = new ResultFeed(elsewhere, elsewhere, createLogger('silent', 'api'));
+  // Where it is waited for to its deadline, it is late.
+  for (const [awayMs, outcome] of [
+    [SLOT_TTL_MS, 'late'],
+    [SLOT_TTL_MS + 1, 'vanished'],
+  ] as const) {
+    const wait = new UploadWait(feed, store, keys, 'away', 50);
+    wait.slotLost({ kind: 'store-unavailable', awayMs });
+    expect(await wait.outcome).toEqual({ kind: outcome });
+  }
   elsewhere.disconnect();
 });
 

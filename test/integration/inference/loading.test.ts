@@ -157,10 +157,14 @@ describe('a model that does not load', () => {
   it('is tried again unasked: what was in its way, such as a want of memory, may be gone', async () => {
     const heartbeat = heartbeatOf('waiting');
     const recognizer = new ScriptedRecognizer();
-    recognizer.failNextLoad(broken);
-    const parts = { recognizer, heartbeat, modelFolder: tmpdir(), log, tryAgainMs: 50 };
+    for (let attempt = 0; attempt < 20; attempt += 1) recognizer.failNextLoad(broken);
+    const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = timers();
+    const parts = { recognizer, heartbeat, modelFolder: tmpdir(), log, tryAgainMs: 5 };
     const loaded = new ModelLoading(parts).untilLoaded(new AbortController().signal, () => undefined);
     expect(await loaded).toMatchObject({ id: 'scripted' });
+    // What an attempt has waited for is not looked at any more; the other timers of this process come and go.
+    expect(timers()).toBeLessThan(before + 10);
   });
 
   it('is tried again when its folder appears', async () => {

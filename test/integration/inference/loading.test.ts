@@ -158,13 +158,16 @@ describe('a model that does not load', () => {
     const heartbeat = heartbeatOf('waiting');
     const recognizer = new ScriptedRecognizer();
     for (let attempt = 0; attempt < 20; attempt += 1) recognizer.failNextLoad(broken);
+    // Its own, in which nothing changes.
+    const modelFolder = await mkdtemp(join(tmpdir(), 'asr-model-'));
     const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = timers();
-    const parts = { recognizer, heartbeat, modelFolder: tmpdir(), log, tryAgainMs: 5 };
+    const parts = { recognizer, heartbeat, modelFolder, log, tryAgainMs: 5 };
     const loaded = new ModelLoading(parts).untilLoaded(new AbortController().signal, () => undefined);
     expect(await loaded).toMatchObject({ id: 'scripted' });
     // What an attempt has waited for is not looked at any more; the other timers of this process come and go.
     expect(timers()).toBeLessThan(before + 10);
+    await rm(modelFolder, { recursive: true });
   });
 
   it('is tried again when its folder appears', async () => {

@@ -121,8 +121,10 @@ test('a model call takes the slot again that ran out with it, and no other', asy
   expect(await slot.holder()).toBeUndefined();
   await slot.callEnded('one');
   await slot.acquire(b);
+  await redis.client.pexpire(keys.slot, 1_000);
   await slot.hold(a, 'one', true);
   expect(await slot.holds(b)).toBe(true);
+  expect(await redis.client.pttl(keys.slot)).toBeLessThanOrEqual(1_000);
 });
 
 test.each(['http', 'ws'] as const)(

@@ -128,8 +128,12 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
   const Single = use === 'commands' ? TimedRedis : Redis;
   const Several = use === 'commands' ? TimedCluster : Cluster;
   switch (target.kind) {
-    case 'single':
-      return new Single(target.url, options);
+    case 'single': {
+      const client = new Single(target.url, options);
+      // A TLS handshake that is ended on its way fails twice where the certificate is not trusted. ioredis listens to the first error alone; the second one would end this process.
+      client.on('connecting', () => setImmediate(() => client.stream?.on('error', () => undefined)));
+      return client;
+    }
     case 'sentinel':
       return new Single({
         ...options,

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { afterEach, expect, test } from 'vitest';
 import { freePort } from '../../common/launch/ports.ts';
 import { closeRedis, connectRedis } from '../../common/redis.ts';
@@ -127,6 +129,17 @@ test('rediss://: TLS', async () => {
   });
   expect((await firstError(url.replace('rediss:', 'redis:'))).message).toContain('rediss://');
   expect((await firstError(redis.url.replace('redis:', 'rediss:'))).message).toContain('redis://');
+
+  // Ended in the middle of a handshake: what goes wrong in it then is an error that somebody listens to.
+  for (let count = 0; count < 40; count += 1) {
+    const client = connectRedis({ kind: 'single', url }, 'blocking', 'test', () => undefined);
+    if (!(client instanceof Redis)) throw new Error('not a single Redis');
+    await once(client, 'connecting');
+    await new Promise(setImmediate);
+    await once(client.stream, 'connect');
+    closeRedis(client);
+    await new Promise((resolve) => client.once('end', resolve));
+  }
 
   // As Redis has it of itself.
   await redis.client.config('SET', 'tls-auth-clients', 'yes');

@@ -80,6 +80,19 @@ async function replicas(): Promise<string[]> {
   return addresses.map((address) => `http://${address}:${compose.port}`);
 }
 
+/** Until the load balancer has found them all: one that was just started is down for it, and with only that one left a request is 503. */
+async function untilAllAreServing(): Promise<void> {
+  const origins = await replicas();
+  await vi.waitFor(async () => {
+    for (const origin of origins) expect(await statusOf(`${origin}/healthz`)).toBe(200);
+    const log = await compose.compose('logs', '--no-color', 'haproxy');
+    const states = log.matchAll(/Server api\/(\w+) .*?is (UP|DOWN)/g);
+    expect([...new Map(Array.from(states, ([, name, state]) => [name, state])).values()]).toEqual(
+      origins.map(() => 'UP'),
+    );
+  }, 20_000);
+}
+
 /** The container whose process a value in Redis names, by its host name in front: the slot's and the lease's are there for an operator to read. */
 async function containerNamedIn(service: string, key: string): Promise<string> {
   const [redis = ''] = await compose.containers('redis');
@@ -150,6 +163,7 @@ test('replicas that are stopped finish their stream first; the last one goes on 
   await compose.compose('up', '--detach', '--no-build', '--scale', 'api=4', '--no-recreate');
   const containers = await compose.containers('api');
   expect(containers).toHaveLength(4);
+  await untilAllAreServing();
 
   const client = await openStream();
   const speaking = speak(client);

@@ -1,12 +1,26 @@
 import { isIP } from 'node:net';
 import { fail } from './config-error.ts';
 
-/** @param value an origin, whose path nobody minds. @throws ConfigError */
-export function webUrl(name: string, value: string): URL {
+const NOT_HTTP = 'must begin with http:// or https://';
+
+/**
+ * @param value an address whose path nobody minds
+ * @returns the Origin that browsers send from there: of an app or an extension, such as capacitor://localhost, scheme and host. @throws ConfigError
+ */
+export function browserOrigin(name: string, value: string): string {
+  const url = hostUrl(name, value);
+  if (isHttp(url)) return url.origin;
+  // WHATWG gives wss: and ftp: an origin, which no page has, and "null" to every scheme that it does not know, as those of apps are.
+  if (url.origin !== 'null' || url.protocol === 'file:') fail(name, value, NOT_HTTP);
+  return `${url.protocol}//${url.host}`;
+}
+
+/** @throws ConfigError */
+function hostUrl(name: string, value: string): URL {
   if (!URL.canParse(value)) fail(name, value, 'must be an origin such as https://asr.example.com');
   const url = new URL(value);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    fail(name, value, 'must begin with http:// or https://');
+  // Without a host: what stands before the colon was meant as one.
+  if (!isHttp(url) && url.host === '') fail(name, value, NOT_HTTP);
   // WHATWG takes almost any character for a host: what was written is several addresses, or a pattern.
   if (!/^([\w.-]+|\[[\da-f:.]+\])$/i.test(url.hostname))
     fail(
@@ -17,9 +31,14 @@ export function webUrl(name: string, value: string): URL {
   return url;
 }
 
+function isHttp({ protocol }: URL): boolean {
+  return protocol === 'http:' || protocol === 'https:';
+}
+
 /** The service's own address, which everybody reads in the documents. @throws ConfigError */
 export function baseUrl(name: string, value: string): URL {
-  const url = webUrl(name, value);
+  const url = hostUrl(name, value);
+  if (!isHttp(url)) fail(name, value, NOT_HTTP);
   if (url.username !== '' || url.password !== '')
     fail(name, value.replace(/\/\/.*@/s, '//***@'), 'must be without a user and a password');
   if (/[?#]/.test(value)) fail(name, value, 'must end with the path, without "?" and "#"');

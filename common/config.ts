@@ -1,5 +1,5 @@
 import { isBlockedPort } from './blocked-ports.ts';
-import { address, baseUrl, proxy, webUrl } from './config-addresses.ts';
+import { address, baseUrl, browserOrigin, proxy } from './config-addresses.ts';
 import { ConfigError, fail } from './config-error.ts';
 import { defaultThreads } from './cpu-threads.ts';
 import { messageOf } from './errors.ts';
@@ -140,8 +140,8 @@ export function readApiConfig(env: Environment): ApiConfig {
   const publicBase =
     configuredBase === undefined ? undefined : baseUrl('ASR_PUBLIC_BASE_URL', configuredBase);
   const publicOrigins = publicBase === undefined ? [] : [publicBase.origin];
-  const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map(
-    (value) => webUrl('ASR_ALLOWED_ORIGINS', value).origin,
+  const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map((value) =>
+    browserOrigin('ASR_ALLOWED_ORIGINS', value),
   );
   const adminPort = integer(env, 'ASR_ADMIN_PORT', 0, 65_535);
   // Port 0 is the system's choice, for each of them another one.

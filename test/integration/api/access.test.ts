@@ -188,10 +188,11 @@ describe('stream handshake', () => {
     'http://127.0.0.1:8088',
     'https://asr.example.com',
     'https://more.example',
+    'moz-extension://7c1a8a2e-5b0f-4b5a-9c3e-2f6d1e0b4a59',
   ])('origin %s may open it', async (origin) => {
     const api = await start({
       ASR_PUBLIC_BASE_URL: 'https://asr.example.com/asr',
-      ASR_ALLOWED_ORIGINS: 'https://more.example',
+      ASR_ALLOWED_ORIGINS: 'https://more.example,moz-extension://7c1a8a2e-5b0f-4b5a-9c3e-2f6d1e0b4a59',
     });
     const client = await StreamClient.connect(api.wsUrl, { origin });
     client.terminate();

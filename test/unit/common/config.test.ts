@@ -59,6 +59,8 @@ describe('values', () => {
     [{ ASR_HOST: '10.0.0.5', ASR_PORT: '80' }, 'http://10.0.0.5'],
     [{ ASR_PUBLIC_BASE_URL: 'https://asr.example.com', ASR_PORT: '9000' }, 'http://127.0.0.1:9000'],
     [{ ASR_ALLOWED_ORIGINS: 'https://例子.example' }, 'https://xn--fsqu00a.example'],
+    [{ ASR_ALLOWED_ORIGINS: 'https://a.example,Capacitor://localhost/' }, 'capacitor://localhost'],
+    [{ ASR_ALLOWED_ORIGINS: 'chrome-extension://abcdefghij' }, 'chrome-extension://abcdefghij'],
     [{ ASR_HOST: 'fe80::1%eth0' }, 'http://127.0.0.1:8088'],
   ])('%j lets the page of %s stream', (settings, origin) => {
     const { host, port, allowedOrigins } = api(settings);
@@ -159,6 +161,10 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_ALLOWED_CLIENTS', '10.0.0.0/8', 'single IP'],
     ['ASR_ALLOWED_CLIENTS', 'localhost', 'single IP'],
     ['ASR_ALLOWED_ORIGINS', 'example.com', 'https://asr.example.com'],
+    ['ASR_ALLOWED_ORIGINS', 'localhost:8088', 'http://'],
+    ['ASR_ALLOWED_ORIGINS', 'wss://asr.example.com', 'http://'],
+    ['ASR_ALLOWED_ORIGINS', 'file://page/index.html', 'http://'],
+    ['ASR_ALLOWED_ORIGINS', 'chrome-extension://*', 'must be single origins'],
     ['ASR_PUBLIC_BASE_URL', 'ftp://x', 'http://'],
     ['ASR_PUBLIC_BASE_URL', 'https://asr.example.com/asr?token=1', 'without "?" and "#"'],
     ['ASR_PUBLIC_BASE_URL', 'https://asr.example.com/#asr', 'without "?" and "#"'],

@@ -230,6 +230,19 @@ describe('a pull that was broken off', () => {
     expect(screen.text).toContain('it was downloaded in pieces: starting again from the beginning');
   });
 
+  it('starts again once: the pieces of the second download fit as little', async () => {
+    const { server, folders, paths, stored, refusal } = await setUp({ content: other, etag: undefined });
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.part, archive.subarray(0, 50_000));
+    server.script.push(server.serve, server.breakAt(40_000, stored));
+    expect(await refusal()).toMatch(/bytes with sha256 .*It was deleted/);
+    expect(server.requests.map((request) => request.range)).toEqual([
+      'bytes=50000-',
+      undefined,
+      'bytes=40000-',
+    ]);
+  });
+
   it('needs no server for a part that is complete', async () => {
     const { server, folders, entry, paths, pull } = await setUp();
     await mkdir(folders.downloaded, { recursive: true });
@@ -298,8 +311,19 @@ describe('a pull that was broken off', () => {
     await mkdir(paths.unpacking, { recursive: true });
     await writeFile(join(paths.unpacking, 'tokens.txt'), 'half');
     await writeFile(paths.archive, archive);
+    // Whoever brought the archive from elsewhere has no use for what was downloaded of it before.
+    await writeFile(paths.part, 'half');
     await pull();
     await expectWhole(folders, entry);
     expect(server.requests).toEqual([]);
+  });
+
+  it('keeps no archive that is another one, which would count as downloaded', async () => {
+    const { server, folders, paths, refusal } = await setUp();
+    await mkdir(folders.downloaded, { recursive: true });
+    await writeFile(paths.archive, other);
+    server.script.push(server.status(404));
+    expect(await refusal()).toContain('HTTP 404');
+    expect(await readdir(folders.downloaded)).toEqual([]);
   });
 });

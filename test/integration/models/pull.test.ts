@@ -58,10 +58,13 @@ describe('pulling a model over a real connection', () => {
   });
 
   it('leaves a terminal at the beginning of a line', async () => {
-    const { screen, pull } = await setUp();
+    const { server, screen, stored, pull } = await setUp();
     Object.assign(screen, { isTerminal: true });
+    server.script.push(server.breakAt(40_000, stored));
     await pull();
-    expect(screen.text).toMatch(/small: [^\n]*\(100 %\)[^\n]*\n[^\n]*small, unpacking: [^\n]*\n$/);
+    expect(screen.text).toMatch(
+      /small: [^\n]*\nthe connection broke[^\n]*\n[^\n]*small: [^\n]*\(100 %\)[^\n]*\n[^\n]*small, unpacking: [^\n]*\n$/,
+    );
   });
 
   it('clears what a pull left that ended between its last steps', async () => {

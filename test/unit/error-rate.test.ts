@@ -1,10 +1,10 @@
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { countErrors, errorRatePercent, spokenCharacters } from '../eval/error-rate.ts';
-import { readSet, recipeSets } from '../eval/sets.ts';
+import { readSet, recipeSets, setsIn } from '../eval/sets.ts';
 
 describe('character error rate', () => {
   it.each([
@@ -69,6 +69,24 @@ it.each(['e00.wav', '\t你好'])(
 it('a set without a recording is no set without an error', async () => {
   const folder = await setOf('\n');
   await expect(readSet(folder)).rejects.toThrow(`${join(folder, 'text.tsv')} is empty`);
+});
+
+it('a folder without a set is no set without an error', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-set-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await expect(setsIn(folder)).rejects.toThrow(`${folder} has no text.tsv, and no folder in it has one`);
+});
+
+it('the sets of the recipe are made once, in the folder that WORK names', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'asr-set-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  vi.stubEnv('WORK', folder);
+  vi.stubEnv('PYTHON', 'false');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await expect(recipeSets()).rejects.toThrow('the sets could not be made: see above;');
+  await mkdir(join(folder, 'eval', 'people'), { recursive: true });
+  await writeFile(join(folder, 'eval', 'people', 'text.tsv'), '');
+  expect(await recipeSets()).toContain(join(folder, 'eval', 'synthetic'));
 });
 
 it('a Python that is not there is named, with what to do', async () => {

@@ -15,7 +15,6 @@ import { unpackModel } from './unpack.ts';
 
 /** How much an archive may grow when it is unpacked; the known ones grow to 1.3 times their size. */
 const MAX_GROWTH = 4;
-const SMALL_ARCHIVE_BYTES = 16 * 1024 * 1024;
 /** Estimate for the check of free space: the archive and what comes out of it, surplus graphs included. */
 const UNPACKED_PER_ARCHIVE_BYTE = 1.5;
 
@@ -99,7 +98,7 @@ async function install(options: PullOptions, url: string, signal: AbortSignal): 
       archivePath: paths.archive,
       folder: paths.unpacking,
       family: entry.family,
-      maxBytes: Math.max(entry.archiveBytes * MAX_GROWTH, SMALL_ARCHIVE_BYTES),
+      maxBytes: entry.archiveBytes * MAX_GROWTH,
       onProgress: (read, total) => progress.update(read, total),
       signal,
     });

@@ -7,7 +7,22 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
-import { acquireLock } from '../../../models/lock.ts';
+import { acquireLock, type HeldLock } from '../../../models/lock.ts';
+
+/** What a function of `fs` does until the test is over, in all modules; `real` is what it would have done. */
+function replace(
+  name: 'readFile' | 'stat' | 'writeFile',
+  by: (file: string, real: () => Promise<unknown>) => Promise<unknown>,
+): void {
+  const original = fs[name];
+  const own = (...call: unknown[]) => by(String(call[0]), () => Reflect.apply(original, fs, call));
+  Object.assign(fs, { [name]: own });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    Object.assign(fs, { [name]: original });
+    syncBuiltinESMExports();
+  });
+}
 
 describe("a model's lock", () => {
   let folder: string;
@@ -69,14 +84,9 @@ describe("a model's lock", () => {
   });
 
   it('does not stay behind where a full disk took the file without its content', async () => {
-    vi.spyOn(fs, 'writeFile').mockImplementation(async (file) => {
-      closeSync(openSync(String(file), 'wx'));
+    replace('writeFile', async (file) => {
+      closeSync(openSync(file, 'wx'));
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
-    });
-    syncBuiltinESMExports();
-    onTestFinished(() => {
-      vi.restoreAllMocks();
-      syncBuiltinESMExports();
     });
     await expect(acquireLock(path)).rejects.toThrow('ENOSPC');
     expect(existsSync(path)).toBe(false);
@@ -89,6 +99,41 @@ describe("a model's lock", () => {
     const held = outcomes.filter((outcome) => outcome.status === 'fulfilled');
     expect(held).toHaveLength(1);
     await held[0]?.value.release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('is not taken from another one that took it over meanwhile', async () => {
+    await plant({ pid: 1, host: 'elsewhere' });
+    await age(60);
+    let other: Promise<HeldLock> | undefined;
+    replace('writeFile', async (file, real) => {
+      // The slow one has seen that it is stale, and the fast one is done before it goes on.
+      if (other === undefined && file === `${path}.takeover`) {
+        other = acquireLock(path);
+        await other;
+      }
+      return real();
+    });
+    await expect(acquireLock(path)).rejects.toThrow(/is working on this model/);
+    await (await other)?.release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('is not taken from another one that came when it was just released', async () => {
+    await plant({ pid: 1, host: 'elsewhere' });
+    await age(60);
+    let other: Promise<HeldLock> | undefined;
+    replace('stat', async (_file, real) => {
+      if (other !== undefined || !existsSync(`${path}.takeover`)) return real();
+      await rm(path);
+      const gone = real();
+      await gone.catch(() => undefined);
+      other = acquireLock(path);
+      await other;
+      return gone;
+    });
+    await expect(acquireLock(path)).rejects.toThrow(/is working on this model/);
+    await (await other)?.release();
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -129,6 +174,23 @@ describe("a model's lock", () => {
     passes(10_000);
     await expect.poll(async () => Date.now() - (await stat(path)).mtimeMs).toBeLessThan(10_000);
     await expect(acquireLock(path)).rejects.toThrow(/is working on this model/);
+    await lock.release();
+  });
+
+  it('is renewed the next time when the disk did not let it', async () => {
+    const passes = fakeIntervals();
+    const lock = await acquireLock(path);
+    await age(31);
+    let failures = 0;
+    replace('readFile', (_file, real) => {
+      if (failures > 0) return real();
+      failures += 1;
+      throw Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'read' });
+    });
+    passes(5_000);
+    await expect.poll(() => failures).toBe(1);
+    passes(5_000);
+    await expect.poll(async () => Date.now() - (await stat(path)).mtimeMs).toBeLessThan(10_000);
     await lock.release();
   });
 

@@ -179,9 +179,15 @@ describe('npm run models, a small model', () => {
     });
   });
 
-  it('removes a download that was broken off', async () => {
+  it('removes what pulls that were broken off or killed have left, beside a model or alone', async () => {
     const { folders, paths, run } = await setUp();
-    await mkdir(folders.downloaded, { recursive: true });
+    for (const left of [paths.model, paths.discarded, paths.unpacking]) {
+      await mkdir(left, { recursive: true });
+      await writeFile(join(left, 'model.onnx'), '');
+    }
+    await writeFile(paths.archive, archive);
+    expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
+    expect(await readdir(folders.downloaded)).toEqual([]);
     await writeFile(paths.part, archive.subarray(0, 50_000));
     await writeFile(paths.partInfo, '{}');
     expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });

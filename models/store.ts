@@ -138,15 +138,12 @@ export async function verifyModel(
 /** Deletes a model and what unfinished pulls left of it; the caller holds its lock. @returns false when nothing was there. */
 export async function removeModel(folders: ModelFolders, id: string): Promise<boolean> {
   const paths = storePaths(folders, id);
-  let found = false;
   await rm(paths.discarded, { recursive: true, force: true });
-  try {
-    // Away in one step: a process that looks meanwhile sees the whole model or none.
-    await rename(paths.model, paths.discarded);
-    found = true;
-  } catch (error) {
+  // Away in one step: a process that looks meanwhile sees the whole model or none.
+  await rename(paths.model, paths.discarded).catch((error: unknown) => {
     if (!isMissing(error)) throw error;
-  }
+  });
+  let found = false;
   for (const path of [paths.discarded, paths.unpacking, paths.archive, paths.part, paths.partInfo]) {
     try {
       await rm(path, { recursive: true });

@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { expect, it } from 'vitest';
 import { packageRoot } from '../../../common/package-root.ts';
 import { modelFolders, storePaths } from '../../../models/store.ts';
@@ -47,6 +49,24 @@ it('ends in silence when nobody reads its answer any more', async () => {
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
   expect(said).toBe('');
   expect(code).toBe(0);
+});
+
+it('stops reading a model again on Ctrl-C', async () => {
+  const { paths, settings } = await setUp();
+  await mkdir(paths.model, { recursive: true });
+  // A file without an end.
+  const endless = join(paths.model, 'model.onnx');
+  spawnSync('mkfifo', [endless]);
+  const files = [{ name: 'model.onnx', bytes: 0, sha256: '' }];
+  const receipt = { id: 'small', url: '', archiveSha256: '', pulledAt: '', files };
+  await writeFile(paths.receipt, JSON.stringify(receipt));
+  const { child, finished } = start(SMALL_CLI, [settings, 'verify', 'small']);
+  const pipe = await open(endless, 'w');
+  const pouring = pipeline(createReadStream('/dev/zero'), pipe.createWriteStream()).catch(() => {});
+  child.kill('SIGINT');
+  const stopped = '\nstopped; the same command goes on from here\n';
+  expect(await finished).toEqual({ code: 130, stdout: '', stderr: stopped });
+  await pouring;
 });
 
 it('leaves no lock behind where the disk took the file and not its content', async () => {

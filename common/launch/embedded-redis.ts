@@ -11,8 +11,8 @@ export interface EmbeddedRedis {
   readonly address: RedisAddress;
   /** Settles when the server has ended, also by itself, and says how. */
   readonly ended: Promise<string>;
-  /** Ends it; there is nothing that it would have to write first. */
-  stop(): Promise<void>;
+  /** Ends it, as `ended` tells then; there is nothing that it would have to write first. */
+  readonly stop: () => void;
 }
 
 /** What a server must have in common with the one that it replaces, so that clients find it again. */
@@ -94,13 +94,8 @@ async function startAt(options: EmbeddedRedisOptions, address: RedisAddress): Pr
     pid: server.pid,
     address,
     ended,
-    stop: () => stop(server, ended),
+    stop: () => killGroup(server),
   };
-}
-
-async function stop(server: ChildProcess, ended: Promise<string>): Promise<void> {
-  killGroup(server);
-  await ended;
 }
 
 /** What is called redis-server on PATH may be a script that has started the real one. */

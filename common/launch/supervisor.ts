@@ -139,12 +139,11 @@ async function announce(
 }
 
 function asRun(redis: EmbeddedRedis): Run {
-  const end = (): void => void redis.stop();
   return {
     pid: redis.pid,
     ended: redis.ended.then((how) => ({ how, final: false })),
-    finish: end,
-    kill: end,
+    finish: redis.stop,
+    kill: redis.stop,
   };
 }
 

@@ -100,7 +100,7 @@ test.each(['stopped', 'killed'])(
     const folder = await replaceServer('(real "$@")\nexit 1');
     const server = await startRedis({ folder });
     onTestFinished(() => server.stop());
-    if (how === 'stopped') await server.stop();
+    if (how === 'stopped') server.stop();
     else process.kill(server.pid, 'SIGKILL');
     await server.ended;
     await expect.poll(() => listens(server.address.port)).toBe(false);

@@ -1,13 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { expect, it } from 'vitest';
 import { packageRoot } from '../../../common/package-root.ts';
-import { modelFolders, storePaths } from '../../../models/store.ts';
+import { modelFolders, type StorePaths, storePaths } from '../../../models/store.ts';
 import { start } from './command-line.ts';
 import { entryFor, smallDisk, temporaryFolders } from './small-model.ts';
 
@@ -51,15 +51,29 @@ it('ends in silence when nobody reads its answer any more', async () => {
   expect(code).toBe(0);
 });
 
-it('stops reading a model again on Ctrl-C', async () => {
-  const { paths, settings } = await setUp();
+/** @returns the one file of a model that was downloaded, which is not there */
+async function modelOf(paths: StorePaths): Promise<string> {
   await mkdir(paths.model, { recursive: true });
-  // A file without an end.
-  const endless = join(paths.model, 'model.onnx');
-  spawnSync('mkfifo', [endless]);
   const files = [{ name: 'model.onnx', bytes: 0, sha256: '' }];
   const receipt = { id: 'small', url: '', archiveSha256: '', pulledAt: '', files };
   await writeFile(paths.receipt, JSON.stringify(receipt));
+  return join(paths.model, 'model.onnx');
+}
+
+it('names the file that the disk does not let it read', async () => {
+  const { paths, settings } = await setUp();
+  const loop = await modelOf(paths);
+  await symlink(loop, loop);
+  const { code, stderr } = await start(SMALL_CLI, [settings, 'verify', 'small']).finished;
+  expect(stderr).toMatch(/^cannot work on .*\/small\/model\.onnx: ELOOP: .*\n$/);
+  expect(code).toBe(1);
+});
+
+it('stops reading a model again on Ctrl-C', async () => {
+  const { paths, settings } = await setUp();
+  // A file without an end.
+  const endless = await modelOf(paths);
+  spawnSync('mkfifo', [endless]);
   const { child, finished } = start(SMALL_CLI, [settings, 'verify', 'small']);
   const pipe = await open(endless, 'w');
   const pouring = pipeline(createReadStream('/dev/zero'), pipe.createWriteStream()).catch(() => {});

@@ -56,7 +56,7 @@ test('a port that another program took in between is no failure: it takes anothe
 });
 
 test('one that does not start is said with its own last words, and is not tried for ever', async () => {
-  const folder = await replaceServer('echo >> tries; echo "bind: Address already in use"; exit 1');
+  const folder = await replaceServer('echo >> tries; echo "bind: Address already in use" >&2; exit 1');
   await expect(startRedis({ folder })).rejects.toThrow(
     'redis-server does not start (exit code 1)\nbind: Address already in use',
   );

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, open, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -49,6 +49,25 @@ it('ends in silence when nobody reads its answer any more', async () => {
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
   expect(said).toBe('');
   expect(code).toBe(0);
+});
+
+it('goes on when nobody reads what it tells beside its answer', async () => {
+  const { paths, settings } = await setUp();
+  await mkdir(paths.model, { recursive: true });
+  await writeFile(paths.receipt, '{');
+  const child = spawn(process.execPath, [SMALL_CLI, settings, 'list'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stderr.destroy();
+  const [answer, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  expect(answer).toMatch(/^small +damaged /m);
+  expect(code).toBe(0);
+});
+
+it.skipIf(!existsSync('/dev/full'))('fails when its answer cannot be written', async () => {
+  const command = ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, CLI, 'path', 'bundled'];
+  const child = spawn('sh', command, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+  expect(said).toMatch(/^standard output cannot be written: ENOSPC: .*\n$/);
+  expect(code).toBe(1);
 });
 
 /** @returns the one file of a model that was downloaded, which is not there */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -67,6 +67,14 @@ describe('unpacking an archive', () => {
       });
     }
     expect(progress.at(-1)).toBe(1);
+  });
+
+  it('writes through no link that somebody has put in its way', async () => {
+    const own = join(folder, 'own');
+    await writeFile(own, 'kept');
+    await symlink(own, join(folder, 'tokens.txt'));
+    expect(await refusal(await archiveOf(model))).toMatch(/EEXIST: .*tokens\.txt/);
+    expect(await readFile(own, 'utf8')).toBe('kept');
   });
 
   it('reads what the tar and bzip2 programs write (fixture: GNU tar, long name, several bzip2 blocks)', async () => {

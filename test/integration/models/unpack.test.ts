@@ -160,9 +160,17 @@ describe('unpacking an archive', () => {
     );
   });
 
-  it('stops when it is told to', async () => {
+  it('stops in the middle when it is told to', async () => {
+    const { archive } = await transducerArchive(300_000);
+    const stop = new AbortController();
     const reason = new Error('enough');
-    await expect(unpack(await archiveOf(model), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    const progress: number[] = [];
+    const onProgress = (read: number, total: number): void => {
+      progress.push(read / total);
+      stop.abort(reason);
+    };
+    await expect(unpack(archive, { onProgress, signal: stop.signal })).rejects.toBe(reason);
+    expect(progress.at(-1)).toBeLessThan(1);
   });
 
   it('says that the disk is full', async (context) => {

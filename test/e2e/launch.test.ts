@@ -109,6 +109,8 @@ test('serves, brings back what dies; Ctrl-C on a terminal lets a recording that 
   expect(inference).toMatchObject({ REDIS_URL: redisUrl });
   expect(inference).not.toHaveProperty('ASR_API_TOKEN');
 
+  // In groups of their own, which the terminal's signal does not reach: in which order they end is the supervisor's to say.
+  for (const pid of Object.values(second)) expect(process.kill(-pid, 0)).toBe(true);
   const finish = await startRecording(page);
   // The terminal sends it to all, and npm passes it on to us: one Ctrl-C, two signals.
   process.kill(-launched.pid, 'SIGINT');

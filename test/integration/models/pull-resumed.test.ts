@@ -84,6 +84,21 @@ describe('a pull that was broken off', () => {
     expect(server.requests.map((request) => request.range)).toEqual([undefined, 'bytes=60000-']);
   });
 
+  it('goes on with a server that sends less at a time than was asked for', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    server.script.push(server.breakAt(60_000, stored), (_request, response) => {
+      response.writeHead(206, { 'content-range': `bytes 60000-99999/${archive.length}` });
+      response.end(archive.subarray(60_000, 100_000));
+    });
+    await pull();
+    await expectWhole(folders, entry);
+    expect(server.requests.map((request) => request.range)).toEqual([
+      undefined,
+      'bytes=60000-',
+      'bytes=100000-',
+    ]);
+  });
+
   it('goes on after a cut in an answer that only its connection ends', async () => {
     const { server, folders, screen, entry, pull } = await setUp();
     server.script.push((request) => {

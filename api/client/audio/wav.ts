@@ -84,7 +84,7 @@ export function findChunks(file: Uint8Array) {
     const startByte = position + 8;
     if (id === 'fmt ' && startByte + declaredBytes <= view.byteLength) {
       format = readFormat(new DataView(file.buffer, file.byteOffset + startByte, declaredBytes));
-    } else if (id === 'data' && place === undefined) {
+    } else if (id === 'data') {
       place = { startByte, bytes: declaredBytes >= STREAMING_SIZE ? undefined : declaredBytes };
     }
     position = startByte + declaredBytes + (declaredBytes % 2);

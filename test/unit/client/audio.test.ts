@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { PcmConverter } from '../../../api/client/audio/converter.ts';
 import { toPcm } from '../../../api/client/audio/pcm.ts';
 import { HELP } from '../../../api/client/cli/help.ts';
 import { chunk, riff, wavFile } from '../../support/wav.ts';
@@ -137,6 +138,8 @@ test.for([8_000, 11_025, 22_050, 32_000, 44_100, 48_000, 96_000])(
     expect(low.length).toBe(Math.ceil((Math.round(sampleRateHz / 2) * 16_000) / sampleRateHz));
     expect(amplitude(low, 1_000)).toBeCloseTo(0.5, 2);
     expect(power(low)).toBeCloseTo(0.125, 2);
+    // To the last, which the resampler holds until it is told that nothing follows.
+    expect(low.subarray(-4).some((sample) => Math.abs(sample) > 1_000)).toBe(true);
     if (sampleRateHz < 22_050) return;
     const high = await toPcm(wavFile(pack(tone(10_000, sampleRateHz, 0.5), 4, write), options));
     expect(power(high)).toBeLessThan(0.125e-6);
@@ -153,7 +156,12 @@ test.for([
       after: [chunk('id3 ', Buffer.from('xyz'))],
     }),
   },
+  {
+    name: 'a second data chunk behind the first',
+    file: wavFile(samples16(5), { after: [chunk('data', Buffer.alloc(4))] }),
+  },
   { name: 'a size left open by a pipe', file: wavFile(samples16(5), { dataBytes: 0xffff_ffff }) },
+  { name: 'a size left open by SoX', file: wavFile(samples16(5), { dataBytes: 0x7fff_f000 }) },
   {
     name: 'the format behind the data',
     file: riff([chunk('data', samples16(5)), wavFile(samples16(5)).subarray(12, 36)]),
@@ -204,6 +212,12 @@ test.for([
     says: 'it has 0 channels',
   },
   {
+    name: 'a format that is too short',
+    file: riff([chunk('fmt ', Buffer.alloc(14, 1)), chunk('data', samples16(5))]),
+    code: 'invalid_format',
+    says: 'the fmt chunk has 14 bytes, too few',
+  },
+  {
     name: 'an extensible format without its extension',
     file: wavFile(samples16(5), { formatCode: 0xfffe }),
     code: 'invalid_format',
@@ -225,8 +239,19 @@ test.for([
 ])(
   '15 s at $rateHz Hz are taken whole, one sample more is refused',
   async ({ rateHz: sampleRateHz, frames }) => {
-    const file = (count: number) => wavFile(Buffer.alloc(count), { bits: 8, sampleRateHz });
-    expect((await toPcm(file(frames))).length).toBe(240_000);
-    await expect(toPcm(file(frames + 1))).rejects.toMatchObject({ code: 'audio_too_long' });
+    const file = (count: number) => wavFile(Buffer.alloc(count), { bits: 16, sampleRateHz });
+    expect((await toPcm(file(2 * frames))).length).toBe(240_000);
+    // Nor does a part of a sample behind them make them too long.
+    expect((await toPcm(file(2 * frames + 1))).length).toBe(240_000);
+    await expect(toPcm(file(2 * frames + 2))).rejects.toMatchObject({
+      code: 'audio_too_long',
+      message: expect.stringContaining('is 15.001 s long'),
+    });
   },
 );
+
+test('sample rates are whole numbers from 8,000 to 384,000, both included', () => {
+  for (const rateHz of [8_000, 384_000]) expect(() => new PcmConverter(rateHz)).not.toThrow();
+  for (const rateHz of [7_999, 384_001, 44_100.5, Number.NaN])
+    expect(() => new PcmConverter(rateHz)).toThrow(`a sample rate of ${rateHz} Hz`);
+});

@@ -202,6 +202,13 @@ test('ready: in words, as JSON, with exit codes; --wait asks until it is so', as
   });
 });
 
+test('an interrupt ends ready --wait at once, although its question has no answer', async () => {
+  const child = start(['ready', '--wait', '20']);
+  service.http = [() => child.kill('SIGINT')];
+  // With its own code: the signal itself follows only where nothing else ends it.
+  expect(await whenEnded(child)).toEqual({ code: 130, stdout: '', stderr: '' });
+});
+
 test('ready --wait waits as long as it says, though the clock is set meanwhile', async () => {
   service.http = [json(503, { status: 'loading', busy: false }), json(200, { status: 'ready', busy: false })];
   const hourEachTime = 'const { now } = Date; let ms = 0; Date.now = () => now() + (ms += 3_600_000);';

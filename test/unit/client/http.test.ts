@@ -137,6 +137,7 @@ test.for([
   },
   { answer: html(401, '<h1>No</h1>'), code: 'unauthorized', status: 401, says: 'text/html (No)' },
   { answer: html(408, '<h1>Late</h1>'), code: 'timeout', status: 408, says: 'text/html (Late)' },
+  { answer: json(422, { detail: 'no' }), code: 'unexpected_response', status: 422, says: 'Application/JSON' },
   { answer: json(400, { detail: [] }), code: 'unexpected_response', status: 400, says: 'Application/JSON' },
   { answer: html(500, ''), code: 'unexpected_response', status: 500, says: 'empty body' },
   {
@@ -144,6 +145,12 @@ test.for([
     code: 'unexpected_response',
     status: 200,
     says: 'Welcome to nginx!',
+  },
+  {
+    answer: html(200, JSON.stringify(RESULT)),
+    code: 'unexpected_response',
+    status: 200,
+    says: 'text/html ({"text":"你好"',
   },
   { answer: json(200, { text: '好' }), code: 'unexpected_response', status: 200, says: 'check the url' },
   {
@@ -343,6 +350,7 @@ test.for([
   { url: 'asr.example', apiToken: TOKEN, says: 'not an address' },
   { url: 'ftp://asr.example', apiToken: TOKEN, says: 'begins with ftp:' },
   { url: 'https://user:pass@asr.example', apiToken: TOKEN, says: 'may hold no user' },
+  { url: 'https://token@asr.example', apiToken: TOKEN, says: 'may hold no user' },
   { url: 'https://asr.example/?token=x', apiToken: TOKEN, says: 'query' },
   { url: 'https://asr.example', apiToken: '', says: 'empty' },
   { url: 'https://asr.example', apiToken: 'two words', says: 'a space' },

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { AsrError } from '../../../api/client/node.ts';
+import { AsrError, type AsrErrorCode } from '../../../api/client/node.ts';
 import { withRetry } from '../../../api/client/retry.ts';
 
 test.each([
@@ -36,4 +36,32 @@ test('an abort between two attempts leaves no timer, which would hold the progra
   } finally {
     vi.useRealTimers();
   }
+});
+
+test('of all failures only these are worth another attempt', () => {
+  const retryable: Readonly<Record<AsrErrorCode, boolean>> = {
+    busy: true,
+    not_ready: true,
+    unavailable: true,
+    network: true,
+    invalid_format: false,
+    empty_audio: false,
+    audio_too_long: false,
+    unauthorized: false,
+    forbidden: false,
+    timeout: false,
+    upload_too_large: false,
+    inference_failed: false,
+    invalid_message: false,
+    invalid_sequence: false,
+    invalid_frame: false,
+    overloaded: false,
+    invalid_form: false,
+    no_answer: false,
+    unexpected_response: false,
+  };
+  const codes = Object.keys(retryable) as AsrErrorCode[];
+  expect(Object.fromEntries(codes.map((code) => [code, new AsrError(code, '').retryable]))).toEqual(
+    retryable,
+  );
 });

@@ -84,6 +84,7 @@ test('what the service says behind the final text changes nothing', async () => 
         .on('end', () => {
           session.say({ type: 'partial', revision: 1, text: '你' });
           session.say({ type: 'final', revision: 2, text: '你好', audio_ms: 0, finalize_ms: 1 });
+          session.say({ type: 'partial', revision: 3, text: '再见' });
           session.say({ type: 'error', code: 'timeout', message: 'late' });
           session.socket.close(1008);
         });
@@ -95,6 +96,19 @@ test('what the service says behind the final text changes nothing', async () => 
   await service.sessions[0]?.closed;
   expect(await partials(stream)).toEqual([{ revision: 1, text: '你' }]);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+test('nor does what comes together with a message that ended the session', async () => {
+  service.stream = [
+    onStart((session) => {
+      session.request.socket.cork();
+      session.say({ type: 'ready' });
+      session.say({ type: 'partial', revision: 1, text: '你' });
+      session.request.socket.uncork();
+    }),
+  ];
+  const reading = client.stream()[Symbol.asyncIterator]();
+  await expect(reading.next()).rejects.toMatchObject({ code: 'unexpected_response' });
 });
 
 test('closed while its file is still read, it does not even connect', async () => {
@@ -123,6 +137,9 @@ test('a recording has no limit of time here, and its connection holds no program
     await heard;
     abandoned.close();
     await noTimers();
+    // Nor the limit of one that was given up before there was a connection.
+    client.stream().close();
+    expect(vi.getTimerCount()).toBe(0);
   } finally {
     vi.useRealTimers();
   }

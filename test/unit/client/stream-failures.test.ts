@@ -344,7 +344,7 @@ test('a limit longer than any timer does not run out at once', async () => {
   expect((await client.stream({ audio: PCM, ...limits }).final).text).toBe('你好');
 });
 
-test('pieces that nobody waits for: the failure is told by `final`, one behind the end is dropped, and no program ends', async () => {
+test('pieces and ends that nobody waits for: the failure is told by `final`, a piece behind the end is dropped, and no program ends', async () => {
   const unhandled: unknown[] = [];
   const note = (reason: unknown): void => void unhandled.push(reason);
   process.on('unhandledRejection', note);
@@ -354,6 +354,15 @@ test('pieces that nobody waits for: the failure is told by `final`, one behind t
     void stream.send(PCM);
     expect((await failure(stream.final)).code).toBe('busy');
     void stream.send(PCM);
+    service.stream = [
+      onStart((session) => {
+        session.ready();
+        session.fail('timeout', 1008);
+      }),
+    ];
+    const silent = client.stream();
+    expect((await failure(silent.final)).code).toBe('timeout');
+    void silent.end();
     service.stream = [recognizeAs('好')];
     const ended = client.stream();
     void ended.send(PCM);

@@ -72,6 +72,12 @@ test.for([
   ['CERT_HAS_EXPIRED', false],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', false],
   ['SELF_SIGNED_CERT_IN_CHAIN', false],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', false],
+  ['CRL_HAS_EXPIRED', false],
+  ['INVALID_CA', false],
+  ['INVALID_PURPOSE', false],
+  ['PATH_LENGTH_EXCEEDED', false],
+  ['HOSTNAME_MISMATCH', false],
   ['ERR_TLS_CERT_ALTNAME_INVALID', false],
   ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', false],
   ['EPROTO', false],
@@ -81,6 +87,7 @@ test.for([
   ['UND_ERR_SOCKET', true],
   ['ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC', true],
   ['ERR_SSL_UNEXPECTED_EOF_WHILE_READING', true],
+  ['ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR', true],
 ] as const)('%s, also as the cause of another error: retryable is %s', ([code, retryable]) => {
   const reason = Object.assign(new Error('it failed'), { code });
   const wrapped = new TypeError('fetch failed', { cause: new Error('no connection', { cause: reason }) });

@@ -32,6 +32,16 @@ test.for([1, 7, 1_000, 100_000])(
   },
 );
 
+test('where the announced audio ends within a sample, nothing behind it is waited for', async () => {
+  async function* open(): AsyncGenerator<Buffer> {
+    yield wavFile(Buffer.alloc(11, 1));
+    throw new Error('the input was read on');
+  }
+  const samples: number[] = [];
+  for await (const piece of wavStreamToPcm(open())) samples.push(...piece);
+  expect(samples).toEqual([257, 257, 257, 257, 257]);
+});
+
 test('an input that goes on without audio is not kept for ever', async () => {
   async function* endless(): AsyncGenerator<Buffer> {
     yield riff([chunk('JUNK', Buffer.alloc(0))]);
@@ -54,7 +64,22 @@ test.for([
     file: wavFile(samples16(5), { dataBytes: 100 }),
     says: '100 bytes of audio announced, 10 there',
   },
+  {
+    name: 'ended one sample before its announced end',
+    file: wavFile(samples16(5), { dataBytes: 12 }),
+    says: '12 bytes of audio announced, 10 there',
+  },
+  {
+    name: 'with its format behind the audio',
+    file: riff([chunk('data', samples16(5)), wavFile(samples16(5)).subarray(12, 36)]),
+    says: 'no fmt chunk before its data',
+  },
   { name: 'without samples', file: wavFile(Buffer.alloc(0)), says: 'no audio sample' },
+  {
+    name: 'of open length without samples',
+    file: wavFile(Buffer.alloc(0), { dataBytes: 0xffff_ffff }),
+    says: 'no audio sample',
+  },
 ])('a WAV stream $name: a clear error', async ({ file, says }) => {
   await expect(streamed(file, 8)).rejects.toThrow(says);
 });

@@ -39,7 +39,6 @@ export const browserTransport: Transport = {
     const socket = opening(platform, url);
     let opened = false;
     const failed = () => {
-      socket.onclose = null;
       // A browser tells a page nothing more, so that pages cannot probe a network.
       const possible =
         'the service is away, or refuses this address or this page’s origin (403), or this page’s Content-Security-Policy forbids it (connect-src)';

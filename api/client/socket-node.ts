@@ -18,13 +18,7 @@ export const nodeTransport: Transport = {
       perMessageDeflate: false,
       maxPayload: MAX_MESSAGE_BYTES,
     });
-    let over = false;
     let opened = false;
-    const fail = (error: AsrError) => {
-      if (over) return;
-      over = true;
-      events.onFailed(error);
-    };
 
     socket.on('open', () => {
       opened = true;
@@ -42,7 +36,7 @@ export const nodeTransport: Transport = {
           location: response.headers.location ?? null,
           body,
         };
-        fail(toError(answer));
+        events.onFailed(toError(answer));
       };
       response.setEncoding('utf8');
       response.on('data', (part: string) => {
@@ -54,14 +48,11 @@ export const nodeTransport: Transport = {
     });
     socket.on('error', (error) => {
       // After opening, a close event follows and carries the code.
-      if (!opened)
-        fail(new AsrError('network', `no connection to ${url}: ${reasonOf(error)}`, { cause: error }));
+      if (opened) return;
+      const message = `no connection to ${url}: ${reasonOf(error)}`;
+      events.onFailed(new AsrError('network', message, { cause: error }));
     });
-    socket.on('close', (code, reason) => {
-      if (over) return;
-      over = true;
-      events.onClose(code, reason.toString());
-    });
+    socket.on('close', (code, reason) => events.onClose(code, reason.toString()));
 
     return {
       get bufferedBytes() {

@@ -1,6 +1,6 @@
 import type { AsrError } from './errors.ts';
 
-/** What a connection tells its session. After `onClose` or `onFailed` nothing more comes. */
+/** What a connection tells its session. Only the first `onClose` or `onFailed` counts; what a platform tells behind it is passed on, too. */
 export interface SocketEvents {
   onOpen(): void;
   onText(text: string): void;

@@ -195,6 +195,17 @@ test.for(['SIGINT', 'SIGTERM'] as const)(
   },
 );
 
+test.for([{ args: ['transcribe'] }, { args: ['transcribe', '--stream'] }])(
+  'an interrupt ends $args of a file at once, whatever the service is doing',
+  async ({ args }) => {
+    const child = start([...args, good]);
+    service.http = [() => child.kill('SIGINT')];
+    service.stream = [(session) => session.on('start', () => child.kill('SIGINT'))];
+    // With its own code: the signal itself follows only where nothing else ends it.
+    expect(await whenEnded(child)).toEqual({ code: 130, stdout: '', stderr: '' });
+  },
+);
+
 test('an interrupt ends it at once while it waits for a recording on standard input', async () => {
   service.http = [json(200, RESULT)];
   const child = start(['transcribe', good, '-']);

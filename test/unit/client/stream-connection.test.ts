@@ -174,6 +174,10 @@ test('a browser’s connection is heard when it opens and not when it was given 
   platform.onerror();
   platform.onclose({ code: 1006, reason: '' });
   expect((await failure(broken.final)).message).toContain('the connection broke');
+  // Where its policy forbids the connection, a page of Chromium hears of an error alone.
+  const forbidden = new BrowserClient({ url: service.url, apiToken: TOKEN }).stream();
+  (opened[3] as unknown as Platform).onerror();
+  expect((await failure(forbidden.final)).message).toContain('Content-Security-Policy forbids it');
 });
 
 test('a connection that the browser forbids at once, as a page of HTTPS has no ws:, is not tried again', async () => {

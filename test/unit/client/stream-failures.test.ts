@@ -391,7 +391,8 @@ test('an abort or close() ends the connection; everything pending rejects with t
   controller.abort(reason);
   await expect(stream.final).rejects.toBe(reason);
   await expect(reading).rejects.toBe(reason);
-  await service.sessions[0]?.closed;
+  // Broken off: a close of its own would be waited for by this program, for half a minute where nobody answers it.
+  expect(await service.sessions[0]?.closed).toBe(1006);
 
   const closed = client.stream();
   await closed.ready;

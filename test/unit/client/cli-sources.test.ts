@@ -176,6 +176,9 @@ test('other formats go through ffmpeg, from a file or standard input, a WAV of a
   expect(readFileSync(join(folder, 'arguments'), 'utf8').trim().split('\n')).toEqual(
     [`file:${mp3}`, `file:${adpcm}`, 'pipe:0'].map((source) => `${from} ${source} ${to}`),
   );
+  // But one that is cut off is refused, as ffmpeg would not.
+  const cut = file('cut.wav', wavFile(Buffer.alloc(64), { dataBytes: 100 }));
+  expect((await run(['transcribe', cut], speaks)).stderr).toContain('the file is truncated');
   const broken = ffmpegThat('echo "first line" >&2; echo "Invalid data found" >&2; exit 1');
   expect((await run(['transcribe', mp3], broken)).stderr).toContain(
     'neither a WAV file nor readable by ffmpeg: Invalid data found [invalid_format]',

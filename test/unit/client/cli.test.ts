@@ -202,6 +202,11 @@ test('ready: in words, as JSON, with exit codes; --wait asks until it is so', as
   });
 });
 
+test('ready --wait ends in time with what the service says of itself', async () => {
+  service.http = [json(503, { status: 'loading', busy: false })];
+  expect(await run(['ready', '--wait', '1'])).toEqual({ code: 4, stdout: 'loading\n', stderr: '' });
+});
+
 test('an interrupt ends ready --wait at once, although its question has no answer', async () => {
   const child = start(['ready', '--wait', '20']);
   service.http = [() => child.kill('SIGINT')];

@@ -195,6 +195,18 @@ test.for([
     shown: 'before the end',
   },
   { what: 'ready twice', says: '{"type":"ready","session_id":"a","chunk_ms":500}', shown: 'twice' },
+  { what: 'ready without its pieces', says: '{"type":"ready","session_id":"a"}', shown: '"session_id":"a"}' },
+  { what: 'a partial without its number', says: '{"type":"partial","text":"你"}', shown: '"text":"你"}' },
+  {
+    what: 'a final text without the length of its audio',
+    says: '{"type":"final","revision":1,"text":"你","finalize_ms":1}',
+    shown: '"finalize_ms":1}',
+  },
+  {
+    what: 'a final text without its time',
+    says: '{"type":"final","revision":1,"text":"你","audio_ms":1}',
+    shown: '"audio_ms":1}',
+  },
   {
     what: 'a text in a binary frame',
     says: Buffer.from('{"type":"partial","revision":1,"text":"你"}'),

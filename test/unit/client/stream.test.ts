@@ -161,6 +161,27 @@ test('a reader may come late, or not at all', async () => {
   expect(await partials(stream)).toEqual([{ revision: 1, text: '你' }]);
 });
 
+test('a reader that comes after a failure has first what was there before it', async () => {
+  const unread = new UnreadPartials();
+  unread.push({ revision: 1, text: '你' });
+  unread.fail(new Error('gone'));
+  const reading = unread.read();
+  expect((await reading.next()).value).toEqual({ revision: 1, text: '你' });
+  await expect(reading.next()).rejects.toThrow('gone');
+});
+
+test('a whole recording goes as audio that comes at its own speed where it is told to: 1 s at once', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    service.stream = [recognizeAs('你好')];
+    // No wait of this client ends here.
+    await client.stream({ audio: new Int16Array(16_000), realTime: false }).final;
+    expect(service.sessions[0]?.pcm.length).toBe(32_000);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('a reader that falls far behind loses the oldest partials, not the newest', async () => {
   const unread = new UnreadPartials();
   for (let revision = 1; revision <= 100; revision += 1) unread.push({ revision, text: `${revision}` });

@@ -143,3 +143,15 @@ test.for([
   expect(await askReady({ client, waitMs: 0, json: false, output, signal })).toBe(code);
   expect(said.stdout).toBe(says);
 });
+
+test('ready --wait gives one question 10 s at most: a connection may be dead, and the next one not', async () => {
+  const client = new AsrClient({ url: 'http://asr.example', apiToken: 'a-token' });
+  const limitsMs: (number | undefined)[] = [];
+  client.ready = async ({ timeoutMs } = {}) => {
+    limitsMs.push(timeoutMs);
+    return { status: 'ready', busy: false };
+  };
+  const { signal } = new AbortController();
+  await askReady({ client, waitMs: 60_000, json: false, output: terminal().output, signal });
+  expect(limitsMs).toEqual([10_000]);
+});

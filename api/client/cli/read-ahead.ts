@@ -14,9 +14,6 @@ export function readAhead(samples: AsyncIterable<Int16Array>): AsyncIterable<Int
         if (done) stream.close();
         else stream.enqueue(value);
       },
-      async cancel() {
-        await pieces.return?.();
-      },
     },
     { highWaterMark: MAX_RECORDING_SAMPLES + 1, size: ({ length }) => length },
   );

@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { readAhead } from '../../../api/client/cli/read-ahead.ts';
 import { readRecordingFile, readRecordingInput } from '../../../api/client/cli/recording.ts';
+import { Deferred } from '../../../api/client/waiting.ts';
 import { wavFile } from '../../support/wav.ts';
 
 const { signal } = new AbortController();
@@ -59,4 +61,18 @@ test('a WAV of over 256 MiB is refused before it is in memory, from a file and f
     ...tooLong,
     message: expect.stringContaining('269 MB, more than a recording'),
   });
+});
+
+test('whoever leaves what is read ahead does not wait for a source that says nothing more', async () => {
+  const asked = new Deferred<void>();
+  async function* silent(): AsyncGenerator<Int16Array> {
+    yield new Int16Array(1);
+    asked.resolve();
+    await new Promise(() => {});
+  }
+  for await (const samples of readAhead(silent())) {
+    expect(samples).toHaveLength(1);
+    await asked.promise;
+    break;
+  }
 });

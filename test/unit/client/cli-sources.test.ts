@@ -163,8 +163,10 @@ test('other formats go through ffmpeg, from a file or standard input, a WAV of a
     `echo "$@" >> ${join(folder, 'arguments')}; head -c 320 /dev/zero | tr '\\0' '\\001'`,
   );
   const mp3 = file('speech.mp3', 'ID3 and so on');
+  // More than a pipe holds: ffmpeg may have enough before it has read everything.
+  const unread = Buffer.alloc(500_000, 'OggS');
   const adpcm = file('adpcm.wav', wavFile(Buffer.alloc(64), { formatCode: 2, bits: 4 }));
-  expect(await run(['transcribe', mp3, adpcm, '-'], speaks, Buffer.from('OggS'))).toMatchObject({
+  expect(await run(['transcribe', mp3, adpcm, '-'], speaks, unread)).toMatchObject({
     code: 0,
     stderr: '',
   });
@@ -185,6 +187,14 @@ test('other formats go through ffmpeg, from a file or standard input, a WAV of a
   );
   const endless = ffmpegThat('head -c 512000 /dev/zero');
   expect((await run(['transcribe', mp3], endless)).stderr).toContain('longer than 15 s');
+});
+
+test('an interrupt ends ffmpeg, too', async () => {
+  const interrupts = ffmpegThat(`echo $$ > ${join(folder, 'pid')}; kill -INT $PPID; exec sleep 60`);
+  const ran = await run(['transcribe', file('speech.mp3', 'ID3 and so on')], interrupts);
+  expect(ran).toEqual({ code: 130, stdout: '', stderr: '' });
+  const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 });
 
 test.for(['SIGINT', 'SIGTERM'] as const)(

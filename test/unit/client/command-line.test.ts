@@ -117,12 +117,13 @@ test('in a terminal: what goes on stands in one line, which makes room for the r
   expect(said.stderr.endsWith('\r\u001b[K[1/2] a.wav  今 [2J')).toBe(true);
   report.partial('a\u202evaw.wav', 1, { revision: 2, text: '今\u2066天' });
   expect(said.stderr.endsWith('\r\u001b[K[1/2] a vaw.wav  今 天')).toBe(true);
-  report.result('a.wav', { text: '今天', audio_ms: 100, inference_ms: 1 });
+  report.result('a\u001b.wav', { text: '今天', audio_ms: 100, inference_ms: 1 });
   expect(said.stderr.endsWith('\r\u001b[K')).toBe(true);
   said.stderr = '';
   report.failure('b\u001b[2J.wav', new AsrError('invalid_format', 'no\u001b\nWAV'));
   report.failure('c.wav', new Error('gone'));
-  expect(said.stdout).toBe('a.wav: 今天\n');
+  report.notTried(0);
+  expect(said.stdout).toBe('a .wav: 今天\n');
   expect(said.stderr).toBe(
     'asr-client: b [2J.wav: no WAV [invalid_format]\nasr-client: c.wav: gone [unreadable]\n',
   );

@@ -98,21 +98,24 @@ describe('api', () => {
     expect(origin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     await expect(fetch(`${origin.replace('127.0.0.1', '127.0.0.2')}/healthz`)).rejects.toThrow();
   });
-  test('a port that is taken ends it with one line and exit code 78', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const address = other.address();
-    const port = typeof address === 'object' ? String(address?.port) : '';
-    const process = new ProcessUnderTest('api/main.js', {
-      REDIS_URL: redis.url,
-      ASR_API_TOKEN: TOKEN,
-      ASR_PORT: port,
-    });
-    expect((await process.exited).code).toBe(78);
-    expect(process.stderr).toContain(port);
-    expect(process.stderr.trim().split('\n')).toHaveLength(1);
-    other.close();
-  });
+  test.each(['ASR_PORT', 'ASR_ADMIN_PORT'])(
+    'a port that is taken ends it with one line that names %s, and exit code 78',
+    async (setting) => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      const address = other.address();
+      const port = typeof address === 'object' ? String(address?.port) : '';
+      const process = new ProcessUnderTest('api/main.js', {
+        REDIS_URL: redis.url,
+        ASR_API_TOKEN: TOKEN,
+        ASR_PORT: '0',
+        [setting]: port,
+      });
+      expect((await process.exited).code).toBe(78);
+      expect(process.stderr).toMatch(new RegExp(`^api: port ${port} of .* e\\.g\\. ${setting}=\\d+\\n$`));
+      other.close();
+    },
+  );
   test('ASR_HOST that is no address of this machine ends it with one line and exit code 78', async () => {
     const env = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN, ASR_PORT: '0', ASR_HOST: '203.0.113.1' };
     const process = new ProcessUnderTest('api/main.js', env);

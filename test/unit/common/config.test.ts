@@ -61,6 +61,8 @@ describe('values', () => {
     [{ ASR_ALLOWED_ORIGINS: 'https://例子.example' }, 'https://xn--fsqu00a.example'],
     [{ ASR_ALLOWED_ORIGINS: 'https://a.example,Capacitor://localhost/' }, 'capacitor://localhost'],
     [{ ASR_ALLOWED_ORIGINS: 'chrome-extension://abcdefghij' }, 'chrome-extension://abcdefghij'],
+    [{ ASR_ALLOWED_ORIGINS: 'tauri://localhost:1420' }, 'tauri://localhost:1420'],
+    [{ ASR_ALLOWED_ORIGINS: 'https://[fd00:0::5]:8443' }, 'https://[fd00::5]:8443'],
     [{ ASR_HOST: 'fe80::1%eth0' }, 'http://127.0.0.1:8088'],
   ])('%j lets the page of %s stream', (settings, origin) => {
     const { host, port, allowedOrigins } = api(settings);
@@ -70,6 +72,19 @@ describe('values', () => {
     const config = api({ ASR_PUBLIC_BASE_URL: 'HTTPS://ASR.example.com:443/asr//' });
     expect(config.publicBaseUrl).toBe('https://asr.example.com/asr');
     expect(config.allowedOrigins).toContain('https://asr.example.com');
+  });
+  test('without a public address, the documents name the port', () => {
+    expect(api({ ASR_PORT: '9000' }).publicBaseUrl).toBe('http://127.0.0.1:9000');
+  });
+  test('the largest of what may be', () => {
+    const proxies = ['10.0.0.5', '10.0.0.5/32', '2001:db8::/64', '2001:db8::5/128'];
+    expect(api({ ASR_PORT: '65535', ASR_TRUSTED_PROXIES: proxies.join() })).toMatchObject({
+      port: 65_535,
+      trustedProxies: proxies,
+    });
+  });
+  test.each(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])('ASR_LOG_LEVEL=%s', (level) => {
+    expect(api({ ASR_LOG_LEVEL: level }).logLevel).toBe(level);
   });
   test('every form of REDIS_URL', () => {
     expect(api({ REDIS_URL: 'rediss://u:p@h:7000/2' }).redis).toEqual({
@@ -93,6 +108,18 @@ describe('values', () => {
         { host: 'k', port: 6379 },
       ],
       options: {},
+    });
+    const node = { host: 'h', port: 7001 };
+    expect(api({ REDIS_URL: 'redis+cluster://:secret@h:7001/' }).redis).toEqual({
+      kind: 'cluster',
+      nodes: [node],
+      options: { password: 'secret' },
+    });
+    expect(api({ REDIS_URL: 'redis+sentinel://us%40er:@h:7001/m' }).redis).toEqual({
+      kind: 'sentinel',
+      sentinels: [node],
+      name: 'm',
+      options: { username: 'us@er' },
     });
   });
   const cpuinfo = (...cores: [socket: number, core: number][]): string =>
@@ -131,6 +158,7 @@ describe('values', () => {
 describe('wrong values stop the start with one line that names the setting, the value and what to write', () => {
   test.each([
     ['REDIS_URL', 'http://x', 'redis://'],
+    ['REDIS_URL', 'REDIS://u:p@h', '="REDIS://***@h": it must begin with redis://'],
     ['REDIS_URL', 'redis+sentinel://s1:1', 'NAME'],
     ['REDIS_URL', 'redis+cluster://h:x', 'host:port'],
     ['REDIS_URL', 'redis+cluster://h:70000', '"h:70000" is not host:port'],
@@ -158,6 +186,9 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_UPLOAD_TIMEOUT_MS', '600001', 'from 100 to 600000'],
     ['ASR_KEY_PREFIX', 'asr', '{asr}'],
     ['ASR_KEY_PREFIX', '{a}{b}', '{asr}'],
+    ['ASR_KEY_PREFIX', 'asr{}', '{asr}'],
+    ['ASR_KEY_PREFIX', 'a {b}', '{asr}'],
+    ['ASR_KEY_PREFIX', '{a b}', '{asr}'],
     ['ASR_ALLOWED_CLIENTS', '10.0.0.0/8', 'single IP'],
     ['ASR_ALLOWED_CLIENTS', 'localhost', 'single IP'],
     ['ASR_ALLOWED_ORIGINS', 'example.com', 'https://asr.example.com'],
@@ -170,8 +201,13 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_PUBLIC_BASE_URL', 'https://asr.example.com/#asr', 'without "?" and "#"'],
     ['ASR_PUBLIC_BASE_URL', 'https://us@er:pw@a.example', '="https://***@a.example": must be without a user'],
     ['ASR_PUBLIC_BASE_URL', 'https://u:p\nw@a.example', '="https://***@a.example": must be without a user'],
+    ['ASR_PUBLIC_BASE_URL', 'https://user@a.example', '="https://***@a.example": must be without a user'],
+    ['ASR_PUBLIC_BASE_URL', 'https://:pw@a.example', '="https://***@a.example": must be without a user'],
+    ['ASR_TRUSTED_PROXIES', 'balancer/24', 'CIDR'],
     ['ASR_TRUSTED_PROXIES', '10.0.0.0/33', 'CIDR'],
+    ['ASR_TRUSTED_PROXIES', '2001:db8::/129', 'CIDR'],
     ['ASR_TRUSTED_PROXIES', '0.0.0.0/0', '/0 would let any client write its own address'],
+    ['ASR_TRUSTED_PROXIES', '0.0.0.0/00', '/0 would let any client write its own address'],
     ['ASR_TRUSTED_PROXIES', '10.0.0.1,::/0', '/0 would let any client write its own address'],
     ['ASR_TRUSTED_PROXIES', '10.0.0.0/8/8', 'CIDR'],
     ['ASR_LOG_LEVEL', 'verbose', 'info'],
@@ -214,7 +250,8 @@ describe('wrong values stop the start with one line that names the setting, the 
     expect(() => api({ ASR_API_TOKEN: 'short-secret' })).not.toThrow('short-secret');
     for (const token of [
       'with blank 0123456789',
-      'with tab\t0123456789',
+      'with-tab\t0123456789',
+      'with-delete\x7f0123456789',
       '密码密码密码密码密码密码密码密码',
     ]) {
       expect(() => api({ ASR_API_TOKEN: token })).toThrow('blanks, control or non-ASCII characters');
@@ -226,6 +263,7 @@ describe('wrong values stop the start with one line that names the setting, the 
       'redis+sentinel://user:a/secret@secret@h:1/m',
       'redis+cluster://user:secret/a@h:1',
       'user:secret@h:6379',
+      'user:sec\nsecret@h:6379',
       ':secret@h',
       'redis:/:secret@h',
       'http://h/x?a\n&password=secret',

@@ -98,12 +98,12 @@ test('a log line as a person reads it; one of an error says which process can be
 });
 
 test('what strangers send steers no terminal and makes no lines', () => {
-  const sent = 'x\u009b2J\u001b[31m\u0085\nfake\u202e';
+  const sent = 'x\u009b2J\u001b[31m\u0085\nfake\u202e\u2066';
   const line = plainLogLine(
     JSON.stringify({ level: 30, process: 'api', msg: 'request', sent, nested: [sent] }),
   );
-  expect(line).toContain('sent=x\\u009b2J\\u001b[31m\\u0085\\u000afake\\u202e nested=');
-  expect(line).not.toMatch(/[\p{Cc}\u202e]/u);
+  expect(line).toContain('sent=x\\u009b2J\\u001b[31m\\u0085\\u000afake\\u202e\\u2066 nested=');
+  expect(line).not.toMatch(/[\p{Cc}\u202e\u2066]/u);
   // Of an error only the lines of its stack are lines here.
   const err = { type: 'Error', message: 'x', stack: 'Error: x\u001b[31m\u202e\n    at y' };
   expect(plainLogLine(JSON.stringify({ level: 50, process: 'api', pid: 1, msg: 'failed', err }))).toMatch(

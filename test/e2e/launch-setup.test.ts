@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { childrenOf, type Launched, stillRunning } from './launched.ts';
@@ -54,71 +54,6 @@ test('npm run: SIGTERM to npm ends the program, and its exit code comes back', a
   expect(await npm.ended).toBe(7);
   expect(npm.lines).toContain('asked to end');
   expect(await stillRunning([program])).toEqual([]);
-});
-
-test('two at once: one installs, the other waits for it', async () => {
-  await project.installSlowly();
-  const first = setup('setup');
-  const installing = await project.installing();
-  const second = setup('setup');
-  await second.line('waiting for another set-up');
-  process.kill(installing, 'SIGUSR2');
-  expect(await Promise.all([first.ended, second.ended])).toEqual([0, 0]);
-  const lines = [first, second].flatMap((launched) => launched.lines);
-  expect(lines.filter((line) => line.startsWith('installing'))).toHaveLength(1);
-  expect(lines.filter((line) => line.startsWith('waiting for another set-up'))).toHaveLength(1);
-  expect(await readdir(join(project.folder, '.cache'))).toEqual([]);
-});
-
-test('one that was killed blocks nobody', async () => {
-  await project.installAtOnce();
-  const dead = setup('no such command');
-  await dead.ended;
-  await mkdir(join(project.folder, '.cache'));
-  await writeFile(join(project.folder, '.cache/setup.lock'), `${dead.pid} left behind\n`);
-  const both = [setup('setup'), setup('setup')];
-  expect(await Promise.all(both.map(({ ended }) => ended))).toEqual([0, 0]);
-  expect(
-    both.flatMap((launched) => launched.lines).filter((line) => line.startsWith('installing')),
-  ).toHaveLength(1);
-  expect(await readdir(join(project.folder, '.cache'))).toEqual([]);
-});
-
-test('nor does one whose process number was given out again', async () => {
-  await project.installAtOnce();
-  await mkdir(join(project.folder, '.cache'));
-  const lock = join(project.folder, '.cache/setup.lock');
-  await writeFile(lock, `${process.pid} left behind\n`);
-  const longAgo = new Date(Date.now() - 31_000);
-  await utimes(lock, longAgo, longAgo);
-  const launched = setup('setup');
-  expect(await launched.ended).toBe(0);
-  expect(launched.lines[0]).toMatch(/^installing/);
-  expect(await readdir(join(project.folder, '.cache'))).toEqual([]);
-});
-
-test('one that takes long renews its lock', async () => {
-  await project.installSlowly();
-  const faster = 'const set = setInterval; globalThis.setInterval = (f, ms) => set(f, ms / 50);';
-  project.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(faster)}`;
-  setup('setup');
-  await project.installing();
-  const lock = join(project.folder, '.cache/setup.lock');
-  const longAgo = new Date(Date.now() - 20_000);
-  await utimes(lock, longAgo, longAgo);
-  await expect.poll(async () => (await stat(lock)).mtimeMs).toBeGreaterThan(longAgo.getTime() + 10_000);
-});
-
-test('one that stood still leaves the lock to the one that took over', async () => {
-  await project.installSlowly();
-  const launched = setup('setup');
-  const installing = await project.installing();
-  const lock = join(project.folder, '.cache/setup.lock');
-  const others = `${process.pid} another set-up\n`;
-  await writeFile(lock, others);
-  process.kill(installing, 'SIGKILL');
-  expect(await launched.ended).toBe(1);
-  expect(await readFile(lock, 'utf8')).toBe(others);
 });
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(

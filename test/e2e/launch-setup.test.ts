@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { childrenOf, type Launched, stillRunning } from './launched.ts';
@@ -69,11 +69,13 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 );
 
-test('killed while it installs, it takes npm with it', async () => {
+test('killed with its group while it installs, it takes npm with it, though that does not end when asked', async () => {
   await project.installSlowly();
-  const launched = setup('setup');
+  await appendFile(join(project.folder, 'slow.cjs'), "process.on('SIGTERM', () => {});");
+  const script = join(project.folder, 'common/launch/setup.mjs');
+  const launched = project.run('setsid', process.execPath, script, 'setup');
   const installing = await project.installing();
-  process.kill(launched.pid, 'SIGKILL');
+  process.kill(-launched.pid, 'SIGKILL');
   await launched.ended;
   await expect.poll(() => stillRunning([installing]), { timeout: 5_000 }).toEqual([]);
 });

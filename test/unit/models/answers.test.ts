@@ -1,7 +1,7 @@
 import { Headers } from 'undici';
 import { expect, test, vi } from 'vitest';
 import { closedInPeace } from '../../../models/archive.ts';
-import { readAnswer } from '../../../models/range-answer.ts';
+import { Interrupted, readAnswer } from '../../../models/range-answer.ts';
 
 const WANTED = { url: 'http://models.example/one.tar.bz2', expectedBytes: 100 };
 
@@ -26,6 +26,25 @@ test('the rest of a file that is over one in a hundred larger or smaller than th
     expect(answer(totalBytes)).toEqual({ kind: 'store', from: 60, totalBytes });
   for (const totalBytes of [98, 102])
     expect(() => answer(totalBytes)).toThrow(`is a file of ${totalBytes} bytes, expected 100`);
+});
+
+test.each([
+  [100, 'bytes */100', 'complete'],
+  [99, 'bytes */*', 'complete'],
+  [101, 'bytes */*', 'complete'],
+  [99, undefined, 'complete'],
+  [98, 'bytes */*', 'discard'],
+  [102, 'bytes */*', 'discard'],
+  [99, 'bytes */100', 'discard'],
+  [100, 'bytes */99', 'discard'],
+])('a part of %i bytes behind which there is nothing, of a file that is %s: %s', (offset, range, kind) => {
+  const headers = new Headers(range === undefined ? {} : { 'content-range': range });
+  expect(readAnswer({ status: 416, statusText: '', headers }, WANTED, offset).kind).toBe(kind);
+});
+
+test.each([408, 429, 500, 503])('HTTP %i may pass', (status) => {
+  const answer = () => readAnswer({ status, statusText: '', headers: new Headers() }, WANTED, 60);
+  expect(answer).toThrow(new Interrupted(`HTTP ${status}`));
 });
 
 test.each([

@@ -44,10 +44,8 @@ export class TranscriptWriter {
       if (piece.startsWord && (!this.#byteBpe || isPrintableAscii(bytes.at(-1)))) bytes.push(SPACE);
       bytes.push(...piece.bytes);
     }
-    // `stream` keeps the bytes of an unfinished character back; bytes that are no UTF-8 become U+FFFD.
-    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(bytes), {
-      stream: true,
-    });
+    // Bytes that are no UTF-8, those of an unfinished character among them, become U+FFFD.
+    const text = new TextDecoder().decode(Uint8Array.from(bytes));
     const joined = text.replaceAll('\ufffd', '').replace(SPACES_BETWEEN_CHINESE, '').trim();
     // As sherpa-onnx does, for transducers alone.
     return this.#family === 'zipformer2-transducer' ? joined.replace(SPACES_BEFORE_PUNCTUATION, '') : joined;

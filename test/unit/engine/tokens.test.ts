@@ -25,6 +25,7 @@ describe('tokens.txt', () => {
   test.each([
     ['你', 'tokens.txt: line 1 is "你", expected "symbol id"'],
     ['<blk> 0\n你 好 1', 'tokens.txt: line 2 is "你 好 1", expected "symbol id"'],
+    ['<blk> 0\n你 1 2', 'tokens.txt: line 2 is "你 1 2", expected "symbol id"'],
     ['<blk> 0\n你 -1', 'tokens.txt: line 2 is "你 -1", expected "symbol id"'],
     ['<blk> 0\n你 0', 'tokens.txt: line 2 gives id 0 to "你", expected it to be free (it is "<blk>")'],
   ])('%j is refused', (text, message) => {
@@ -45,6 +46,7 @@ describe('tokens.txt', () => {
       ),
     );
     expect(() => table('<blk>', '你', '#0', '#1').checkAgainst(2, 'model.onnx')).not.toThrow();
+    expect(() => table('<blk>', '你', '#').checkAgainst(2, 'model.onnx')).toThrow('found "#" with id 2');
   });
 
   test('names the blank', () => {
@@ -64,7 +66,7 @@ describe('text of tokens', () => {
     [['▁HE', 'LLO', '▁WORLD'], 'HELLO WORLD'],
     [['我', '▁USE', '▁NODE', '▁好'], '我 USE NODE 好'],
     [['你', '，', '▁好', '。'], '你，好。'],
-    [['▁你', '▁，', '▁好', '▁。'], '你，好。'],
+    [['▁你', '▁，', '▁好', '▁。', '▁好'], '你，好。好'],
     [['你', '<unk>', '好', '<sos/eos>'], '你好'],
     [['a', '<', 'b'], 'a<b'],
     [['<0xE4>', '<0xBD>', '<0xA0>', '好'], '你好'],

@@ -91,7 +91,7 @@ test.each([
   expect(await setUp()).toEqual(lines);
 });
 
-test('an optional package that npm leaves out is asked for once', async () => {
+test('an optional package that npm leaves out is asked for once, and again on another machine or Node', async () => {
   const entry = { version: '1.0.0', optional: true, os: [process.platform], cpu: [process.arch] };
   const lock = (packages: object): string => JSON.stringify({ name: 'small', lockfileVersion: 3, packages });
   await project.write('package-lock.json', lock({ 'node_modules/native': entry }));
@@ -104,6 +104,11 @@ test('an optional package that npm leaves out is asked for once', async () => {
   project.env['PATH'] = `${project.folder}:${process.env['PATH']}`;
   expect(await setUp()).toEqual(INSTALLED);
   expect(await setUp()).toEqual([]);
+  const stamp = await readFile(join(project.folder, 'node_modules/.setup-stamp'), 'utf8');
+  for (const here of [`${process.platform}-${process.arch}`, /node\d+/]) {
+    await project.write('node_modules/.setup-stamp', stamp.replace(here, 'another'));
+    expect(await setUp()).toEqual(INSTALLED);
+  }
 });
 
 test('on a disk that is nearly full, that is said in front of what npm says', async () => {

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { childrenOf, type Launched, stillRunning } from './launched.ts';
@@ -141,6 +141,7 @@ test('no redis-server, and none to be had: one line that says what to do; with R
     process.getuid = () => 1_000;
     (await import('node:module')).syncBuiltinESMExports();`;
   project.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(none)}`;
+  project.env['REDIS_URL'] = ' ';
   const without = setup('start');
   expect(await without.ended).toBe(1);
   expect(without.lines.at(-1)).toMatch(
@@ -158,14 +159,26 @@ test('no redis-server, and none to be had: one line that says what to do; with R
   expect(elsewhere.lines).toEqual([expect.stringMatching(/^started \/no\/such\/folder:\/[\w/]+$/)]);
 });
 
-test("a command's own arguments stand in front of those that it is given", async () => {
+test("a command's own arguments stand in front of those that it is given; it runs in the project's folder", async () => {
   await project.installAtOnce();
   await setup('setup').ended;
   await mkdir(join(project.folder, 'node_modules/vitest'));
-  await project.write('node_modules/vitest/vitest.mjs', 'console.log(process.argv.slice(2).join(" "));');
+  await project.write(
+    'node_modules/vitest/vitest.mjs',
+    'console.log(process.cwd(), ...process.argv.slice(2));',
+  );
   const launched = setup('test:docker', 'one.test.ts');
   expect(await launched.ended).toBe(0);
-  expect(launched.lines).toEqual(['run --config test/docker/vitest.config.ts one.test.ts']);
+  const folder = await realpath(project.folder);
+  expect(launched.lines).toEqual([`${folder} run --config test/docker/vitest.config.ts one.test.ts`]);
+});
+
+test('words that a full disk does not take stop nothing', async () => {
+  await project.installAtOnce();
+  const script = join(project.folder, 'common/launch/setup.mjs');
+  const launched = project.run('sh', '-c', 'exec "$0" "$1" api 2> /dev/full', process.execPath, script);
+  expect(await launched.ended).toBe(3);
+  expect(launched.lines).toEqual([`program ${launched.pid}`]);
 });
 
 test('a command that does not exist', async () => {

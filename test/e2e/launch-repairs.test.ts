@@ -74,8 +74,9 @@ test.each([
   [process.platform, INSTALLED, {}],
   ['another-system', [], {}],
   [process.platform, [], { libc: ['musl'] }],
-])('an optional package for %s that an installation by hand has left out', async (os, lines, libc) => {
-  const entry = { version: '1.0.0', optional: true, os: [os], cpu: [process.arch], ...libc };
+  [process.platform, [], { cpu: ['another'] }],
+])('an optional package for %s that an installation by hand has left out', async (os, lines, others) => {
+  const entry = { version: '1.0.0', optional: true, os: [os], cpu: [process.arch], ...others };
   const lock = (packages: object): string => JSON.stringify({ name: 'small', lockfileVersion: 3, packages });
   await project.write('package-lock.json', lock({ 'node_modules/native': entry }));
   await mkdir(join(project.folder, 'node_modules'));

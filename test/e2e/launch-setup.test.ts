@@ -124,41 +124,6 @@ test('a test that does not compile is shown, and stops no program', async () => 
   expect(launched.lines.slice(-2)).toEqual(['test/one.ts(1,1): error', 'evaluated']);
 });
 
-test('no redis-server, and none to be had: one line that says what to do; with REDIS_URL none is wanted', async () => {
-  await project.installAtOnce();
-  await project.write(
-    'vendor/typescript/bin/tsc',
-    `require('node:fs').mkdirSync('dist/common/launch', { recursive: true });
-    require('node:fs').writeFileSync('dist/common/launch/start.js', "console.log('started', process.env.PATH)");`,
-  );
-  const none = `
-    import fs from 'node:fs';
-    const { accessSync } = fs;
-    fs.accessSync = (path, mode) => {
-      if (path.endsWith('/redis-server')) throw new Error('not here');
-      return accessSync(path, mode);
-    };
-    process.getuid = () => 1_000;
-    (await import('node:module')).syncBuiltinESMExports();`;
-  project.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(none)}`;
-  project.env['REDIS_URL'] = ' ';
-  const without = setup('start');
-  expect(await without.ended).toBe(1);
-  expect(without.lines.at(-1)).toMatch(
-    /^redis-server was not found: .*install.*\. Without it: `npm start` also works .* REDIS_URL/,
-  );
-  expect(without.lines.join()).not.toContain('started');
-  project.env['REDIS_URL'] = 'redis://127.0.0.1:6379';
-  const launched = setup('start');
-  expect(await launched.ended).toBe(0);
-  expect(launched.lines).toEqual([`started ${project.env['PATH']}`]);
-  // What is there, and not on PATH, the program finds all the same.
-  Object.assign(project.env, { NODE_OPTIONS: '', REDIS_URL: '', PATH: '/no/such/folder' });
-  const elsewhere = setup('start');
-  expect(await elsewhere.ended).toBe(0);
-  expect(elsewhere.lines).toEqual([expect.stringMatching(/^started \/no\/such\/folder:\/[\w/]+$/)]);
-});
-
 test("a command's own arguments stand in front of those that it is given; it runs in the project's folder", async () => {
   await project.installAtOnce();
   await setup('setup').ended;

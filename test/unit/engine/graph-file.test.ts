@@ -48,7 +48,10 @@ test.each([
   expect(count).toBeLessThan(1.05 * expected);
 });
 
-test('what a branch reads counts among what its node reads', async () => {
+test.each([
+  ['a graph', 6],
+  ['one of several graphs', 11],
+])('what a branch reads counts among what its node reads, as %s', async (_, field) => {
   const named = (field: number, ...names: string[]): BinaryWriter => {
     const writer = new BinaryWriter();
     for (const name of names) writer.tag(field, WireType.LengthDelimited).string(name);
@@ -57,7 +60,7 @@ test('what a branch reads counts among what its node reads', async () => {
   const inner = named(1, 'outer', '').raw(named(2, 'result').finish()).finish();
   const branch = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(inner);
   branch.tag(12, WireType.LengthDelimited).bytes(named(1, 'result').finish());
-  const attribute = named(1, 'then_branch').tag(6, WireType.LengthDelimited).bytes(branch.finish());
+  const attribute = named(1, 'then_branch').tag(field, WireType.LengthDelimited).bytes(branch.finish());
   const node = named(1, 'condition').raw(named(2, 'y').finish());
   node.tag(5, WireType.LengthDelimited).bytes(attribute.finish());
   const [found] = (await graphWith(1, node.finish()))?.nodes ?? [];

@@ -22,6 +22,10 @@ describe('the files of a model folder', () => {
     [['model.onnx', '._model.onnx'], ['model.onnx']],
     [['model.fp16.onnx'], ['model.fp16.onnx']],
     [
+      ['encoder.onnx', 'decoder.int8.onnx', 'decoder.fp16.onnx', 'joiner.onnx'],
+      ['encoder.onnx', 'decoder.fp16.onnx', 'joiner.onnx'],
+    ],
+    [
       ['encoder', 'decoder', 'joiner'].flatMap((part) =>
         ['', '.int8', '.fp16'].map((kind) => `${part}${kind}.onnx`),
       ),

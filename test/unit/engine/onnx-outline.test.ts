@@ -1,8 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { afterAll, describe, expect, test } from 'vitest';
+import { readGraphNodes } from '../../../inference/engine/files/graph-file.ts';
 import type { ModelMetadata } from '../../../inference/engine/files/model-metadata.ts';
 import { readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
@@ -67,10 +69,13 @@ describe('the metadata of an ONNX file', () => {
     expect(() => metadata.integer('key', 1, 8)).toThrow(new ModelLoadError(`wrong.onnx: ${message}`));
   });
 
-  test('says when a list is too short', async () => {
-    const metadata = await readModelMetadata(modelFile('short.onnx', { key: '1,2' }));
+  test.each([
+    ['1,2', 2],
+    ['1,2,3,4', 4],
+  ])('says when the list %s is too short or too long', async (key, count) => {
+    const metadata = await readModelMetadata(modelFile('list.onnx', { key }));
     expect(() => metadata.integers('key', 1, 8, 3)).toThrow(
-      new ModelLoadError('short.onnx: metadata key has 2 values, expected 3 as in the other lists'),
+      new ModelLoadError(`list.onnx: metadata key has ${count} values, expected 3 as in the other lists`),
     );
   });
 });
@@ -85,6 +90,37 @@ test('the outline gives inputs and outputs', async () => {
     ['cache_last_channel_len', 'int64', [expect.any(String)]],
   ]);
   expect(outline.outputs).toHaveLength(5);
+});
+
+test('sizes that a file leaves open, and weights that it lists among its inputs', async () => {
+  const graph = new OnnxGraph();
+  const x = graph.input('x', 'float32', ['N', -1, '', 0, 80]);
+  graph.output('y', graph.op('Add', [x, graph.float(1)]), 'float32', ['N']);
+  const { inputs } = await readOnnxOutline(file('open.onnx', graph.build({ weightsAreInputs: true })));
+  expect(inputs).toEqual([{ name: 'x', type: 'float32', shape: ['N', '?', '?', 0, 80] }]);
+});
+
+test('fields of fixed sizes, which a newer ONNX may have, are skipped', async () => {
+  const fixed = new BinaryWriter().tag(90, WireType.Bit64).fixed64(1).tag(91, WireType.Bit32).fixed32(1);
+  const whole = readFileSync(modelFile('whole.onnx', { key: 'value' }));
+  const path = file('newer.onnx', Buffer.concat([fixed.finish(), whole]));
+  expect((await readModelMetadata(path)).text('key')).toBe('value');
+});
+
+test.skipIf(process.platform !== 'linux')('no file stays open', async () => {
+  const path = modelFile('closed.onnx', {});
+  await readOnnxOutline(path);
+  await readGraphNodes(path);
+  writeFileSync(path, '');
+  await expect(readOnnxOutline(path)).rejects.toThrow('without a graph');
+  const opened = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return undefined; // what the list itself was read through
+    }
+  });
+  expect(opened).not.toContain(path);
 });
 
 test.each([
@@ -127,6 +163,12 @@ describe('a file that is no whole ONNX model is refused in one line', () => {
       file('bad.onnx', damagedEntry()),
       /^bad\.onnx: found a damaged metadata entry/,
     ],
+    ['a pipe', pipe('pipe.onnx'), /^\/.*: cannot be read \(not a regular file\), expected an ONNX model$/],
+    [
+      'more inputs than a model has',
+      file('many.onnx', manyInputs()),
+      /^many\.onnx: found over 10000 inputs or outputs, expected some hundred at most$/,
+    ],
     ['a damaged input', file('in.onnx', damagedInput()), /^in\.onnx: found a damaged input or output \(/],
   ])('%s', async (_, path, message) => {
     const error: unknown = await readModelMetadata(path).catch((cause: unknown) => cause);
@@ -151,6 +193,18 @@ describe('a file that is no whole ONNX model is refused in one line', () => {
     );
   });
 });
+
+function pipe(name: string): string {
+  const path = join(workDir, name);
+  execFileSync('mkfifo', [path]);
+  return path;
+}
+
+function manyInputs(): Uint8Array {
+  const graph = new OnnxGraph();
+  for (let i = 0; i <= 10_000; i++) graph.input(`x${i}`, 'float32', [1]);
+  return graph.build();
+}
 
 function hugeEntry(): Uint8Array {
   return new BinaryWriter()

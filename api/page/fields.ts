@@ -4,7 +4,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 export function fieldsOf(text: unknown): Fields {
   try {
     const value: unknown = typeof text === 'string' ? JSON.parse(text) : undefined;
-    return typeof value === 'object' && value !== null ? { ...value } : {};
+    return typeof value === 'object' ? { ...value } : {};
   } catch {
     return {};
   }

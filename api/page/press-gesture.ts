@@ -17,7 +17,6 @@ export class PressGesture {
   }
 
   down(atMs: number): void {
-    this.#startedAtMs = undefined;
     const state = this.#target.state();
     switch (state) {
       case 'idle':

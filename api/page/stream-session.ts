@@ -6,7 +6,6 @@ import { TARGET_RATE_HZ } from './resampler.ts';
 
 /** The part of a WebSocket that a session uses. */
 export interface StreamSocket {
-  binaryType: string;
   readonly bufferedAmount: number;
   onopen: ((event: never) => void) | null;
   onmessage: ((event: never) => void) | null;
@@ -69,7 +68,6 @@ export class StreamSession {
     this.#socket = socket;
     this.#events = events;
     this.#sender = new FrameSender(socket);
-    socket.binaryType = 'arraybuffer';
     // A browser does not tell a page why a handshake failed: an origin that is not allowed, a proxy that passes on no WebSockets, or nobody there.
     let unanswered: FailureKind = 'stream_refused';
     socket.onopen = () => {

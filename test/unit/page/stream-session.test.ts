@@ -6,7 +6,6 @@ import { StreamSession, type StreamSocket } from '../../../api/page/stream-sessi
 
 /** The browser's end of a connection, with the network under the test's control. */
 class ScriptedSocket implements StreamSocket {
-  binaryType = '';
   bufferedAmount = 0;
   onopen: StreamSocket['onopen'] = null;
   onmessage: StreamSocket['onmessage'] = null;
@@ -156,7 +155,8 @@ describe('a stream session of the page', () => {
     ['not_ready', 'not_ready'],
     ['timeout', 'timeout'],
     ['inference_failed', 'inference_failed'],
-    ['audio_too_long', 'file_too_long'],
+    ['forbidden', 'forbidden'],
+    ['audio_too_long', 'unexpected'],
     ['invalid_frame', 'unexpected'],
   ])('fails once with error %s', (code, kind) => {
     const { socket, events } = session();

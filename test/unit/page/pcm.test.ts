@@ -77,7 +77,11 @@ describe('frames of the page', () => {
 
 it('the microphone’s recording ends by itself at 15 s, with all its frames', async () => {
   const posted: CaptureMessage[] = [];
-  const processors: (new () => { process(inputs: Float32Array[][]): boolean })[] = [];
+  interface Processor {
+    readonly port: { onmessage?: () => void };
+    process(inputs: Float32Array[][]): boolean;
+  }
+  const processors: (new () => Processor)[] = [];
   onTestFinished(() => void vi.unstubAllGlobals());
   vi.stubGlobal('sampleRate', TARGET_RATE_HZ);
   vi.stubGlobal(
@@ -100,6 +104,11 @@ it('the microphone’s recording ends by itself at 15 s, with all its frames', a
   expect(blocks).toBe(limits.MAX_RECORDING_SAMPLES / 128 + 1);
   expect(posted.filter(({ type }) => type === 'frame')).toHaveLength(150);
   expect(posted.at(-1)).toEqual({ type: 'end', reason: 'limit' });
+  // That is the last word, also where the browser calls on and the person stops at the same time.
+  const { length } = posted;
+  expect(processor.process(block)).toBe(false);
+  processor.port.onmessage?.();
+  expect(posted).toHaveLength(length);
 });
 
 it('the page keeps to the server’s numbers', () => {

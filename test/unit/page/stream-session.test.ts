@@ -159,11 +159,14 @@ describe('a stream session of the page', () => {
     ['audio_too_long', 'unexpected'],
     ['invalid_frame', 'unexpected'],
   ])('fails once with error %s', (code, kind) => {
-    const { socket, events } = session();
+    const { socket, events, session: opened } = session();
     socket.ready();
     socket.receive({ type: 'error', code, message: 'why' });
     socket.lose(1008);
     expect(events).toEqual([kind]);
+    // The recording goes on; a socket that is closed would only count its bytes.
+    opened.push(frame(1));
+    expect(socket.sent).toEqual([START]);
   });
 
   it('is refused when the connection closes before it was open', () => {
@@ -246,6 +249,16 @@ describe('live recognition', () => {
     sockets.at(-1)?.receive(FINAL);
     await expect(recognition.result).resolves.toMatchObject({ text: '你好' });
     expect(sockets).toHaveLength(2);
+  });
+
+  it('ends also what it opens only after the end', () => {
+    const { sockets, recognition, refuse } = live();
+    recognition.push(frame(1));
+    refuse('busy');
+    recognition.end();
+    vi.advanceTimersByTime(250);
+    sockets.at(-1)?.ready();
+    expect(sockets.at(-1)?.sent).toEqual([START, 1, { type: 'end' }]);
   });
 
   it('gives up after 1.5 s of busy', async () => {

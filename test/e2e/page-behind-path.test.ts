@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
-import { launchBrowser, openReady, resultText } from './page-browser.ts';
+import { launchBrowser, openPage, openReady, resultText, signIn } from './page-browser.ts';
 import { type PageService, startPageService, TOKEN } from './page-service.ts';
 
 const WAV = join(packageRoot(), 'test', 'fixtures', 'e12.wav');
@@ -88,4 +88,29 @@ it('works behind a proxy that serves it under a path', { timeout: 60_000 }, asyn
     `The address of this service is \`${publicUrl}\``,
   );
   expect(complaints).toEqual([]);
+});
+
+it('asks for the stream over TLS where it was read so', async () => {
+  const { page, addresses } = await openPage(browser, service.origin);
+  const secure = 'https://asr.example';
+  await page.route(`${secure}/**`, async (route) => {
+    const url = route.request().url().replace(secure, service.origin);
+    await route.fulfill({ response: await route.fetch({ url }) });
+  });
+  await page.goto(secure);
+  await signIn(page);
+  // What a worklet asks for passes by the route.
+  await page.evaluate(`{
+    AudioWorklet.prototype.addModule = async () => {};
+    window.AudioWorkletNode = class extends GainNode {
+      port = { set onmessage(heard) { heard?.({ data: { type: 'frame', pcm: new Int16Array(1_600) } }); } };
+      constructor(context) {
+        super(context);
+      }
+    };
+  }`);
+  await page.locator('#record').click();
+  await expect.poll(() => addresses).toContain('wss://asr.example/ws/asr');
+  // What the page is still asking for by then would be a failure of nobody's.
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
 });

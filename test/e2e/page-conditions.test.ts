@@ -314,10 +314,27 @@ describe('the page', { timeout: 60_000 }, () => {
     // To its last sample, though that fills no whole frame; and there is nothing to copy.
     expect(await figure(page, 'audio_ms')).toBeGreaterThanOrEqual(450);
     expect(await page.locator('#measures + button').isHidden()).toBe(true);
+    // Both presses count also behind another recording, whose end nobody can ask for any more.
+    await page.locator('#record').click();
+    await page.locator('body[data-state="opening"]').waitFor();
+    await page.locator('#record').click();
+    await notice(page, 'too_short').waitFor();
+    // A recording that the page ends itself is never too short: it is kept, to try again with the right token.
+    await page.getByRole('button', { name: 'Change token' }).click();
+    await page.locator('#token').fill('wrong');
+    await hearMs(150);
+    await page.locator('#record').click();
+    await page.evaluate(`dispatchEvent(new Event('allowed'))`);
+    await notice(page, 'unauthorized').waitFor();
+    await signIn(page);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await resultText(page);
     // Chromium's fake microphone cannot be unplugged, so its answers without one are played here.
     for (const [error, kind] of [
       [`new DOMException('', 'NotFoundError')`, 'microphone_missing'],
       [`new DOMException('', 'NotReadableError')`, 'microphone_in_use'],
+      [`new DOMException('', 'AbortError')`, 'microphone_in_use'],
+      [`new DOMException('', 'SecurityError')`, 'microphone_refused'],
       // What WebKit says without one.
       [`{ name: 'OverconstrainedError', constraint: '' }`, 'microphone_missing'],
     ] as const) {
@@ -326,6 +343,9 @@ describe('the page', { timeout: 60_000 }, () => {
       await notice(page, kind).waitFor();
       await shoot(page, kind);
     }
+    await page.evaluate(`Object.defineProperty(navigator, 'mediaDevices', { value: undefined })`);
+    await page.locator('#record').click();
+    await notice(page, 'browser_too_old').waitFor();
     expect(complaints).toEqual([]);
   });
 

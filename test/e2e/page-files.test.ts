@@ -282,7 +282,7 @@ describe('files on the page', { timeout: 60_000 }, () => {
     await notice(page, 'connection_lost').waitFor();
     await notice(page, 'unexpected').getByText('moon: HTTP 500 full').waitFor();
     const oldest = await page.locator('#recordings [download]').getAttribute('href');
-    for (let n = 2; n <= 21; n += 1) {
+    for (let n = 2; n <= 22; n += 1) {
       await add();
       await page.locator(`#recording-${n}`).waitFor();
       await page.locator('body[data-state="idle"]').waitFor();
@@ -292,9 +292,9 @@ describe('files on the page', { timeout: 60_000 }, () => {
     // One that has been played to its end can be played again.
     await page.locator('#recordings .play').first().click();
     await page.locator('#recordings [data-playing]').waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Play 21. some.wav', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Play 22. some.wav', exact: true }).waitFor();
     const names = await page.locator('#recordings .name').allTextContents();
-    expect(names).toEqual(Array.from({ length: 20 }, (_, n) => `${21 - n}. some.wav`));
+    expect(names).toEqual(Array.from({ length: 20 }, (_, n) => `${22 - n}. some.wav`));
     // Its memory is free, too.
     const load = `new Promise((loaded) => {
       const audio = new Audio('${oldest}');

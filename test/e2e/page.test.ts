@@ -136,8 +136,8 @@ describe('the page', { timeout: 60_000 }, () => {
   });
 
   it('asks again for a token that is wrong, and forgets it with the tab', async () => {
-    const { page, complaints } = await openPage(browser, service.origin, 'en-GB');
-    for (const wrong of ['not-the-token-at-all', '错误的令牌']) {
+    const { page, complaints, addresses } = await openPage(browser, service.origin, 'en-GB');
+    for (const wrong of ['错误的令牌', 'not-the-token-at-all']) {
       await page.locator('#token').fill(wrong);
       await page.getByRole('button', { name: 'Use token' }).click();
       await notice(page, 'unauthorized').waitFor();
@@ -179,6 +179,8 @@ describe('the page', { timeout: 60_000 }, () => {
     // Long before 15 s: nobody has to speak on to nobody.
     await page.locator('#recordings li').waitFor({ timeout: 10_000 });
     await notice(page, 'unauthorized').waitFor();
+    // Nor is it sent once more, as after other failures.
+    expect(addresses.filter((address) => address.includes('/v1/'))).toEqual([]);
     // Copied with what stood around it.
     await field.fill(` ${TOKEN}  `);
     await page.keyboard.press('Enter');

@@ -102,6 +102,7 @@ test('of two streams the one that has its final counts', async () => {
   expect(await metric('asr_stream_finalize_seconds_count')).toBe(1);
   expect(await metric('asr_stream_sessions_total{outcome="final",code=""}')).toBe(1);
   expect(await metric('asr_stream_sessions_total{outcome="error",code="invalid_message"}')).toBe(1);
+  expect(await metric('asr_stream_takeovers_total')).toBe(0);
 });
 
 test('a stream that another inference process goes on with is a takeover', async () => {

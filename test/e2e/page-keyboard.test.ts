@@ -5,6 +5,7 @@ import { packageRoot } from '../../common/package-root.ts';
 import {
   INSECURE_HOST,
   launchBrowser,
+  listenTo,
   notice,
   openPage,
   openReady,
@@ -137,10 +138,14 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
     const page = await readyPage();
     service.wire.cut();
     try {
+      const spoken = await listenTo(page, '#status');
       await page.locator('#file').setInputFiles(WAV);
       const stop = page.getByRole('button', { name: 'Stop waiting' });
       await stop.focus();
       await page.locator('#notice', { hasText: '(3 of 8)' }).waitFor();
+      // Nor does the service's state begin anew with every attempt.
+      const checks = ((await spoken()) as string[]).filter((words) => words === 'Checking');
+      expect(checks.length).toBeLessThanOrEqual(1);
       expect(await page.locator('#notice button:focus').count()).toBe(1);
       // Said once, and not again with every attempt.
       expect(await page.locator('#announcement').textContent()).toContain('(1 of 8)');

@@ -315,6 +315,15 @@ describe('the page', { timeout: 60_000 }, () => {
       asked += 1;
       return route.abort();
     });
+    // Nor does what was still asked with it say anything more.
+    await page.route('**/readyz', () => {}, { times: 1 });
+    await page.locator('#token').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    await page.locator('#status[data-status="checking"]').waitFor();
+    await page.locator('#token').fill('');
+    await page.keyboard.press('Enter');
+    await page.evaluate('fetch("/healthz")');
+    expect(await page.locator('#status').getAttribute('data-status')).toBe('no_token');
     await page.locator('#token').fill(TOKEN);
     await page.keyboard.press('Enter');
     await page.locator('#status[data-status="unreachable"]').waitFor();

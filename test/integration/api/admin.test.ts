@@ -51,9 +51,14 @@ test.each([
 });
 
 test("Node's own metrics are there, and nothing is spent on them where nobody reads them", async () => {
-  const text = await (await fetch(`${admin.listeningOrigin}/metrics`)).text();
-  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes', 'asr_redis_up'])
+  const answer = await fetch(`${admin.listeningOrigin}/metrics`);
+  // Prometheus refuses what says nothing of its format.
+  expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  const text = await answer.text();
+  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes'])
     expect(text).toContain(`\n${name} `);
+  // Read from the store for this answer.
+  expect(text).toContain('\nasr_redis_up 1\n');
   expect(await new ApiMetrics(api.services).registry.metrics()).not.toContain('nodejs_');
 });
 

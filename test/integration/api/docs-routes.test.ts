@@ -149,6 +149,12 @@ describe('pages', () => {
     }
   });
 
+  test('the documentation has no other service judge it, and no bar to open other descriptions', async () => {
+    const { body } = await text('/api-docs/static/swagger-initializer.js');
+    const config = JSON.parse(/const config = (.*)/.exec(body)?.[1] ?? '');
+    expect(config).toMatchObject({ validatorUrl: null, layout: 'BaseLayout' });
+  });
+
   test('every file that a page names is served, with its type', async () => {
     for (const page of ['/', '/api-docs']) {
       const { body } = await text(page);

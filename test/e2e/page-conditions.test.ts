@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, WebSocket } from 'playwright-core';
+import type { Browser, Route, WebSocket } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { packageRoot } from '../../common/package-root.ts';
 import { upload } from '../support/api.ts';
@@ -17,6 +17,7 @@ import {
   openReady,
   resultText,
   savedRecording,
+  secondsLeft,
   shoot,
   signIn,
 } from './page-browser.ts';
@@ -365,6 +366,32 @@ describe('the page', { timeout: 60_000 }, () => {
     await notice(page, 'connection_lost').waitFor();
     await page.locator('#status[data-status="unreachable"]').waitFor({ timeout: 6_000 });
     expect(await page.locator('body').getAttribute('data-state')).toBe('recording');
+  });
+
+  it('says nothing beside a recording of the stream of the one before it', async () => {
+    const { page } = await openReady(browser, service.origin, 'en-GB');
+    const asked: Route[] = [];
+    await page.route('**/readyz', (route) => void asked.push(route));
+    await page.evaluate(`{
+        const Real = WebSocket;
+        window.WebSocket = class {
+          constructor() {
+            window.WebSocket = Real;
+            setTimeout(() => this.onclose({ code: 1006 }));
+          }
+          close() {}
+        };
+      }`);
+    await page.locator('#record').click();
+    await secondsLeft(page, 14);
+    await expect.poll(() => asked.length).toBeGreaterThan(0);
+    await page.locator('#record').click();
+    await resultText(page);
+    await page.locator('#record').click();
+    await page.locator('body[data-state="recording"]').waitFor();
+    for (const route of asked) await route.fulfill({ json: { status: 'ready', busy: false } });
+    await page.evaluate('fetch("/healthz")');
+    expect(await page.locator('#notice').isVisible()).toBe(false);
   });
 
   it('says how to allow a microphone that was refused', async () => {

@@ -192,6 +192,8 @@ describe('the page', { timeout: 60_000 }, () => {
     await resultText(page);
     await page.reload();
     await page.locator('#status[data-status="ready"]').waitFor();
+    // Who has entered nothing is led nowhere.
+    expect(await page.locator('#record:focus').count()).toBe(0);
     // As WebKit does, without an event, when somebody comes back to the page from another one.
     await page.evaluate(`document.querySelector('#token').value = ''`);
     await page.locator('#file').setInputFiles(join(FIXTURES, `${SPOKEN}.wav`));

@@ -59,8 +59,10 @@ describe('/openapi.json', () => {
     expect(paths['/healthz'].get.security).toEqual([]);
     expect(paths['/readyz'].get.security).toEqual([{ bearer: [] }]);
     expect(paths['/v1/audio/transcriptions'].post.security).toEqual([{ bearer: [] }]);
-    for (const { responses } of [paths['/readyz'].get, paths['/v1/audio/transcriptions'].post])
+    for (const { responses } of [paths['/readyz'].get, paths['/v1/audio/transcriptions'].post]) {
       expect(responses[401].headers['WWW-Authenticate']).toMatchObject({ schema: { enum: ['Bearer'] } });
+      expect(responses[200].headers).toBeUndefined();
+    }
   });
 
   test('names the resources as the interface does, and the upload form', async () => {

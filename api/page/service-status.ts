@@ -6,6 +6,7 @@ import { texts } from './words.ts';
 
 export type Status = 'no_token' | 'checking' | 'ready' | 'loading' | 'unavailable' | 'unreachable';
 
+const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;
 /** A service that goes away can still say so once, while it finishes. */
 const READY_ANSWERS = 2;
@@ -55,7 +56,7 @@ export class ServiceStatus {
     signal: AbortSignal,
   ): Promise<void> {
     let told = false;
-    for (let waitMs = 1_000; ; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
       try {
         const status = await readiness(token, signal);
         this.show(status);
@@ -63,6 +64,7 @@ export class ServiceStatus {
         told = true;
         this.#readyAnswers = status === 'ready' ? this.#readyAnswers + 1 : 0;
         if (this.#readyAnswers === READY_ANSWERS) return;
+        if (status === 'ready') waitMs = FIRST_WAIT_MS;
       } catch (error) {
         signal.throwIfAborted();
         const failure = asFailure(error);

@@ -288,6 +288,31 @@ describe('the page', { timeout: 60_000 }, () => {
     expect(await spoken()).toEqual(['Checking', 'Model not available', 'Ready']);
   });
 
+  it('makes sure of a service that is ready at last without the waits before that', async () => {
+    const { page } = await openPage(browser, service.origin);
+    await page.clock.install();
+    await page.evaluate(`{
+      const real = fetch;
+      let failures = 3;
+      window.askedAtMs = [];
+      window.fetch = async (...request) => {
+        if (failures-- > 0) return new Response('', { status: 502 });
+        askedAtMs.push(Date.now());
+        return real(...request);
+      };
+    }`);
+    await page.locator('#token').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    const asked = async (): Promise<unknown> => {
+      await page.clock.runFor(500);
+      return page.evaluate('askedAtMs.length');
+    };
+    await expect.poll(asked, { timeout: 20_000 }).toBe(2);
+    expect(await page.locator('#status').getAttribute('data-status')).toBe('ready');
+    // The next of those waits would be 8 s.
+    expect(await page.evaluate('askedAtMs[1] - askedAtMs[0]')).toBeLessThan(8_000);
+  });
+
   it('says that the service refuses this address, and asks no more', async () => {
     const { page } = await openPage(browser, service.origin, 'en-GB');
     await page.clock.install();

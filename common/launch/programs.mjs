@@ -67,12 +67,19 @@ const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin
  */
 export async function ensurePrograms(names) {
   let missing = names.filter((name) => !provide(name));
-  if (missing.length > 0 && process.getuid?.() === 0 && find(['apt-get']) !== undefined) {
-    await aptInstall(missing);
+  // What is looked for in a place of the user's own, apt-get would put into another one.
+  const installable = missing.filter((name) => ownPath(name) === undefined);
+  if (installable.length > 0 && process.getuid?.() === 0 && find(['apt-get']) !== undefined) {
+    await aptInstall(installable);
     missing = missing.filter((name) => !provide(name));
   }
   for (const name of missing) {
-    const line = `${name} was not found: ${howToInstall(PROGRAMS[name])}. Without it: ${PROGRAMS[name].without}.`;
+    const own = ownPath(name);
+    const reason =
+      own === undefined
+        ? `${name} was not found: ${howToInstall(PROGRAMS[name])}`
+        : `CHROMIUM_PATH="${own}": there is nothing that this user can run; correct it, or leave it out`;
+    const line = `${reason}. Without it: ${PROGRAMS[name].without}.`;
     if (PROGRAMS[name].needed) throw new SetupFailure(line);
     say(line);
   }
@@ -83,12 +90,17 @@ export async function ensurePrograms(names) {
  * @returns {boolean} false when it is not on this machine
  */
 function provide(name) {
-  const given = name === 'chromium' ? process.env['CHROMIUM_PATH'] : undefined;
-  const path = find(given === undefined ? PROGRAMS[name].files : [given]);
+  const own = ownPath(name);
+  const path = find(own === undefined ? PROGRAMS[name].files : [own]);
   if (path === undefined) return false;
   if (name === 'chromium') process.env['CHROMIUM_PATH'] = path;
   else addToPath(dirname(path));
   return true;
+}
+
+/** @param {ProgramName} name */
+function ownPath(name) {
+  return name === 'chromium' ? process.env['CHROMIUM_PATH'] : undefined;
 }
 
 /** @param {readonly ProgramName[]} names */

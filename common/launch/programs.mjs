@@ -100,7 +100,7 @@ function provide(name) {
 
 /** @param {ProgramName} name */
 function ownPath(name) {
-  return name === 'chromium' ? process.env['CHROMIUM_PATH'] : undefined;
+  return (name === 'chromium' && process.env['CHROMIUM_PATH']) || undefined;
 }
 
 /** @param {readonly ProgramName[]} names */

@@ -111,4 +111,8 @@ test('a browser that CHROMIUM_PATH names is taken, and missed where it is not th
     ),
     '/no/such/browser',
   ]);
+  project.env['CHROMIUM_PATH'] = '';
+  const unnamed = project.setup('test');
+  expect(await unnamed.ended).toBe(0);
+  expect(unnamed.lines.at(-1)).toBe(join(project.folder, 'bin/chromium'));
 });

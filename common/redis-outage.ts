@@ -6,7 +6,7 @@ import { DATABASE_REFUSED, refusedWith } from './redis.ts';
 /** Whether Redis refused a command that it does not have, also from within a script: `ERR Unknown Redis command called from script …`, which Redis 6.2 puts behind the script's line. */
 const isCommandMissing = (answer: string): boolean => /\bunknown (redis )?command /i.test(answer);
 const COMMAND_MISSING =
-  'it lacks a command that the service needs: give it back where its configuration says rename-command, or take another store';
+  'it lacks a command that the service needs: give it back where its configuration says rename-command, or take another store; a Sentinel is named with redis+sentinel://HOST:PORT/MASTER';
 
 /** What to do about a Redis that answers and will not work, by the word it refuses with. */
 const REFUSALS: readonly [word: string, advice: string][] = [

@@ -51,10 +51,16 @@ const SAME: readonly FailureKind[] = [
   'forbidden',
   'inference_failed',
 ];
+const BY_CODE: Readonly<Record<string, FailureKind>> = {
+  invalid_format: 'file_unreadable',
+  empty_audio: 'file_empty',
+  audio_too_long: 'file_too_long',
+  upload_too_large: 'file_too_long',
+};
 
-/** The failure behind an error code of the interface, HTTP or stream. The codes for a file's faults are not expected: the page makes its own WAV. */
+/** The failure behind an error code of the interface, HTTP or stream. */
 export function failureOfCode(code: string, message: string): Failure {
-  const kind = SAME.find((same) => same === code) ?? 'unexpected';
+  const kind = SAME.find((same) => same === code) ?? BY_CODE[code] ?? 'unexpected';
   return new Failure(kind, `${code}: ${message}`);
 }
 

@@ -3,7 +3,7 @@ import { MAX_RECORDING_SAMPLES } from '../wire.ts';
 
 /**
  * Reads on while nobody takes the samples yet: a recorder that is not read from drops what it hears. More than one recording is not kept, as none is taken.
- * @returns the same samples
+ * @returns the same samples; whoever leaves them does not wait for the source, whose next ones may never come
  */
 export function readAhead(samples: AsyncIterable<Int16Array>): AsyncIterable<Int16Array> {
   const pieces = samples[Symbol.asyncIterator]();

@@ -156,7 +156,7 @@ describe('a stream session of the page', () => {
     ['timeout', 'timeout'],
     ['inference_failed', 'inference_failed'],
     ['forbidden', 'forbidden'],
-    ['audio_too_long', 'unexpected'],
+    ['audio_too_long', 'file_too_long'],
     ['invalid_frame', 'unexpected'],
   ])('fails once with error %s', (code, kind) => {
     const { socket, events, session: opened } = session();

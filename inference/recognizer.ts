@@ -5,7 +5,7 @@ import { PrintableError } from '../common/printable.ts';
  * the protocol around it bring a scripted one.
  *
  * Contract: deterministic, and independent of how the samples are cut. For the same samples `finish()` gives the same text
- * whatever the sizes of the pieces passed to `accept()`; a stream's result never depends on the streams before it.
+ * whatever the sizes of the pieces passed to `accept()` and to itself; a stream's result never depends on the streams before it.
  */
 export interface Recognizer {
   /**
@@ -31,8 +31,13 @@ export interface RecognizerStream {
    */
   accept(pcm: Uint8Array): Promise<string>;
 
-  /** Runs what is left, with the silence behind it that the model needs to say its last word. @returns the final text. */
-  finish(): Promise<string>;
+  /**
+   * Takes the last samples, as `accept()` does, and runs all that is left with the silence behind it that the model needs to say its last word. In one call
+   * with them this takes less time.
+   * @param pcm may be empty.
+   * @returns the final text.
+   */
+  finish(pcm: Uint8Array): Promise<string>;
 
   /** Frees the stream; safe in every state and more than once. Resolves once no model call of it is running. */
   close(): Promise<void>;

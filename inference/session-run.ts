@@ -141,11 +141,7 @@ export class SessionRun {
     // Somebody waits for this call, so it does not wait for the publication; both have ended before anything is freed.
     const [published, called] = await Promise.allSettled([
       this.#results.taken(totalBytes),
-      this.#call(async () => {
-        const stream = await this.#opened();
-        if (pcm.length > 0) await stream.accept(pcm);
-        return stream.finish();
-      }),
+      this.#call(async () => (await this.#opened()).finish(pcm)),
     ]);
     if (published.status === 'rejected') throw published.reason;
     if (published.value) return { kind: published.value };

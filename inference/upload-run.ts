@@ -104,10 +104,7 @@ export class UploadRun {
     const { model } = this.#parts;
     const stream = await model.open();
     try {
-      return await model.run(this.#job.holder, async () => {
-        await stream.accept(pcm);
-        return stream.finish();
-      });
+      return await model.run(this.#job.holder, () => stream.finish(pcm));
     } finally {
       await stream.close();
     }

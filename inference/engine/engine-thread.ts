@@ -72,7 +72,7 @@ export class EngineThread {
       }
       this.#pending.set(call, { resolve, reject });
       const message: EngineRequest = { ...request, call };
-      this.#worker.postMessage(message, message.type === 'accept' ? [message.pcm.buffer] : []);
+      this.#worker.postMessage(message, 'pcm' in message ? [message.pcm.buffer] : []);
     });
   }
 
@@ -140,18 +140,12 @@ export class ThreadStream implements RecognizerStream {
     this.#onClosed = onClosed;
   }
 
-  async accept(pcm: Uint8Array): Promise<string> {
-    this.#checkOpen();
-    if (pcm.byteLength % BYTES_PER_SAMPLE !== 0) {
-      throw new RangeError(`accept() got ${pcm.byteLength} bytes: expected whole samples`);
-    }
-    // A copy of exactly these bytes is handed over: the caller's buffer may be a view into a shared pool.
-    return this.#thread.call({ type: 'accept', pcm: new Uint8Array(pcm) });
+  accept(pcm: Uint8Array): Promise<string> {
+    return this.#hear('accept', pcm);
   }
 
-  async finish(): Promise<string> {
-    this.#checkOpen();
-    return this.#thread.call({ type: 'finish' });
+  finish(pcm: Uint8Array): Promise<string> {
+    return this.#hear('finish', pcm);
   }
 
   close(): Promise<void> {
@@ -163,7 +157,12 @@ export class ThreadStream implements RecognizerStream {
     return this.#closing;
   }
 
-  #checkOpen(): void {
+  async #hear(type: 'accept' | 'finish', pcm: Uint8Array): Promise<string> {
     if (this.#closing !== undefined) throw new InferenceError('the recording is closed');
+    if (pcm.byteLength % BYTES_PER_SAMPLE !== 0) {
+      throw new RangeError(`${type}() got ${pcm.byteLength} bytes: expected whole samples`);
+    }
+    // A copy of exactly these bytes is handed over: the caller's buffer may be a view into a shared pool.
+    return this.#thread.call({ type, pcm: new Uint8Array(pcm) });
   }
 }

@@ -16,8 +16,7 @@ export interface EngineOptions {
 export type EngineRequest =
   | { readonly type: 'open'; readonly call: number }
   /** `pcm` is transferred. */
-  | { readonly type: 'accept'; readonly call: number; readonly pcm: Uint8Array<ArrayBuffer> }
-  | { readonly type: 'finish'; readonly call: number }
+  | { readonly type: 'accept' | 'finish'; readonly call: number; readonly pcm: Uint8Array<ArrayBuffer> }
   /** Stops the running request between two model runs; answered after that request. */
   | { readonly type: 'close'; readonly call: number }
   /** Ends the thread once nothing runs; answered by its exit. */

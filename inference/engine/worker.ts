@@ -65,7 +65,7 @@ class EngineWorker {
       case 'accept':
         return this.#open().accept(request.pcm);
       case 'finish':
-        return this.#open().finish();
+        return this.#open().finish(request.pcm);
       case 'close':
         this.#recording = undefined;
         return '';

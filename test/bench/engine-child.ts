@@ -36,8 +36,7 @@ async function ours({ modelDir, threads }: EngineChildOptions, pcm: Buffer): Pro
   await recognizer.load();
   return async () => {
     const stream = await recognizer.open();
-    await stream.accept(pcm);
-    await stream.finish();
+    await stream.finish(pcm);
     await stream.close();
   };
 }

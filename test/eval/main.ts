@@ -83,8 +83,7 @@ async function evaluate(
 async function recognize(recognizer: Recognizer, pcm: Buffer): Promise<string> {
   const stream = await recognizer.open();
   try {
-    await stream.accept(pcm);
-    return await stream.finish();
+    return await stream.finish(pcm);
   } finally {
     await stream.close();
   }

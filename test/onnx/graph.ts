@@ -31,9 +31,15 @@ export class OnnxGraph {
     return name;
   }
 
-  /** Gives a value the name of an output. */
-  output(name: string, value: Value, type: DataType, shape: Shape): void {
+  /** A value by another name. */
+  named(name: string, value: Value): Value {
     this.#node('Identity', [value], [name], {});
+    return name;
+  }
+
+  /** Gives a value the name of an output, unless it has that name. */
+  output(name: string, value: Value, type: DataType, shape: Shape): void {
+    if (value !== name) this.named(name, value);
     writeValueInfo(this.#outputs.tag(12, WireType.LengthDelimited), name, type, shape);
   }
 

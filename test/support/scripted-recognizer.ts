@@ -141,7 +141,7 @@ export class ScriptedRecognizer implements Recognizer {
     };
     return {
       accept: (pcm) => run('accept', pcm),
-      finish: () => run('finish', new Uint8Array()),
+      finish: (pcm) => run('finish', pcm),
       close: () => {
         closing ??= running.then(onClosed);
         return closing;

@@ -7,7 +7,7 @@ import { visit, visitChildren } from './protobuf-message.ts';
 /** Field numbers of onnx.proto. */
 const MODEL = { graph: 7 } as const;
 const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, sparseInitializer: 15 } as const;
-const NODE = { input: 1, output: 2, name: 3, attribute: 5 } as const;
+const NODE = { input: 1, output: 2, name: 3, operator: 4, attribute: 5 } as const;
 const ATTRIBUTE = { graph: 6, graphs: 11 } as const;
 const TENSOR = { dataType: 2, name: 8, externalData: 13 } as const;
 const VALUE_INFO = { name: 1 } as const;
@@ -17,6 +17,8 @@ export interface GraphNode {
   readonly span: ByteSpan;
   /** Empty where the exporter gave it none. */
   readonly name: string;
+  /** Its kind, such as `MatMul`. */
+  readonly operator: string;
   /** Values that it reads, those of the graphs inside it included. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
@@ -153,17 +155,19 @@ function readName(valueInfo: Uint8Array): string {
 
 function readNode(node: Uint8Array): Omit<GraphNode, 'span'> {
   let name = '';
+  let operator = '';
   const inputs: string[] = [];
   const outputs: string[] = [];
   visit(node, (number, reader, wireType) => {
     if (number === NODE.input) inputs.push(reader.string());
     else if (number === NODE.output) outputs.push(reader.string());
     else if (number === NODE.name) name = reader.string();
+    else if (number === NODE.operator) operator = reader.string();
     else if (number === NODE.attribute) inputs.push(...inputsOfGraphs(reader.bytes()));
     else reader.skip(wireType);
   });
   // An optional input that is left out has an empty name.
-  return { name, inputs: inputs.filter(Boolean), outputs };
+  return { name, operator, inputs: inputs.filter(Boolean), outputs };
 }
 
 /** What the branches of an `If` and the body of a `Loop` read, their own values among it. */

@@ -1,22 +1,22 @@
 import type { FileHandle } from 'node:fs/promises';
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { intField, join, messageField, type Piece, stringField } from './byte-pieces.ts';
 import type { GraphFile, GraphNode } from './graph-file.ts';
-import { type ByteSpan, elementTypeId } from './onnx-outline.ts';
+import { elementTypeId } from './onnx-outline.ts';
 
 /** Field numbers of onnx.proto. */
 const MODEL = { graph: 7 } as const;
-const GRAPH = { name: 2, input: 11, output: 12 } as const;
+export const GRAPH = { node: 1, name: 2, input: 11, output: 12 } as const;
 const VALUE_INFO = { name: 1, type: 2 } as const;
 const TYPE = { tensor: 1 } as const;
 const TENSOR_TYPE = { elementType: 1, shape: 2 } as const;
 const SHAPE = { dimension: 1 } as const;
+const DIMENSION = { value: 1 } as const;
 
 /** A tensor as onnxruntime declares it. */
 export interface TensorType {
   /** onnxruntime's name of it. */
   readonly element: string;
-  /** undefined where nobody knows it before a run. */
-  readonly rank: number | undefined;
+  readonly shape: readonly number[];
 }
 
 export interface PartContents {
@@ -34,77 +34,44 @@ export async function readGraphPart(
   graph: GraphFile,
   part: PartContents,
 ): Promise<Uint8Array> {
-  const declared = [...part.reads].flatMap(
-    (name) => graph.weights.get(name)?.span ?? graph.inputs.get(name) ?? [],
-  );
-  const body: (ByteSpan | Uint8Array)[] = [
+  return joinModel(file, graph, [
     ...part.nodes.map(({ span }) => span),
-    new BinaryWriter().tag(GRAPH.name, WireType.LengthDelimited).string('part').finish(),
-    ...declared,
-    ...[...part.takes].map(([name, type]) => inputField(name, type)),
-    ...part.gives.map((name) => graph.outputs.get(name) ?? outputField(name)),
+    stringField(GRAPH.name, 'part'),
+    ...[...part.reads].flatMap((name) => graph.weights.get(name)?.span ?? graph.inputs.get(name) ?? []),
+    ...[...part.takes].flatMap(([name, type]) => valueField(GRAPH.input, name, type)),
+    ...part.gives.flatMap((name) => graph.outputs.get(name) ?? valueField(GRAPH.output, name)),
+  ]);
+}
+
+/** @param contents fields of the new model's graph; what the file says beside its graph stays. */
+export function joinModel(
+  file: FileHandle,
+  graph: GraphFile,
+  contents: readonly Piece[],
+): Promise<Uint8Array> {
+  return join(file, [...graph.model, ...messageField(MODEL.graph, contents)]);
+}
+
+/**
+ * Declares an input or output of a graph.
+ * @param type undefined where onnxruntime finds it out. A size of it that is open is undefined.
+ */
+export function valueField(
+  field: number,
+  name: string,
+  type?: { readonly element: string; readonly shape: readonly (number | undefined)[] },
+): Piece[] {
+  const nameField = stringField(VALUE_INFO.name, name);
+  if (type === undefined) return messageField(field, [nameField]);
+  const dimensions = type.shape.flatMap((size) =>
+    messageField(SHAPE.dimension, size === undefined ? [] : [intField(DIMENSION.value, size)]),
+  );
+  const tensor = [
+    intField(TENSOR_TYPE.elementType, elementTypeId(type.element)),
+    ...messageField(TENSOR_TYPE.shape, dimensions),
   ];
-  const header = new BinaryWriter().tag(MODEL.graph, WireType.LengthDelimited).uint32(sizeOf(body)).finish();
-  return join(file, [...graph.model, header, ...body]);
-}
-
-function inputField(name: string, { element, rank }: TensorType): Uint8Array {
-  const writer = new BinaryWriter();
-  writer.tag(GRAPH.input, WireType.LengthDelimited).fork();
-  writer.tag(VALUE_INFO.name, WireType.LengthDelimited).string(name);
-  writer.tag(VALUE_INFO.type, WireType.LengthDelimited).fork();
-  writer.tag(TYPE.tensor, WireType.LengthDelimited).fork();
-  writer.tag(TENSOR_TYPE.elementType, WireType.Varint).int32(elementTypeId(element));
-  if (rank !== undefined) {
-    writer.tag(TENSOR_TYPE.shape, WireType.LengthDelimited).fork();
-    for (let i = 0; i < rank; i++) writer.tag(SHAPE.dimension, WireType.LengthDelimited).fork().join();
-    writer.join();
-  }
-  return writer.join().join().join().finish();
-}
-
-/** onnxruntime finds the type out. */
-function outputField(name: string): Uint8Array {
-  const writer = new BinaryWriter();
-  writer.tag(GRAPH.output, WireType.LengthDelimited).fork();
-  return writer.tag(VALUE_INFO.name, WireType.LengthDelimited).string(name).join().finish();
-}
-
-function sizeOf(pieces: readonly (ByteSpan | Uint8Array)[]): number {
-  return pieces.reduce((sum, piece) => sum + lengthOf(piece), 0);
-}
-
-function lengthOf(piece: ByteSpan | Uint8Array): number {
-  return piece instanceof Uint8Array ? piece.length : piece.end - piece.start;
-}
-
-/** A file that became shorter must not give weights of zero. */
-async function readExactly(file: FileHandle, target: Uint8Array, position: number): Promise<void> {
-  const { bytesRead } = await file.read(target, 0, target.length, position);
-  if (bytesRead !== target.length)
-    throw new Error(`found ${bytesRead} bytes at ${position}, expected ${target.length}`);
-}
-
-/** What follows one another in the file is one read: a graph has hundreds of nodes. */
-function merged(pieces: readonly (ByteSpan | Uint8Array)[]): (ByteSpan | Uint8Array)[] {
-  const found: (ByteSpan | Uint8Array)[] = [];
-  for (const piece of pieces) {
-    const last = found.at(-1);
-    const follows = !(piece instanceof Uint8Array || last instanceof Uint8Array) && last?.end === piece.start;
-    if (follows) found[found.length - 1] = { start: last.start, end: piece.end };
-    else found.push(piece);
-  }
-  return found;
-}
-
-async function join(file: FileHandle, pieces: readonly (ByteSpan | Uint8Array)[]): Promise<Uint8Array> {
-  const bytes = new Uint8Array(sizeOf(pieces));
-  let at = 0;
-  for (const piece of merged(pieces)) {
-    const length = lengthOf(piece);
-    if (piece instanceof Uint8Array) bytes.set(piece, at);
-    else await readExactly(file, bytes.subarray(at, at + length), piece.start);
-    at += length;
-  }
-  return bytes;
+  return messageField(field, [
+    nameField,
+    ...messageField(VALUE_INFO.type, messageField(TYPE.tensor, tensor)),
+  ]);
 }

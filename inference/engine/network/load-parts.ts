@@ -1,12 +1,14 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import type { Tensor } from 'onnxruntime-node';
 import { type GraphFile, readGraphFile } from '../files/graph-file.ts';
-import { readGraphPart, type TensorType } from '../files/graph-part-file.ts';
+import { type PartContents, readGraphPart, type TensorType } from '../files/graph-part-file.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
+import { readScanPart, SCAN_NAMES } from '../files/scan-part-file.ts';
 import { cutGraph, type GraphPart } from './graph-parts.ts';
-import { type NetworkPart, PartRun, type StepValues } from './network-part.ts';
+import { type LoadedNetwork, type NetworkPart, PartRun, type StepValues } from './network-part.ts';
 import { type NetworkSignature, type StateSpec, statesOf } from './network-signature.ts';
-import { loadOnnxModel, type OnnxModel, type SessionOptions, usesOnlyCpu } from './onnx-session.ts';
-import { outputNamed, zeroTensor } from './tensors.ts';
+import { loadOnnxModel, type SessionOptions, usesOnlyCpu } from './onnx-session.ts';
+import { outputNamed, type TensorSpec, zeroTensor } from './tensors.ts';
 import { unstack } from './unstack.ts';
 
 /**
@@ -14,12 +16,6 @@ import { unstack } from './unstack.ts';
  * what a run costs by itself does not count. By measurement: half or twice of it took from 5 % less to 16 % more time.
  */
 const PART_VALUES = 2_000_000;
-
-export interface DividedNetwork {
-  readonly parts: readonly NetworkPart[];
-  /** The part whose output 0 is the result. */
-  readonly result: OnnxModel;
-}
 
 /**
  * Loads a large graph in parts, which is faster on a processor when several steps are run together.
@@ -30,7 +26,7 @@ export async function loadParts(
   outline: OnnxOutline,
   signature: NetworkSignature,
   options: SessionOptions,
-): Promise<DividedNetwork | undefined> {
+): Promise<LoadedNetwork | undefined> {
   if (!usesOnlyCpu(options)) return undefined;
   // One handle for all parts: whoever renames another file into its place does not get a mixture.
   const file = await open(outline.path);
@@ -51,16 +47,18 @@ class PartsLoader {
   readonly #signature: NetworkSignature;
   readonly #options: SessionOptions;
   readonly #parts: NetworkPart[] = [];
-  readonly #types = new Map<string, TensorType>();
+  /** What crosses from part to part in the first step of digital zeros. */
+  readonly #values: StepValues;
 
   constructor(file: FileHandle, outline: OnnxOutline, signature: NetworkSignature, options: SessionOptions) {
     this.#file = file;
     this.#outline = outline;
     this.#signature = signature;
     this.#options = options;
+    this.#values = new Map([[signature.input.name, zeroTensor(signature.input)]]);
   }
 
-  async load(): Promise<DividedNetwork | undefined> {
+  async load(): Promise<LoadedNetwork | undefined> {
     const partValues = this.#options.partValues ?? PART_VALUES;
     const { input } = this.#signature;
     const result = this.#outline.outputs[0]?.name ?? '';
@@ -73,12 +71,12 @@ class PartsLoader {
     const counters = new Set(states.filter(({ spec }) => spec.type === 'int64').map(({ spec }) => spec.name));
     const cut = cutGraph(graph, { input: input.name, result, nextStates, counters, partValues });
     if (cut.length < 2) return undefined;
-    this.#types.set(input.name, { element: input.type, rank: input.shape.length });
     for (const part of cut) await this.#loadPart(graph, part, states);
     await this.#try();
-    const giver = this.#parts.find(({ onnx }) => onnx.outputNames[0] === result);
+    const giver = this.#parts.find(({ onnx }) => onnx.outputNames[0] === SCAN_NAMES.all(result));
     if (giver === undefined) throw new Error(`no part gives ${result}`);
-    return { parts: this.#parts, result: giver.onnx };
+    const steps = { ...input, name: SCAN_NAMES.all(input.name) };
+    return { parts: this.#parts, result: giver.onnx, input: steps, takesSeveralSteps: true };
   }
 
   async release(): Promise<void> {
@@ -86,46 +84,81 @@ class PartsLoader {
   }
 
   async #loadPart(graph: GraphFile, part: GraphPart, allStates: readonly StateSpec[]): Promise<void> {
+    const { nodes, takes, gives } = part;
     const { fileName } = this.#outline;
     const states = allStates.filter(({ spec }) => part.reads.has(spec.name));
-    // The graph declares no inputs for states that it stacks in another one.
-    const pieces = states.map(({ spec }) => spec).filter(({ name }) => !graph.inputs.has(name));
-    for (const { name, type, shape } of pieces) this.#types.set(name, { element: type, rank: shape.length });
-    const taken = [...part.takes, ...pieces.map(({ name }) => name)];
-    const takes = new Map(taken.map((name) => [name, this.#typeOf(name)]));
-    const outputs = [...part.gives, ...states.map(({ next }) => next)];
-    const contents = { nodes: part.nodes, reads: part.reads, takes, gives: outputs };
-    const bytes = await readGraphPart(this.#file, graph, contents);
-    const onnx = await loadOnnxModel({ fileName, bytes }, this.#options);
+    const stateNames = new Set(states.map(({ spec }) => spec.name));
+    const reads = [...part.reads].filter((name) => !stateNames.has(name));
     const constants = Object.entries(this.#signature.constants).filter(([name]) => part.reads.has(name));
+    const taken = this.#typesOf(takes);
+    await this.#runOnce(graph, { nodes, reads, takes: taken, gives }, states, constants);
+    const bytes = await readScanPart(this.#file, graph, {
+      nodes,
+      reads,
+      states: states.map(({ spec, next }) => ({ name: spec.name, next, type: typeOf(spec) })),
+      takes: taken,
+      gives: this.#typesOf(gives),
+    });
+    const onnx = await loadOnnxModel({ fileName, bytes }, this.#options);
     this.#parts.push({
       onnx,
-      takes: part.takes,
-      gives: part.gives,
+      takes: takes.map(SCAN_NAMES.all),
+      gives: gives.map(SCAN_NAMES.all),
       constants: Object.fromEntries(constants),
-      states,
+      states: states.map(({ spec, next }) => ({
+        spec: { ...spec, name: SCAN_NAMES.first(spec.name) },
+        next: SCAN_NAMES.last(next),
+      })),
     });
-    for (const name of part.gives) {
-      const type = onnx.outputType(name);
-      if (type !== undefined) this.#types.set(name, type);
-    }
   }
 
-  #typeOf(name: string): TensorType {
-    const type = this.#types.get(name);
-    if (type === undefined) throw new Error(`${name} is no tensor`);
-    return type;
-  }
-
-  /** A step on zeros: what cannot be run, or would go on with states of another shape, is not loaded. */
-  async #try(): Promise<void> {
-    const values: StepValues = new Map([[this.#signature.input.name, zeroTensor(this.#signature.input)]]);
-    for (const part of this.#parts) {
-      const outputs = await new PartRun(part).step(values);
-      for (const { spec, next } of part.states) {
-        const { dims } = outputNamed(part.onnx, outputs, next);
+  /** The first step, by the part's nodes alone: what it gives has a size that nobody knows before. */
+  async #runOnce(
+    graph: GraphFile,
+    part: PartContents,
+    states: readonly StateSpec[],
+    constants: readonly (readonly [string, Tensor])[],
+  ): Promise<void> {
+    const { fileName } = this.#outline;
+    const stateTypes = states.map(({ spec }) => [spec.name, typeOf(spec)] as const);
+    const bytes = await readGraphPart(this.#file, graph, {
+      ...part,
+      takes: new Map([...part.takes, ...stateTypes]),
+      gives: [...part.gives, ...states.map(({ next }) => next)],
+    });
+    const onnx = await loadOnnxModel({ fileName, bytes }, { ...this.#options, isForOneRun: true });
+    try {
+      const takes = [...part.takes.keys()];
+      const once = { onnx, takes, gives: part.gives, constants: Object.fromEntries(constants), states };
+      const outputs = await new PartRun(once).step(this.#values);
+      for (const { spec, next } of states) {
+        const { dims } = outputNamed(onnx, outputs, next);
         if (dims.join() !== spec.shape.join()) throw new Error(`${next} is no next ${spec.name}`);
       }
+    } finally {
+      await onnx.release();
     }
   }
+
+  #typesOf(names: readonly string[]): Map<string, TensorType> {
+    return new Map(
+      names.map((name) => {
+        const value = this.#values.get(name);
+        if (value === undefined) throw new Error(`nothing gives ${name}`);
+        return [name, { element: value.type, shape: value.dims }];
+      }),
+    );
+  }
+
+  /** Two steps on zeros: what cannot be run is not loaded. */
+  async #try(): Promise<void> {
+    const { name, type, shape } = this.#signature.input;
+    const steps = zeroTensor({ name, type, shape: [2, ...shape] });
+    const values: StepValues = new Map([[SCAN_NAMES.all(name), steps]]);
+    for (const part of this.#parts) await new PartRun(part).step(values);
+  }
+}
+
+function typeOf({ type, shape }: TensorSpec): TensorType {
+  return { element: type, shape };
 }

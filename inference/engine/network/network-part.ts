@@ -2,7 +2,7 @@ import type { Tensor } from 'onnxruntime-node';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import { type NetworkSignature, type StateSpec, statesOf } from './network-signature.ts';
 import type { OnnxModel } from './onnx-session.ts';
-import { type Outputs, outputNamed, zeroTensor } from './tensors.ts';
+import { type Outputs, outputNamed, type TensorSpec, zeroTensor } from './tensors.ts';
 
 /** A graph, or a part of one, that is loaded. */
 export interface NetworkPart {
@@ -15,14 +15,26 @@ export interface NetworkPart {
   readonly states: readonly StateSpec[];
 }
 
+/** A network in the form in which it is run. */
+export interface LoadedNetwork {
+  readonly parts: readonly NetworkPart[];
+  /** The part whose output 0 is the result. */
+  readonly result: OnnxModel;
+  /** The features of one step. */
+  readonly input: TensorSpec;
+  /** Whether a run takes any number of steps, one behind the other in a dimension in front of those of `input`. */
+  readonly takesSeveralSteps: boolean;
+}
+
 /** The graph as one part. */
 export function wholeNetwork(
   onnx: OnnxModel,
   outline: OnnxOutline,
-  signature: NetworkSignature,
-): NetworkPart {
-  const { input, constants } = signature;
-  return { onnx, takes: [input.name], gives: [], constants, states: statesOf(outline, signature) };
+  { input, constants, ...signature }: NetworkSignature,
+): LoadedNetwork {
+  const states = statesOf(outline, signature);
+  const part = { onnx, takes: [input.name], gives: [], constants, states };
+  return { parts: [part], result: onnx, input, takesSeveralSteps: false };
 }
 
 /** What crosses from part to part in one step, by name. */

@@ -21,7 +21,10 @@ export interface StateSpec {
   readonly next: string;
 }
 
-export function statesOf(outline: OnnxOutline, signature: NetworkSignature): StateSpec[] {
+export function statesOf(
+  outline: OnnxOutline,
+  signature: Pick<NetworkSignature, 'states' | 'firstStateOutput'>,
+): StateSpec[] {
   const { states, firstStateOutput } = signature;
   return states.map((spec, i) => ({ spec, next: outline.outputs[firstStateOutput + i]?.name ?? '' }));
 }

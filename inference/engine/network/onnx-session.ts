@@ -7,7 +7,6 @@ import { quoted } from '../../../common/printable.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
 import { readGraphNodes } from '../files/graph-file.ts';
-import type { TensorType } from '../files/graph-part-file.ts';
 
 type ProviderList = Exclude<ExecutionProviders, 'auto'>;
 
@@ -17,6 +16,8 @@ export interface SessionOptions {
   readonly threads: number;
   /** Values of weights in a part, where a graph is divided. */
   readonly partValues?: number;
+  /** Whether to make the model faster would take longer than its run. */
+  readonly isForOneRun?: boolean;
   /** Receives one line when `auto` falls back. */
   readonly log: (line: string) => void;
 }
@@ -35,14 +36,6 @@ export class OnnxModel {
 
   get outputNames(): readonly string[] {
     return this.#session.outputNames;
-  }
-
-  /** The type of the output of this name; undefined when it is no tensor. */
-  outputType(name: string): TensorType | undefined {
-    const output = this.#session.outputMetadata.find((other) => other.name === name);
-    if (output?.isTensor !== true) return undefined;
-    // No dimensions are a single number, or a rank that nobody knows.
-    return { element: output.type, rank: output.shape.length || undefined };
   }
 
   /**
@@ -78,8 +71,7 @@ export type ModelSource = string | { readonly fileName: string; readonly bytes: 
 
 /** @throws ModelLoadError with what the runtime says; ExecutionProviderError. */
 export async function loadOnnxModel(source: ModelSource, options: SessionOptions): Promise<OnnxModel> {
-  const create = (...providers: ProviderList): Promise<OnnxModel> =>
-    createModel(source, providers, options.threads);
+  const create = (...providers: ProviderList): Promise<OnnxModel> => createModel(source, providers, options);
   if (options.providers !== 'auto') return createNamed(options.providers, create);
   if (!cudaLibraryExists()) return create('cpu');
   try {
@@ -143,7 +135,7 @@ async function providerOptions(
 async function createModel(
   source: ModelSource,
   providers: ProviderList,
-  threads: number,
+  { threads, isForOneRun = false }: SessionOptions,
 ): Promise<OnnxModel> {
   const fileName = typeof source === 'string' ? basename(source) : source.fileName;
   const executionProviders = await Promise.all(
@@ -157,6 +149,7 @@ async function createModel(
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
       executionMode: 'sequential',
+      graphOptimizationLevel: isForOneRun ? 'disabled' : 'all',
       logSeverityLevel: 4,
       extra: {
         // Threads that sleep at once when they have nothing to do cost more than a second thread gains; threads that spin for ever keep API

@@ -1,6 +1,6 @@
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import { loadParts } from './load-parts.ts';
-import { type NetworkPart, wholeNetwork } from './network-part.ts';
+import { type LoadedNetwork, wholeNetwork } from './network-part.ts';
 import type { NetworkSignature } from './network-signature.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from './onnx-session.ts';
 import { StatefulNetwork } from './stateful-network.ts';
@@ -24,14 +24,11 @@ export type RunSteps = (steps: readonly Float32Array[], signal: AbortSignal) => 
 /** A loaded network that hears frames step by step. */
 export class StreamingNetwork {
   readonly layout: StreamingLayout;
-  /** The graph, or the part of it, whose output 0 is the result. */
-  readonly onnx: OnnxModel;
-  readonly #parts: readonly NetworkPart[];
+  readonly #network: LoadedNetwork;
 
-  private constructor(layout: StreamingLayout, parts: readonly NetworkPart[], onnx: OnnxModel) {
+  private constructor(layout: StreamingLayout, network: LoadedNetwork) {
     this.layout = layout;
-    this.onnx = onnx;
-    this.#parts = parts;
+    this.#network = network;
   }
 
   /** @throws ModelLoadError when the runtime refuses the file; ExecutionProviderError. */
@@ -40,25 +37,31 @@ export class StreamingNetwork {
     layout: StreamingLayout,
     options: SessionOptions,
   ): Promise<StreamingNetwork> {
-    const divided = await loadParts(outline, layout.signature, options);
-    if (divided !== undefined) return new StreamingNetwork(layout, divided.parts, divided.result);
+    const { signature } = layout;
+    const divided = await loadParts(outline, signature, options);
+    if (divided !== undefined) return new StreamingNetwork(layout, divided);
     const onnx = await loadOnnxModel(outline.path, options);
-    return new StreamingNetwork(layout, [wholeNetwork(onnx, outline, layout.signature)], onnx);
+    return new StreamingNetwork(layout, wholeNetwork(onnx, outline, signature));
+  }
+
+  /** The graph, or the part of it, whose output 0 is the result. */
+  get onnx(): OnnxModel {
+    return this.#network.result;
   }
 
   /** Zero state. @param rowSize of the result. */
   open(rowSize: number): RunSteps {
-    const { signature, fillInput } = this.layout;
-    const network = new StatefulNetwork(this.#parts, this.onnx, signature.input, rowSize);
-    const toInput = (frames: Float32Array): Float32Array => {
-      const input = new Float32Array(elementCount(signature.input));
-      fillInput(frames, input);
-      return input;
+    const network = new StatefulNetwork(this.#network, rowSize);
+    const stepValues = elementCount(this.#network.input);
+    return (steps, signal) => {
+      const input = new Float32Array(steps.length * stepValues);
+      for (const [i, frames] of steps.entries())
+        this.layout.fillInput(frames, input.subarray(i * stepValues, (i + 1) * stepValues));
+      return network.run(input, signal);
     };
-    return (steps, signal) => network.run(steps.map(toInput), signal);
   }
 
   async release(): Promise<void> {
-    await Promise.all(this.#parts.map(({ onnx }) => onnx.release()));
+    await Promise.all(this.#network.parts.map(({ onnx }) => onnx.release()));
   }
 }

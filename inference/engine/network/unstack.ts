@@ -97,9 +97,7 @@ class Trial {
     const read = new Set(nodes.flatMap(({ inputs }) => inputs));
     const isNeeded = (node: GraphNode): boolean =>
       nodes.includes(node) || (node.inputs.length === 0 && node.outputs.some((output) => read.has(output)));
-    const takes = new Map(
-      [...feeds].map(([name, { type, dims }]) => [name, { element: type, rank: dims.length }]),
-    );
+    const takes = new Map([...feeds].map(([name, { type, dims }]) => [name, { element: type, shape: dims }]));
     const part = {
       nodes: this.#graph.nodes.filter(isNeeded),
       reads: [...read].filter((name) => this.#graph.weights.has(name)),

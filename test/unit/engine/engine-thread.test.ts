@@ -40,7 +40,7 @@ test('a thread that dies in a recording fails what runs and all that comes, ends
   thread.postMessage(null);
   const reason = "the engine has ended: Cannot read properties of null (reading 'type')";
   await expect(running).rejects.toThrow(new InferenceError(reason));
-  await expect(stream.finish()).rejects.toThrow(new InferenceError(reason));
+  await expect(stream.finish(new Uint8Array())).rejects.toThrow(new InferenceError(reason));
   await stream.close();
   await expect(waiting).rejects.toThrow('no recording can start: the engine is idle');
   await engine.load();

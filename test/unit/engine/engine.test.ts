@@ -42,12 +42,13 @@ async function loadedEngine(modelDir = BUNDLED_MODEL_DIR): Promise<OnnxRecognize
 async function recognize(engine: OnnxRecognizer, samples: Int16Array): Promise<string> {
   const stream = await engine.open();
   try {
-    await stream.accept(pcmBytes(samples));
-    return await stream.finish();
+    return await stream.finish(pcmBytes(samples));
   } finally {
     await stream.close();
   }
 }
+
+const NOTHING = new Uint8Array();
 
 function fixture(index: number): Fixture {
   const found = fixtures()[index];
@@ -134,7 +135,7 @@ describe('a recording', () => {
     for (let start = 0; start < samples.length; start += 8000) {
       snapshots.push(await stream.accept(pcmBytes(samples.subarray(start, start + 8000))));
     }
-    expect(await stream.finish()).toBe(text);
+    expect(await stream.finish(NOTHING)).toBe(text);
     await stream.close();
     expect(snapshots[0]).toBe('');
     for (const snapshot of snapshots) expect(text.startsWith(snapshot)).toBe(true);
@@ -155,9 +156,10 @@ describe('a recording', () => {
 
   test('takes whole samples only', async () => {
     const stream = await engine.open();
-    await expect(stream.accept(new Uint8Array(3))).rejects.toThrow(
-      'accept() got 3 bytes: expected whole samples',
-    );
+    for (const call of ['accept', 'finish'] as const)
+      await expect(stream[call](new Uint8Array(3))).rejects.toThrow(
+        `${call}() got 3 bytes: expected whole samples`,
+      );
     await stream.close();
   });
 
@@ -174,8 +176,7 @@ describe('a recording', () => {
     await first.close();
     const second = await waiting;
     expect(order).toEqual(['first finished', 'second opened']);
-    await second.accept(pcmBytes(fixture(1).samples));
-    expect(await second.finish()).toBe(fixture(1).text);
+    expect(await second.finish(pcmBytes(fixture(1).samples))).toBe(fixture(1).text);
     await second.close();
   });
 
@@ -200,7 +201,7 @@ describe('a recording', () => {
     expect((failure as Error).message).toMatch(/^model\.onnx: .*Gather/);
     // It stays failed: the states are not those of a run that happened.
     await expect(stream.accept(new Uint8Array(32_000))).rejects.toThrow(InferenceError);
-    await expect(stream.finish()).rejects.toThrow(InferenceError);
+    await expect(stream.finish(NOTHING)).rejects.toThrow(InferenceError);
     await stream.close();
     expect(await recognize(failing, new Int16Array(16_000))).toBe('');
   });

@@ -14,7 +14,13 @@ function graphOf(...nodes: string[]): GraphFile {
       for (const name of inputs ?? [])
         if (name.startsWith('w'))
           weights.set(name, { span: { start: 0, end: 1 }, valueCount: WEIGHT_VALUES });
-      return { span: { start: i, end: i + 1 }, name: '', inputs: inputs ?? [], outputs: outputs ?? [] };
+      return {
+        span: { start: i, end: i + 1 },
+        name: '',
+        operator: '',
+        inputs: inputs ?? [],
+        outputs: outputs ?? [],
+      };
     }),
     weights,
     inputs: new Map(),

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { zipformer2Layout } from '../../../inference/engine/families/zipformer2.ts';
 import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';
-import { type DividedNetwork, loadParts } from '../../../inference/engine/network/load-parts.ts';
+import { loadParts } from '../../../inference/engine/network/load-parts.ts';
+import type { LoadedNetwork } from '../../../inference/engine/network/network-part.ts';
 import type { NetworkSignature } from '../../../inference/engine/network/network-signature.ts';
 import { loadOnnxModel, type SessionOptions } from '../../../inference/engine/network/onnx-session.ts';
 import { type RunSteps, StreamingNetwork } from '../../../inference/engine/network/streaming-network.ts';
@@ -121,20 +122,34 @@ describe.each([
 async function chainOf(
   between: (graph: OnnxGraph, value: Value) => Value,
   last: (graph: OnnxGraph, value: Value) => Value = (_, value) => value,
+  { handsStateOn = false } = {},
 ): Promise<[OnnxOutline, NetworkSignature]> {
   const graph = new OnnxGraph();
   const weights = (seed: number): Value => graph.floats(new Weights(seed).normals(16, 1), [4, 4]);
   const x = graph.input('x', 'float32', [1, 4]);
   const state = graph.input('s', 'float32', [1, 4]);
   const sum = graph.op('Add', [graph.op('MatMul', [x, weights(1)]), state]);
-  const y = last(graph, graph.op('MatMul', [between(graph, sum), weights(2)]));
+  const next = graph.named('s1', sum);
+  const y = last(graph, graph.op('MatMul', [between(graph, handsStateOn ? next : sum), weights(2)]));
   graph.output('y', y, 'float32', [1, 4]);
-  graph.output('s1', sum, 'float32', [1, 4]);
+  graph.output('s1', next, 'float32', [1, 4]);
   const spec = (name: string) => ({ name, type: 'float32', shape: [1, 4] }) as const;
   return [
     await fileOf(graph.build()),
     { input: spec('x'), constants: {}, states: [spec('s')], firstStateOutput: 1 },
   ];
+}
+
+/** One step of the features is one of the network. */
+async function opened(
+  [outline, signature]: [OnnxOutline, NetworkSignature],
+  options: SessionOptions,
+): Promise<RunSteps> {
+  const fillInput = (frames: Float32Array, input: Float32Array): void => input.set(frames);
+  const layout = { windowFrames: 1, shiftFrames: 1, features: 'kaldi', signature, fillInput } as const;
+  const network = await StreamingNetwork.load(outline, layout, options);
+  onTestFinished(() => network.release());
+  return network.open(4);
 }
 
 describe('a graph', () => {
@@ -163,26 +178,21 @@ describe('a graph', () => {
     graph.op('ReduceMax', [graph.op('Cast', [value], { to: 1 })], { axes: [0], keepdims: 1 });
 
   test.each([
-    [
-      'a truth value crosses',
-      (graph: OnnxGraph, value: Value) => graph.op('Greater', [value, heavy(graph)]),
-      { element: 'bool', rank: 2 },
-    ],
+    ['a truth value crosses', (graph: OnnxGraph, value: Value) => graph.op('Greater', [value, heavy(graph)])],
     [
       'the rank of what crosses is known in a run only',
       (graph: OnnxGraph, value: Value) => {
         const open = graph.withOpenShape(value, graph.op('Cast', [value], { to: 7 }));
         return graph.op('Add', [graph.op('Squeeze', [open]), heavy(graph)]);
       },
-      { element: 'float32', rank: undefined },
     ],
-  ] as const)('is divided where %s', async (_, between, type) => {
-    const [outline, signature] = await chainOf((graph, value) => firstRow(graph, between(graph, value)));
-    const divided = await loadParts(outline, signature, behindHeavy);
-    expect(divided?.parts).toHaveLength(2);
-    const [first] = divided?.parts ?? [];
-    expect(first?.onnx.outputType(first.gives[0] ?? '')).toEqual(type);
-    await release(divided);
+  ] as const)('is divided where %s', async (_, between) => {
+    const chain = await chainOf((graph, value) => firstRow(graph, between(graph, value)));
+    expect(await partCount(chain, behindHeavy)).toBe(2);
+    const steps = [1, -1].map((sign) => Float32Array.of(sign, 0, -sign, 2 * sign));
+    const whole = toNumbers(await (await opened(chain, CPU))(steps, never));
+    expectNear(toNumbers(await (await opened(chain, behindHeavy))(steps, never)), whole);
+    expect(whole[1]).not.toEqual(whole[0]);
   });
 
   test('stays as it is where something else than a tensor would cross', async () => {
@@ -215,18 +225,19 @@ describe('a graph', () => {
   });
 
   test('in parts keeps its states', async () => {
-    const [outline, signature] = await chainOf((_, value) => value);
-    const layout = { windowFrames: 1, shiftFrames: 1, features: 'kaldi', signature } as const;
-    const open = async (options: SessionOptions): Promise<RunSteps> => {
-      const fillInput = (frames: Float32Array, input: Float32Array): void => input.set(frames);
-      const network = await StreamingNetwork.load(outline, { ...layout, fillInput }, options);
-      onTestFinished(() => network.release());
-      return network.open(4);
-    };
+    const chain = await chainOf((_, value) => value);
     const steps = [1, 2, 3].map(() => Float32Array.of(1, 0, 1, 2));
-    const whole = await (await open(CPU))(steps, never);
-    expectNear(toNumbers(await (await open(small))(steps, never)), toNumbers(whole));
+    const whole = await (await opened(chain, CPU))(steps, never);
+    expectNear(toNumbers(await (await opened(chain, small))(steps, never)), toNumbers(whole));
     expect(whole[2]).not.toEqual(whole[0]);
+  });
+
+  test('hands a state on that another part reads, too', async () => {
+    const chain = await chainOf((_, value) => value, undefined, { handsStateOn: true });
+    expect(await partCount(chain)).toBe(2);
+    const steps = [1, 2, 3].map(() => Float32Array.of(1, 0, 1, 2));
+    const whole = toNumbers(await (await opened(chain, CPU))(steps, never));
+    expectNear(toNumbers(await (await opened(chain, small))(steps, never)), whole);
   });
 });
 
@@ -244,6 +255,6 @@ function expectNear(found: readonly number[][], expected: readonly number[][]): 
   }
 }
 
-async function release(divided: DividedNetwork | undefined): Promise<void> {
+async function release(divided: LoadedNetwork | undefined): Promise<void> {
   await Promise.all(divided?.parts.map(({ onnx }) => onnx.release()) ?? []);
 }

@@ -37,10 +37,10 @@ export class LocalEngine {
     pieceBytes = pcm.length || 1,
   ): Promise<{ text: string; tokens: string[] }> {
     const recording = this.open();
-    for (let start = 0; start < pcm.length; start += pieceBytes) {
+    let start = 0;
+    for (; start + pieceBytes < pcm.length; start += pieceBytes)
       await recording.accept(pcm.subarray(start, start + pieceBytes));
-    }
-    const text = await recording.finish();
+    const text = await recording.finish(pcm.subarray(start));
     const tokens = recording.tokenIds.map((id) => this.model.tokens.symbol(id).replace(/^▁/, ' '));
     return { text, tokens };
   }

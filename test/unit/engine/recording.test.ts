@@ -68,20 +68,19 @@ describe('behind the last sample', () => {
   ])('%i of them, in steps of %i, 0.6 s of silence is heard', async (count, shiftFrames, recordedFrames) => {
     let steps = 0;
     const recording = recordingOf(async () => void steps++, shiftFrames);
-    await recording.accept(new Uint8Array(2 * count));
-    await recording.finish();
+    await recording.finish(new Uint8Array(2 * count));
     expect(steps).toBe(Math.ceil((recordedFrames + 60) / shiftFrames));
   });
 
   test('none, and nothing is run', async () => {
     let steps = 0;
     const recording = recordingOf(async () => void steps++, 1);
-    expect(await recording.finish()).toBe('');
+    expect(await recording.finish(new Uint8Array())).toBe('');
     expect(steps).toBe(0);
   });
 });
 
-test('steps that the audio is there for are run together, up to 16', async () => {
+test('steps that the audio is there for are run together, up to 64', async () => {
   const counts: number[] = [];
   const recording = recordingOf(
     async () => {},
@@ -93,10 +92,11 @@ test('steps that the audio is there for are run together, up to 16', async () =>
   await recording.accept(new Uint8Array(2 * 760));
   await recording.accept(step);
   expect(counts).toEqual([1, 1]);
-  await recording.accept(new Uint8Array(40 * step.length));
-  expect(counts).toEqual([1, 1, 16, 16, 8]);
-  await recording.finish();
-  expect(counts.slice(5)).toEqual([16, 16]);
+  await recording.accept(new Uint8Array(140 * step.length));
+  expect(counts).toEqual([1, 1, 64, 64, 12]);
+  // With the 32 of the silence behind it.
+  await recording.finish(new Uint8Array(10 * step.length));
+  expect(counts.slice(5)).toEqual([42]);
 });
 
 test('a step that failed is the last one, and what failed all that follow', async () => {
@@ -108,6 +108,6 @@ test('a step that failed is the last one, and what failed all that follow', asyn
   }, 1);
   await expect(recording.accept(new Uint8Array(3200))).rejects.toBe(failure);
   await expect(recording.accept(new Uint8Array(3200))).rejects.toBe(failure);
-  await expect(recording.finish()).rejects.toBe(failure);
+  await expect(recording.finish(new Uint8Array())).rejects.toBe(failure);
   expect(steps).toBe(1);
 });

@@ -6,7 +6,7 @@ import { nemoCtcLayout } from '../../../inference/engine/families/nemo-ctc.ts';
 import type { GraphFile, GraphNode } from '../../../inference/engine/files/graph-file.ts';
 import { readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';
 import { loadParts } from '../../../inference/engine/network/load-parts.ts';
-import { wholeNetwork } from '../../../inference/engine/network/network-part.ts';
+import { type LoadedNetwork, wholeNetwork } from '../../../inference/engine/network/network-part.ts';
 import type { NetworkSignature } from '../../../inference/engine/network/network-signature.ts';
 import { loadOnnxModel, type SessionOptions } from '../../../inference/engine/network/onnx-session.ts';
 import { findStackedStates } from '../../../inference/engine/network/stacked-states.ts';
@@ -32,29 +32,26 @@ async function divided(
 ): Promise<{ parts: number | undefined; found: number[][]; expected: number[][] }> {
   const outline = await readOnnxOutline(path);
   const signature = signatureOf(outline);
-  const random = new Weights(3);
-  const steps = Array.from({ length: 19 }, () => random.normals(elementCount(signature.input), 2));
+  const stepValues = elementCount(signature.input);
+  const features = new Weights(3).normals(19 * stepValues, 2);
   const onnx = await loadOnnxModel(path, options);
   onTestFinished(() => onnx.release());
   const parts = await loadParts(outline, signature, options);
   onTestFinished(async () => {
     await Promise.all(parts?.parts.map((part) => part.onnx.release()) ?? []);
   });
-  const run = async (network: StatefulNetwork): Promise<number[][]> => {
+  const run = async (loaded: LoadedNetwork): Promise<number[][]> => {
+    const network = new StatefulNetwork(loaded, rowSize);
     const rows = [
-      ...(await network.run(steps.slice(0, 16), never)),
-      ...(await network.run(steps.slice(16), never)),
+      ...(await network.run(features.subarray(0, 16 * stepValues), never)),
+      ...(await network.run(features.subarray(16 * stepValues), never)),
     ];
     return rows.map((values) => Array.from(values));
   };
-  const whole = new StatefulNetwork([wholeNetwork(onnx, outline, signature)], onnx, signature.input, rowSize);
   return {
     parts: parts?.parts.length,
-    expected: await run(whole),
-    found:
-      parts === undefined
-        ? []
-        : await run(new StatefulNetwork(parts.parts, parts.result, signature.input, rowSize)),
+    expected: await run(wholeNetwork(onnx, outline, signature)),
+    found: parts === undefined ? [] : await run(parts),
   };
 }
 
@@ -191,6 +188,7 @@ describe('states in one tensor', () => {
     const node = (inputs: string[], outputs: string[]): GraphNode => ({
       span: { start: 0, end: 0 },
       name: '',
+      operator: '',
       inputs,
       outputs,
     });

@@ -38,7 +38,6 @@ export interface GraphFile {
   readonly weights: ReadonlyMap<string, GraphWeight>;
   /** Fields by the names of the values that they declare. */
   readonly inputs: ReadonlyMap<string, ByteSpan>;
-  readonly outputs: ReadonlyMap<string, ByteSpan>;
   /** The model's fields beside its graph. */
   readonly model: readonly ByteSpan[];
 }
@@ -65,7 +64,6 @@ class GraphReader {
   readonly nodes: GraphNode[] = [];
   readonly #weights = new Map<string, GraphWeight>();
   readonly #inputs = new Map<string, ByteSpan>();
-  readonly #outputs = new Map<string, ByteSpan>();
   #isPlain = true;
 
   constructor(fields: FileFields) {
@@ -86,7 +84,6 @@ class GraphReader {
       nodes: this.nodes,
       weights: this.#weights,
       inputs: this.#inputs,
-      outputs: this.#outputs,
       model,
     };
   }
@@ -102,9 +99,6 @@ class GraphReader {
           break;
         case GRAPH.input:
           this.#inputs.set(readName(await this.#fields.read(body, 'input')), span);
-          break;
-        case GRAPH.output:
-          this.#outputs.set(readName(await this.#fields.read(body, 'output')), span);
           break;
         case GRAPH.sparseInitializer:
           this.#isPlain = false;

@@ -39,7 +39,7 @@ export async function readGraphPart(
     stringField(GRAPH.name, 'part'),
     ...[...part.reads].flatMap((name) => graph.weights.get(name)?.span ?? graph.inputs.get(name) ?? []),
     ...[...part.takes].flatMap(([name, type]) => valueField(GRAPH.input, name, type)),
-    ...part.gives.flatMap((name) => graph.outputs.get(name) ?? valueField(GRAPH.output, name)),
+    ...part.gives.flatMap((name) => valueField(GRAPH.output, name)),
   ]);
 }
 

@@ -24,7 +24,6 @@ function graphOf(...nodes: string[]): GraphFile {
     }),
     weights,
     inputs: new Map(),
-    outputs: new Map(),
     model: [],
   };
 }

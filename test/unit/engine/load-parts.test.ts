@@ -1,13 +1,17 @@
 import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { zipformer2Layout } from '../../../inference/engine/families/zipformer2.ts';
 import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';
 import { loadParts } from '../../../inference/engine/network/load-parts.ts';
 import type { LoadedNetwork } from '../../../inference/engine/network/network-part.ts';
 import type { NetworkSignature } from '../../../inference/engine/network/network-signature.ts';
-import { loadOnnxModel, type SessionOptions } from '../../../inference/engine/network/onnx-session.ts';
+import {
+  loadOnnxModel,
+  OnnxModel,
+  type SessionOptions,
+} from '../../../inference/engine/network/onnx-session.ts';
 import { type RunSteps, StreamingNetwork } from '../../../inference/engine/network/streaming-network.ts';
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
 import { SMALL_SIZES } from '../../onnx/model-folder.ts';
@@ -76,11 +80,16 @@ describe.each([
   });
   afterAll(() => network.release());
 
-  test('has several', async () => {
+  test('has several, which run once for all steps', async () => {
     const divided = await loadParts(outline, zipformer2Layout(outline).signature, { ...CPU, partValues });
     expect(divided?.parts.length).toBeGreaterThanOrEqual(variant.parts);
     expect(isOpen(outline.path)).toBe(false);
     await release(divided);
+    const run = network.open(VOCABULARY_SIZE);
+    const runs = vi.spyOn(OnnxModel.prototype, 'run');
+    onTestFinished(() => runs.mockRestore());
+    await run(steps, never);
+    expect(runs).toHaveBeenCalledTimes(divided?.parts.length ?? 0);
   });
 
   test.each([1, 2, 16, STEPS])('gives what the graph gives, %i steps at a time', async (count) => {
@@ -118,7 +127,7 @@ describe.each([
   });
 });
 
-/** A network of a state and two products with weights: what is between them is up to the test. */
+/** A network of a state, which counts the steps whatever is heard, and two products with weights: what is between them is up to the test. */
 async function chainOf(
   between: (graph: OnnxGraph, value: Value) => Value,
   last: (graph: OnnxGraph, value: Value) => Value = (_, value) => value,
@@ -128,7 +137,10 @@ async function chainOf(
   const weights = (seed: number): Value => graph.floats(new Weights(seed).normals(16, 1), [4, 4]);
   const x = graph.input('x', 'float32', [1, 4]);
   const state = graph.input('s', 'float32', [1, 4]);
-  const sum = graph.op('Add', [graph.op('MatMul', [x, weights(1)]), state]);
+  const sum = graph.op('Add', [
+    graph.op('Add', [graph.op('MatMul', [x, weights(1)]), state]),
+    graph.float(1),
+  ]);
   const next = graph.named('s1', sum);
   const y = last(graph, graph.op('MatMul', [between(graph, handsStateOn ? next : sum), weights(2)]));
   graph.output('y', y, 'float32', [1, 4]);
@@ -211,6 +223,18 @@ describe('a graph', () => {
       graph.op('Gather', [value, graph.op('Cast', [graph.op('Add', [value, graph.float(9)])], { to: 7 })]),
     );
     expect(await partCount(chain)).toBeUndefined();
+  });
+
+  test('stays as it is when it gives more in one step than in another', async () => {
+    const chain = await chainOf((graph, value) => {
+      const isSecondStep = graph.op('Greater', [graph.op('ReduceMax', [value]), graph.float(1.5)]);
+      const condition = graph.op('Reshape', [isSecondStep, graph.ints([1])]);
+      return graph.op('Compress', [value, condition], { axis: 0 });
+    });
+    expect(await partCount(chain)).toBeUndefined();
+    const run = await opened(chain, small);
+    const rows = await run([new Float32Array(4), new Float32Array(4)], never);
+    expect(rows.map(({ length }) => length)).toEqual([0, 4]);
   });
 
   test('in parts gives what its file declares of the result', async () => {

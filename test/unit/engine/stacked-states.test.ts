@@ -196,7 +196,6 @@ describe('states in one tensor', () => {
       nodes,
       weights: new Map(),
       inputs: new Map(),
-      outputs: new Map(),
       model: [],
     });
     expect(findStackedStates(file(node(['s'], ['s'])), 's', 's')).toBeUndefined();

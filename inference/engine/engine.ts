@@ -3,7 +3,7 @@ import { EngineThread, ThreadStream } from './engine-thread.ts';
 import type { EngineOptions } from './messages.ts';
 
 export interface OnnxRecognizerOptions extends EngineOptions {
-  /** Receives one line when `auto` falls back from CUDA. */
+  /** Receives one line when `auto` falls back from CUDA, and when a large graph cannot be divided. */
   readonly log?: (line: string) => void;
 }
 

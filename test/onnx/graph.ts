@@ -88,7 +88,7 @@ export class OnnxGraph {
   }
 
   /** @param weightsAreInputs as the exporters for IR version 3 have it. */
-  build({ weightsAreInputs = false } = {}): Uint8Array {
+  build({ weightsAreInputs = false, irVersion = IR_VERSION } = {}): Uint8Array {
     const graph = new BinaryWriter()
       .raw(this.#nodes.finish())
       .tag(2, WireType.LengthDelimited)
@@ -99,7 +99,7 @@ export class OnnxGraph {
       .raw(this.#outputs.finish())
       .finish();
     const model = new BinaryWriter();
-    model.tag(1, WireType.Varint).int64(IR_VERSION);
+    model.tag(1, WireType.Varint).int64(irVersion);
     model.tag(2, WireType.LengthDelimited).string('test/onnx');
     model.tag(7, WireType.LengthDelimited).bytes(graph);
     model.tag(8, WireType.LengthDelimited).fork();

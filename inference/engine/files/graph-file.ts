@@ -5,7 +5,7 @@ import type { ByteSpan } from './onnx-outline.ts';
 import { visit, visitChildren } from './protobuf-message.ts';
 
 /** Field numbers of onnx.proto. */
-const MODEL = { graph: 7 } as const;
+const MODEL = { irVersion: 1, graph: 7 } as const;
 const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, sparseInitializer: 15 } as const;
 const NODE = { input: 1, output: 2, name: 3, operator: 4, attribute: 5 } as const;
 const ATTRIBUTE = { graph: 6, graphs: 11 } as const;
@@ -38,8 +38,10 @@ export interface GraphFile {
   readonly weights: ReadonlyMap<string, GraphWeight>;
   /** Fields by the names of the values that they declare. */
   readonly inputs: ReadonlyMap<string, ByteSpan>;
-  /** The model's fields beside its graph. */
+  /** The model's fields beside its graph and the version of its form. */
   readonly model: readonly ByteSpan[];
+  /** https://github.com/onnx/onnx/blob/main/docs/Versioning.md */
+  readonly irVersion: number;
 }
 
 /** @returns undefined for a file with weights outside of it, or in a form that has no use here. */
@@ -72,11 +74,13 @@ class GraphReader {
 
   async read(): Promise<GraphFile | undefined> {
     const model: ByteSpan[] = [];
+    let irVersion = 0;
     for await (const { number, span, body } of this.#fields.within({
       start: 0,
       end: this.#fields.sizeBytes,
     })) {
       if (number === MODEL.graph) await this.#readGraph(body);
+      else if (number === MODEL.irVersion) irVersion = readInt(await this.#fields.read(span, 'IR version'));
       else model.push(span);
     }
     if (!this.#isPlain) return undefined;
@@ -85,6 +89,7 @@ class GraphReader {
       weights: this.#weights,
       inputs: this.#inputs,
       model,
+      irVersion,
     };
   }
 
@@ -129,13 +134,18 @@ class GraphReader {
 
 /** Bytes of one value, by TensorProto.DataType: 1 float, 2 and 3 of 8 bits, 4, 5, 10 and 16 of 16 bits, the others about as large. */
 function elementBytes(dataType: Uint8Array): number {
-  let bytes = 4;
-  visit(dataType, (_, reader) => {
-    const id = reader.int32();
-    if (id === 2 || id === 3) bytes = 1;
-    else if (id === 4 || id === 5 || id === 10 || id === 16) bytes = 2;
+  const id = readInt(dataType);
+  if (id === 2 || id === 3) return 1;
+  return id === 4 || id === 5 || id === 10 || id === 16 ? 2 : 4;
+}
+
+/** @param field the whole of it, a varint's. */
+function readInt(field: Uint8Array): number {
+  let value = 0;
+  visit(field, (_, reader) => {
+    value = Number(reader.int64());
   });
-  return bytes;
+  return value;
 }
 
 function readName(valueInfo: Uint8Array): string {

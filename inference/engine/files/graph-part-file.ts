@@ -4,7 +4,9 @@ import type { GraphFile, GraphNode } from './graph-file.ts';
 import { elementTypeId } from './onnx-outline.ts';
 
 /** Field numbers of onnx.proto. */
-const MODEL = { graph: 7 } as const;
+const MODEL = { irVersion: 1, graph: 7 } as const;
+/** From this one on, weights need not be inputs, too. */
+const MIN_IR_VERSION = 4;
 export const GRAPH = { node: 1, name: 2, input: 11, output: 12 } as const;
 const VALUE_INFO = { name: 1, type: 2 } as const;
 const TYPE = { tensor: 1 } as const;
@@ -49,7 +51,8 @@ export function joinModel(
   graph: GraphFile,
   contents: readonly Piece[],
 ): Promise<Uint8Array> {
-  return join(file, [...graph.model, ...messageField(MODEL.graph, contents)]);
+  const irVersion = intField(MODEL.irVersion, Math.max(graph.irVersion, MIN_IR_VERSION));
+  return join(file, [irVersion, ...graph.model, ...messageField(MODEL.graph, contents)]);
 }
 
 /**

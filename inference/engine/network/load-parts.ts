@@ -1,4 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { Tensor } from 'onnxruntime-node';
 import { type GraphFile, readGraphFile } from '../files/graph-file.ts';
 import { type PartContents, readGraphPart, type TensorType } from '../files/graph-part-file.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
@@ -7,7 +8,7 @@ import { cutGraph, type GraphPart } from './graph-parts.ts';
 import { type LoadedNetwork, type NetworkPart, PartRun, type StepValues } from './network-part.ts';
 import { type NetworkSignature, type StateSpec, statesOf } from './network-signature.ts';
 import { loadOnnxModel, type SessionOptions, usesOnlyCpu } from './onnx-session.ts';
-import { type TensorSpec, zeroTensor } from './tensors.ts';
+import { elementCount, type TensorSpec, zeroTensor } from './tensors.ts';
 import { unstack } from './unstack.ts';
 
 /**
@@ -17,9 +18,15 @@ import { unstack } from './unstack.ts';
 const PART_VALUES = 2_000_000;
 
 /**
+ * Steps in which parts are tried. What the runtime knows the size of keeps it; where it does not, all steps of a recording are looked at, since
+ * a Scan that gives more in one step than in another fails.
+ */
+const TRIED_STEPS = { fixedSizes: 2, openSizes: 64 } as const;
+
+/**
  * Loads a large graph in parts, which is faster on a processor when several steps are run together.
- * @returns undefined for what is better loaded as it is: a small file, one for another execution provider, one that cannot be divided.
- * Where a file is at fault, loading it as it is says so.
+ * @returns undefined for what is better loaded as it is: a small file, one for another execution provider.
+ * @throws Error where the graph cannot be divided. Whether its file is at fault, loading it as it is says.
  */
 export async function loadParts(
   outline: OnnxOutline,
@@ -32,9 +39,9 @@ export async function loadParts(
   const loader = new PartsLoader(file, outline, signature, options);
   try {
     return await loader.load();
-  } catch {
+  } catch (cause) {
     await loader.release();
-    return undefined;
+    throw cause;
   } finally {
     await file.close();
   }
@@ -48,6 +55,7 @@ class PartsLoader {
   readonly #parts: NetworkPart[] = [];
   /** What crosses from part to part in the first step of digital zeros. */
   readonly #values: StepValues;
+  #hasOpenSizes = false;
 
   constructor(file: FileHandle, outline: OnnxOutline, signature: NetworkSignature, options: SessionOptions) {
     this.#file = file;
@@ -136,6 +144,7 @@ class PartsLoader {
         states: [],
       };
       await new PartRun(once).step(this.#values);
+      this.#hasOpenSizes ||= onnx.hasOpenSizes;
     } finally {
       await onnx.release();
     }
@@ -151,10 +160,14 @@ class PartsLoader {
     );
   }
 
-  /** Two steps on zeros: what cannot be run is not loaded. */
+  /** What cannot be run is not loaded. */
   async #try(): Promise<void> {
-    const { name, type, shape } = this.#signature.input;
-    const steps = zeroTensor({ name, type, shape: [2, ...shape] });
+    const { name, shape } = this.#signature.input;
+    const stepCount = this.#hasOpenSizes ? TRIED_STEPS.openSizes : TRIED_STEPS.fixedSizes;
+    const features = new Float32Array(stepCount * elementCount(this.#signature.input));
+    // As wide as log-mel features, and nowhere the same.
+    for (let i = 0; i < features.length; i++) features[i] = 10 * Math.sin(i * i);
+    const steps = new Tensor('float32', features, [stepCount, ...shape]);
     const values: StepValues = new Map([[SCAN_NAMES.all(name), steps]]);
     for (const part of this.#parts) await new PartRun(part).step(values);
   }

@@ -16,9 +16,9 @@ export interface SessionOptions {
   readonly threads: number;
   /** Values of weights in a part, where a graph is divided. */
   readonly partValues?: number;
-  /** Whether to make the model faster would take longer than its run. */
+  /** Whether to make the model faster would take longer than its run. What follows from constants is found out all the same. */
   readonly isForOneRun?: boolean;
-  /** Receives one line when `auto` falls back. */
+  /** Receives one line when `auto` falls back, and when a graph cannot be divided. */
   readonly log: (line: string) => void;
 }
 
@@ -36,6 +36,13 @@ export class OnnxModel {
 
   get outputNames(): readonly string[] {
     return this.#session.outputNames;
+  }
+
+  /** Whether the graph alone does not say what sizes its outputs have. */
+  get hasOpenSizes(): boolean {
+    return this.#session.outputMetadata.some(
+      (output) => !output.isTensor || output.shape.some((size) => typeof size === 'string'),
+    );
   }
 
   /**
@@ -149,7 +156,7 @@ async function createModel(
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
       executionMode: 'sequential',
-      graphOptimizationLevel: isForOneRun ? 'disabled' : 'all',
+      graphOptimizationLevel: isForOneRun ? 'basic' : 'all',
       logSeverityLevel: 4,
       extra: {
         // Threads that sleep at once when they have nothing to do cost more than a second thread gains; threads that spin for ever keep API

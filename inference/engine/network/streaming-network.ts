@@ -1,3 +1,4 @@
+import { errorText } from '../error-text.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import { loadParts } from './load-parts.ts';
 import { type LoadedNetwork, wholeNetwork } from './network-part.ts';
@@ -38,9 +39,16 @@ export class StreamingNetwork {
     options: SessionOptions,
   ): Promise<StreamingNetwork> {
     const { signature } = layout;
-    const divided = await loadParts(outline, signature, options);
+    let refusal: unknown;
+    const divided = await loadParts(outline, signature, options).catch((cause: unknown) => {
+      refusal = cause;
+    });
     if (divided !== undefined) return new StreamingNetwork(layout, divided);
     const onnx = await loadOnnxModel(outline.path, options);
+    if (refusal !== undefined) {
+      const reason = errorText(refusal);
+      options.log(`${outline.fileName} runs in one piece, where in parts it would be faster (${reason})`);
+    }
     return new StreamingNetwork(layout, wholeNetwork(onnx, outline, signature));
   }
 

@@ -25,6 +25,7 @@ function graphOf(...nodes: string[]): GraphFile {
     weights,
     inputs: new Map(),
     model: [],
+    irVersion: 8,
   };
 }
 

@@ -127,11 +127,17 @@ describe.each([
   });
 });
 
+interface ChainOptions {
+  readonly handsStateOn?: boolean;
+  readonly weightsAreInputs?: boolean;
+  readonly irVersion?: number;
+}
+
 /** A network of a state, which counts the steps whatever is heard, and two products with weights: what is between them is up to the test. */
 async function chainOf(
   between: (graph: OnnxGraph, value: Value) => Value,
   last: (graph: OnnxGraph, value: Value) => Value = (_, value) => value,
-  { handsStateOn = false } = {},
+  { handsStateOn = false, ...form }: ChainOptions = {},
 ): Promise<[OnnxOutline, NetworkSignature]> {
   const graph = new OnnxGraph();
   const weights = (seed: number): Value => graph.floats(new Weights(seed).normals(16, 1), [4, 4]);
@@ -147,7 +153,7 @@ async function chainOf(
   graph.output('s1', next, 'float32', [1, 4]);
   const spec = (name: string) => ({ name, type: 'float32', shape: [1, 4] }) as const;
   return [
-    await fileOf(graph.build()),
+    await fileOf(graph.build(form)),
     { input: spec('x'), constants: {}, states: [spec('s')], firstStateOutput: 1 },
   ];
 }
@@ -212,7 +218,7 @@ describe('a graph', () => {
       const items = graph.op('SequenceConstruct', [value, heavy(graph)]);
       return graph.op('SequenceAt', [items, graph.op('Constant', [], { value_int: 0 })]);
     });
-    expect(await partCount(sequence, behindHeavy)).toBeUndefined();
+    await expect(partCount(sequence, behindHeavy)).rejects.toThrow('Non tensor type');
     // It runs in one piece.
     const whole = await loadOnnxModel(sequence[0].path, CPU);
     await whole.release();
@@ -222,19 +228,34 @@ describe('a graph', () => {
     const chain = await chainOf((graph, value) =>
       graph.op('Gather', [value, graph.op('Cast', [graph.op('Add', [value, graph.float(9)])], { to: 7 })]),
     );
-    expect(await partCount(chain)).toBeUndefined();
+    await expect(partCount(chain)).rejects.toThrow('Gather');
+    const lines: string[] = [];
+    await opened(chain, { ...small, log: (line) => lines.push(line) });
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^model-\d+\.onnx runs in one piece, where in parts it would be faster \(model-\d+\.onnx: .*Gather.*\)$/,
+      ),
+    ]);
   });
 
-  test('stays as it is when it gives more in one step than in another', async () => {
+  test.each([2, 60])('stays as it is when it gives more from step %i on', async (fullStep) => {
     const chain = await chainOf((graph, value) => {
-      const isSecondStep = graph.op('Greater', [graph.op('ReduceMax', [value]), graph.float(1.5)]);
-      const condition = graph.op('Reshape', [isSecondStep, graph.ints([1])]);
-      return graph.op('Compress', [value, condition], { axis: 0 });
+      const isFull = graph.op('Greater', [graph.op('ReduceMax', [value]), graph.float(fullStep - 0.5)]);
+      return graph.op('Compress', [value, graph.op('Reshape', [isFull, graph.ints([1])])], { axis: 0 });
     });
-    expect(await partCount(chain)).toBeUndefined();
+    await expect(partCount(chain)).rejects.toThrow('Scan');
     const run = await opened(chain, small);
-    const rows = await run([new Float32Array(4), new Float32Array(4)], never);
-    expect(rows.map(({ length }) => length)).toEqual([0, 4]);
+    const steps = Array.from({ length: fullStep }, () => new Float32Array(4));
+    const sizes = (await run(steps, never)).map(({ length }) => length);
+    expect(sizes).toEqual([...new Array(fullStep - 1).fill(0), 4]);
+  });
+
+  test('of the form in which weights are inputs is divided', async () => {
+    const chain = await chainOf((_, value) => value, undefined, { weightsAreInputs: true, irVersion: 3 });
+    expect(await partCount(chain)).toBe(2);
+    const steps = [1, 2].map(() => Float32Array.of(1, 0, 1, 2));
+    const whole = toNumbers(await (await opened(chain, CPU))(steps, never));
+    expectNear(toNumbers(await (await opened(chain, small))(steps, never)), whole);
   });
 
   test('in parts gives what its file declares of the result', async () => {

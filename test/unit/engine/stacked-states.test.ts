@@ -36,7 +36,8 @@ async function divided(
   const features = new Weights(3).normals(19 * stepValues, 2);
   const onnx = await loadOnnxModel(path, options);
   onTestFinished(() => onnx.release());
-  const parts = await loadParts(outline, signature, options);
+  // Pieces of another shape are noticed only when the parts are loaded.
+  const parts = await loadParts(outline, signature, options).catch(() => undefined);
   onTestFinished(async () => {
     await Promise.all(parts?.parts.map((part) => part.onnx.release()) ?? []);
   });
@@ -197,6 +198,7 @@ describe('states in one tensor', () => {
       weights: new Map(),
       inputs: new Map(),
       model: [],
+      irVersion: 8,
     });
     expect(findStackedStates(file(node(['s'], ['s'])), 's', 's')).toBeUndefined();
     expect(

@@ -36,7 +36,7 @@ test('a thread that dies in a recording fails what runs and all that comes, ends
   const stream = await engine.open();
   const running = stream.accept(fifteenSeconds());
   const waiting = engine.open();
-  // No request: reading its type is the thread's end, between two model steps.
+  // No request: reading its type is the thread's end, between two model runs.
   thread.postMessage(null);
   const reason = "the engine has ended: Cannot read properties of null (reading 'type')";
   await expect(running).rejects.toThrow(new InferenceError(reason));

@@ -180,7 +180,7 @@ describe('a recording', () => {
     await second.close();
   });
 
-  test('can be closed in the middle of a call: the call ends after its model step, and the next recording is not disturbed', async () => {
+  test('can be closed in the middle of a call: the call ends after the model run it is in, and the next recording is not disturbed', async () => {
     const stream = await engine.open();
     const call = stream.accept(fifteenSeconds);
     const closed = stream.close();
@@ -208,7 +208,7 @@ describe('a recording', () => {
 });
 
 describe('closing the engine', () => {
-  test('ends the waiting, and a running call after its model step', async () => {
+  test('ends the waiting, and a running call after the model run it is in', async () => {
     const engine = await loadedEngine();
     const stream = await engine.open();
     const waiting = engine.open();

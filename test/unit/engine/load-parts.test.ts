@@ -1,6 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { zipformer2Layout } from '../../../inference/engine/families/zipformer2.ts';
 import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';
@@ -13,6 +15,7 @@ import {
   type SessionOptions,
 } from '../../../inference/engine/network/onnx-session.ts';
 import { type RunSteps, StreamingNetwork } from '../../../inference/engine/network/streaming-network.ts';
+import { elementCount } from '../../../inference/engine/network/tensors.ts';
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
 import { SMALL_SIZES } from '../../onnx/model-folder.ts';
 import { Weights } from '../../onnx/weights.ts';
@@ -25,6 +28,8 @@ const CPU: SessionOptions = { providers: ['cpu'], threads: 1, log: () => {} };
 const VOCABULARY_SIZE = 20;
 const STEPS = 21;
 const never = new AbortController().signal;
+setFlagsFromString('--expose_gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 let files = 0;
 
 async function fileOf(model: Uint8Array): Promise<OnnxOutline> {
@@ -108,6 +113,48 @@ describe.each([
       await other(steps.slice(0, 2), never);
     }
     expectNear(found, expected);
+  });
+
+  test.each(['in one piece', 'in parts'])('%s hands its states on without a copy', async (form) => {
+    const layout = zipformer2Layout(outline);
+    const options = form === 'in parts' ? { ...CPU, partValues } : CPU;
+    const loaded = await StreamingNetwork.load(outline, layout, options);
+    onTestFinished(() => loaded.release());
+    const original = OnnxModel.prototype.run;
+    const given = new Set<unknown>();
+    let handedOn = 0;
+    const runs = vi.spyOn(OnnxModel.prototype, 'run').mockImplementation(async function (
+      this: OnnxModel,
+      feeds,
+    ) {
+      handedOn += Object.values(feeds).filter((tensor) => given.has(tensor)).length;
+      return original.call(this, feeds);
+    });
+    onTestFinished(() => runs.mockRestore());
+    const run = loaded.open(VOCABULARY_SIZE);
+    await run(steps.slice(0, 1), never);
+    for (const { value } of runs.mock.results)
+      for (const tensor of Object.values(await value)) given.add(tensor);
+    handedOn = 0;
+    await run(steps.slice(1, 2), never);
+    // The counter is read by several parts, and kept by each.
+    expect(handedOn).toBeGreaterThanOrEqual(layout.signature.states.length);
+  });
+
+  test('keeps nothing of the steps behind it', async () => {
+    const run = network.open(VOCABULARY_SIZE);
+    const round = async (): Promise<void> => void (await run(steps, never));
+    await round();
+    const keptBytes = (): number => {
+      collectGarbage();
+      return process.memoryUsage().arrayBuffers;
+    };
+    const before = keptBytes();
+    for (let i = 0; i < 20; i++) await round();
+    const { states } = zipformer2Layout(outline).signature;
+    const stateBytes = 4 * states.reduce((sum, state) => sum + elementCount(state), 0);
+    // The runtime frees what is garbage a little later.
+    await expect.poll(() => keptBytes() - before).toBeLessThan(5 * stateBytes);
   });
 
   test('runs no more once it is released', async () => {

@@ -15,17 +15,14 @@ const GRAPHS = [
     constants: ['length'],
     firstStateOutput: 2,
   },
-  {
-    name: 'zipformer2',
-    bytes: buildZipformer2({
-      ...zipformer,
-      features: 'kaldi',
-      reads: 'levels',
-      output: { kind: 'ctc', size: 20 },
-    }).model,
-    constants: [],
-    firstStateOutput: 1,
-  },
+  ...(['kaldi', 'whisper'] as const).flatMap((features) =>
+    (['ctc', 'encoder'] as const).map((kind) => ({
+      name: `zipformer2 ${kind} of ${features} features`,
+      bytes: buildZipformer2({ ...zipformer, features, reads: 'levels', output: { kind, size: 20 } }).model,
+      constants: [],
+      firstStateOutput: 1,
+    })),
+  ),
 ] as const;
 
 type Feeds = Record<string, Tensor>;

@@ -91,7 +91,7 @@ const MATRIX_READERS = new Set(['MatMul', 'MatMulInteger', 'Gemm']);
 const MATRIX_VALUES = 4096;
 
 /**
- * Weights of matrix products stay outside of the loop, where the runtime keeps them once: of what is inside it keeps up to three copies. The
+ * Large weights of matrix products stay outside of the loop, where the runtime keeps them once: of what is inside it keeps up to three copies. The
  * others stay inside, where it looks for them when it brings weights of convolutions into another form and fuses operators.
  */
 function isMatrix(graph: GraphFile, nodes: readonly GraphNode[], name: string): boolean {

@@ -18,8 +18,8 @@ import { unstack } from './unstack.ts';
 const PART_VALUES = 2_000_000;
 
 /**
- * Steps in which parts are tried. What the runtime knows the size of keeps it; where it does not, all steps of a recording are looked at, since
- * a Scan that gives more in one step than in another fails.
+ * Steps in which parts are tried. What the runtime knows the size of keeps it; where it does not, as many as a recording mostly has are looked
+ * at, since a Scan that gives more in one step than in another fails.
  */
 const TRIED_STEPS = { fixedSizes: 2, openSizes: 64 } as const;
 

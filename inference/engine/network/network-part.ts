@@ -7,7 +7,7 @@ import { type Outputs, outputNamed, type TensorSpec, zeroTensor } from './tensor
 /** A graph, or a part of one, that is loaded. */
 export interface NetworkPart {
   readonly onnx: OnnxModel;
-  /** What it gets in each step: the features, and what parts before it gave. */
+  /** What it gets in each run: the features, and what parts before it gave. */
   readonly takes: readonly string[];
   /** What it gives to parts behind it. */
   readonly gives: readonly string[];
@@ -37,7 +37,7 @@ export function wholeNetwork(
   return { parts: [part], result: onnx, input, takesSeveralSteps: false };
 }
 
-/** What crosses from part to part in one step, by name. */
+/** What crosses from part to part in one run of each, by name. */
 export type StepValues = Map<string, Tensor>;
 
 /** A part and its states in one recording, which start at zero and go from each run to the next without a copy. */

@@ -1,4 +1,4 @@
-/** Every value that crosses from part to part costs a tensor object in each step. */
+/** Every value that crosses from part to part costs a tensor object in each run. */
 const MAX_CROSSING = 8;
 
 /**

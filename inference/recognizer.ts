@@ -4,8 +4,8 @@ import { PrintableError } from '../common/printable.ts';
  * What both workers (uploads and streams) see of the model. The real one is `engine/`, a worker thread; tests of
  * the protocol around it bring a scripted one.
  *
- * Contract: deterministic, and independent of how the samples are cut. For the same samples `finish()` gives the same text
- * whatever the sizes of the pieces passed to `accept()` and to itself; a stream's result never depends on the streams before it.
+ * Contract: for the same samples `finish()` gives the same text, whatever the sizes of the pieces passed to `accept()` and to itself;
+ * a stream's result never depends on the streams before it.
  */
 export interface Recognizer {
   /**
@@ -25,7 +25,8 @@ export interface Recognizer {
 
 export interface RecognizerStream {
   /**
-   * Takes the next samples (16 kHz mono PCM16, little-endian bytes, even length, at most 480,000 in all) and runs every model step they complete.
+   * Takes the next samples (16 kHz mono PCM16, little-endian bytes, even length, at most 480,000 in all) and runs an update: in a streaming family every
+   * step they complete, in a re-decoding one the whole audio so far.
    * @returns the full text so far; the same string as before when nothing changed.
    * @throws InferenceError when a model run fails; the stream is then of no further use but must still be closed.
    */
@@ -43,7 +44,11 @@ export interface RecognizerStream {
   close(): Promise<void>;
 }
 
-export type ModelFamily = 'zipformer2-ctc' | 'zipformer2-transducer' | 'nemo-ctc';
+/** State is carried from step to step, and each sample is seen once. */
+export type StreamingFamily = 'zipformer2-ctc' | 'zipformer2-transducer' | 'nemo-ctc';
+/** An update looks at all audio so far, so it takes longer the longer the recording is. */
+export type ReDecodingFamily = 'whisper' | 'sense-voice';
+export type ModelFamily = StreamingFamily | ReDecodingFamily;
 
 export interface ModelInfo {
   /** Catalogue id, `bundled`, or the folder's path as configured. */
@@ -51,7 +56,7 @@ export interface ModelInfo {
   readonly family: ModelFamily;
   readonly features: 'kaldi' | 'whisper';
   readonly vocabularySize: number;
-  /** Audio per model step, in milliseconds. */
+  /** Audio per model step, or update, in milliseconds. */
   readonly stepMs: number;
   /** Execution provider in use, as onnxruntime names it (`cpu`, `cuda`, `webgpu`). */
   readonly provider: string;

@@ -1,10 +1,10 @@
-import type { ModelFamily } from '../recognizer.ts';
+import type { StreamingFamily } from '../recognizer.ts';
 import type { StreamingLayout } from './network/streaming-network.ts';
 import type { TokenTable } from './text/tokens.ts';
 
-/** A loaded model: its sizes, and a decoder for each recording. */
+/** A loaded streaming model: its sizes, and a decoder for each recording. */
 export interface AcousticModel {
-  readonly family: ModelFamily;
+  readonly family: StreamingFamily;
   readonly tokens: TokenTable;
   /** Values of an output frame. */
   readonly vocabularySize: number;

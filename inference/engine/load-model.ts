@@ -1,30 +1,36 @@
+import { basename, join } from 'node:path';
+import { CHUNK_BYTES } from '../../common/audio/limits.ts';
 import { quoted } from '../../common/printable.ts';
+import { modelFolders } from '../../models/store.ts';
 import { ModelLoadError } from '../recognizer.ts';
-import type { AcousticModel } from './acoustic-model.ts';
+import type { EngineModel } from './engine-model.ts';
 import { errorText } from './error-text.ts';
 import { CtcModel } from './families/ctc-model.ts';
 import { isNemoCtc, nemoCtcLayout } from './families/nemo-ctc.ts';
 import { TransducerModel, type TransducerPart } from './families/transducer-model.ts';
+import { isWhisper, whisperLayout } from './families/whisper.ts';
+import { WhisperModel } from './families/whisper-model.ts';
 import { isZipformer2, modelType, zipformer2Layout } from './families/zipformer2.ts';
-import { createFilterBank } from './features/feature-extractor.ts';
-import { FRAME_LENGTH_SAMPLES, MEL_BINS } from './features/frames.ts';
 import { findModelFiles, type ModelFiles } from './files/model-files.ts';
 import { readOnnxOutline } from './files/onnx-outline.ts';
-import { loadOnnxModel, type OnnxModel, type SessionOptions } from './network/onnx-session.ts';
+import { loadOnnxModel, type OnnxModel, type SessionOptions, usesOnlyCpu } from './network/onnx-session.ts';
 import { StreamingNetwork } from './network/streaming-network.ts';
+import { StreamingModel } from './streaming-model.ts';
+import { readSimplify } from './text/chinese-text.ts';
 import { readTokenTable, type TokenTable } from './text/tokens.ts';
 
+const WARM_UP_BYTES = CHUNK_BYTES;
+/** With the bundled model's files, because its licence is there; used for every Whisper. */
+const SIMPLIFIED_FILE = 't2s.tsv';
+
 /**
- * Loads a model folder and runs two steps of silence on it, so that a recording never pays for the first run. The second step is the first
- * one that hears states of the model's own making.
+ * Loads a model folder and runs it once on silence, so that a recording never pays for the first run.
  * @throws ModelLoadError when the files cannot be used, in one line: file, found, expected.
  */
-export async function loadAcousticModel(folder: string, options: SessionOptions): Promise<AcousticModel> {
+export async function loadModel(folder: string, options: SessionOptions): Promise<EngineModel> {
   const model = await loadFolder(folder, options);
   try {
-    const decoder = model.open();
-    const { signal } = new AbortController();
-    for (let step = 0; step < 2; step++) await decoder.run([silence(model)], signal);
+    await warmUp(model);
   } catch (cause) {
     await model.release();
     throw new ModelLoadError(
@@ -37,29 +43,33 @@ export async function loadAcousticModel(folder: string, options: SessionOptions)
   return model;
 }
 
-/** The frames of a step of digital silence. */
-function silence({ layout }: AcousticModel): Float32Array {
-  const frame = new Float32Array(MEL_BINS);
-  createFilterBank(layout.features).compute(new Float32Array(FRAME_LENGTH_SAMPLES), frame);
-  const frames = new Float32Array(layout.windowFrames * MEL_BINS);
-  for (let start = 0; start < frames.length; start += MEL_BINS) frames.set(frame, start);
-  return frames;
+async function warmUp(model: EngineModel): Promise<void> {
+  if (model instanceof StreamingModel) return model.warmUp();
+  await model.open(new AbortController().signal).finish(new Uint8Array(WARM_UP_BYTES));
 }
 
-async function loadFolder(folder: string, options: SessionOptions): Promise<AcousticModel> {
-  const files = await findModelFiles(folder);
-  const tokens = await readTokenTable(files.tokens);
+async function loadFolder(folder: string, options: SessionOptions): Promise<EngineModel> {
+  const files = await findModelFiles(folder, usesOnlyCpu(options) ? 'int8' : 'full');
   switch (files.kind) {
     case 'single':
-      return loadCtc(files.model, tokens, options);
+      return loadCtc(files.model, await readTokenTable(files.tokens), forPrecision(files.model, options));
     case 'transducer':
-      return loadTransducer(files, tokens, options);
+      return loadTransducer(files, await readTokenTable(files.tokens), forPrecision(files.encoder, options));
+    case 'whisper':
+      return loadWhisper(files, await readTokenTable(files.tokens), forPrecision(files.encoder, options));
     default:
       return files satisfies never;
   }
 }
 
-async function loadCtc(path: string, tokens: TokenTable, options: SessionOptions): Promise<AcousticModel> {
+/** CUDA has no product of matrices of dynamic int8: such a model would go to the card and back at each of them. */
+function forPrecision(path: string, options: SessionOptions): SessionOptions {
+  if (options.providers !== 'auto' || usesOnlyCpu(options) || !path.endsWith('.int8.onnx')) return options;
+  options.log(`${basename(path)} is the only file of its kind and int8, which CUDA does not run: using cpu`);
+  return { ...options, providers: ['cpu'] };
+}
+
+async function loadCtc(path: string, tokens: TokenTable, options: SessionOptions): Promise<EngineModel> {
   const outline = await readOnnxOutline(path);
   const isNemo = isNemoCtc(outline);
   if (!isNemo && !isZipformer2(outline)) {
@@ -70,14 +80,17 @@ async function loadCtc(path: string, tokens: TokenTable, options: SessionOptions
   }
   const layout = isNemo ? nemoCtcLayout(outline) : zipformer2Layout(outline);
   const network = await StreamingNetwork.load(outline, layout, options);
-  return orRelease([network], () => new CtcModel(isNemo ? 'nemo-ctc' : 'zipformer2-ctc', network, tokens));
+  return orRelease(
+    [network],
+    () => new StreamingModel(new CtcModel(isNemo ? 'nemo-ctc' : 'zipformer2-ctc', network, tokens)),
+  );
 }
 
 async function loadTransducer(
   files: Extract<ModelFiles, { kind: 'transducer' }>,
   tokens: TokenTable,
   options: SessionOptions,
-): Promise<AcousticModel> {
+): Promise<EngineModel> {
   const encoder = await readOnnxOutline(files.encoder);
   const decoder = await readOnnxOutline(files.decoder);
   const joiner = await readOnnxOutline(files.joiner);
@@ -93,7 +106,32 @@ async function loadTransducer(
       loaded.push(onnx);
       return { outline, onnx };
     };
-    return new TransducerModel(network, await load(decoder), await load(joiner), tokens);
+    return new StreamingModel(new TransducerModel(network, await load(decoder), await load(joiner), tokens));
+  });
+}
+
+async function loadWhisper(
+  files: Extract<ModelFiles, { kind: 'whisper' }>,
+  tokens: TokenTable,
+  options: SessionOptions,
+): Promise<EngineModel> {
+  const outline = await readOnnxOutline(files.encoder);
+  if (!isWhisper(outline)) {
+    throw new ModelLoadError(
+      `${outline.fileName}: found model_type ${modelType(outline)} and no joiner*.onnx, expected a Whisper or a transducer's three files`,
+    );
+  }
+  const layout = whisperLayout(outline, await readOnnxOutline(files.decoder));
+  const simplify = await readSimplify(join(modelFolders().bundled, SIMPLIFIED_FILE));
+  const loaded: OnnxModel[] = [];
+  return orRelease(loaded, async () => {
+    const load = async (path: string): Promise<OnnxModel> => {
+      const onnx = await loadOnnxModel(path, options);
+      loaded.push(onnx);
+      return onnx;
+    };
+    const [encoder, decoder] = [await load(files.encoder), await load(files.decoder)];
+    return new WhisperModel(outline, layout, encoder, decoder, tokens, simplify);
   });
 }
 

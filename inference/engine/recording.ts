@@ -1,13 +1,11 @@
 import { BYTES_PER_SAMPLE } from '../../common/audio/limits.ts';
 import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
+import type { EngineRecording } from './engine-model.ts';
 import type { FeatureExtractor } from './features/feature-extractor.ts';
 import { FrameWindow } from './features/frame-window.ts';
+import { BLOCK_SAMPLES, sampleBlocks } from './samples.ts';
 import type { TranscriptWriter } from './text/transcript.ts';
 import { trailingSilenceSamples } from './trailing-silence.ts';
-
-/** Samples converted at a time; the size changes nothing but memory. */
-const BLOCK_SAMPLES = 3200;
-const FULL_SCALE = 32_768;
 
 /**
  * Steps that are run together when there is audio for them, which takes less time than to run them one by one; each holds its frames and what
@@ -15,14 +13,13 @@ const FULL_SCALE = 32_768;
  */
 const MAX_STEPS = 64;
 
-/** One recording on its way through the model: PCM → features → steps → text. */
-export class Recording {
+/** One recording on its way through a streaming model: PCM → features → steps → text. */
+export class Recording implements EngineRecording {
   readonly #model: AcousticModel;
   readonly #extractor: FeatureExtractor;
   readonly #transcript: TranscriptWriter;
   readonly #decoder: StepDecoder;
   readonly #window: FrameWindow;
-  readonly #block = new Float32Array(BLOCK_SAMPLES);
   readonly #signal: AbortSignal;
   /** Frames of the steps that can run. */
   readonly #steps: Float32Array[] = [];
@@ -51,28 +48,20 @@ export class Recording {
     return this.#decoder.tokenIds;
   }
 
-  /**
-   * @param pcm 16-bit little-endian samples; an even number of bytes.
-   * @returns the text so far.
-   */
   async accept(pcm: Uint8Array): Promise<string> {
     await this.#hear(pcm);
     await this.#runSteps();
     return this.#textSoFar();
   }
 
-  /**
-   * Takes the last samples, and runs what is left with silence behind it.
-   * @param pcm as in `accept()`; may be empty.
-   * @returns the final text.
-   */
+  /** Runs what is left with silence behind it. */
   async finish(pcm: Uint8Array): Promise<string> {
     await this.#hear(pcm);
     if (this.#acceptedSamples === 0) return '';
     let leftSamples = trailingSilenceSamples(this.#acceptedSamples, this.#model.layout);
-    this.#block.fill(0);
+    const silence = new Float32Array(BLOCK_SAMPLES);
     while (leftSamples > 0) {
-      const block = this.#block.subarray(0, Math.min(BLOCK_SAMPLES, leftSamples));
+      const block = silence.subarray(0, leftSamples);
       await this.#feed(block);
       leftSamples -= block.length;
     }
@@ -82,16 +71,8 @@ export class Recording {
 
   async #hear(pcm: Uint8Array): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure.cause;
-    const view = new DataView(pcm.buffer, pcm.byteOffset, pcm.byteLength);
-    const totalSamples = pcm.byteLength / BYTES_PER_SAMPLE;
-    for (let start = 0; start < totalSamples; start += BLOCK_SAMPLES) {
-      const block = this.#block.subarray(0, Math.min(BLOCK_SAMPLES, totalSamples - start));
-      for (let i = 0; i < block.length; i++) {
-        block[i] = view.getInt16(BYTES_PER_SAMPLE * (start + i), true) / FULL_SCALE;
-      }
-      await this.#feed(block);
-    }
-    this.#acceptedSamples += totalSamples;
+    for (const block of sampleBlocks(pcm)) await this.#feed(block);
+    this.#acceptedSamples += pcm.byteLength / BYTES_PER_SAMPLE;
   }
 
   async #feed(samples: Float32Array): Promise<void> {

@@ -4,30 +4,22 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ExecutionProviderError, ModelLoadError } from '../recognizer.ts';
-import type { AcousticModel } from './acoustic-model.ts';
+import type { EngineModel, EngineRecording } from './engine-model.ts';
 import { errorText } from './error-text.ts';
-import { createFilterBank, FeatureExtractor } from './features/feature-extractor.ts';
-import type { FilterBank } from './features/frames.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
-import { Recording } from './recording.ts';
 import { runtimeFailure } from './runtime-failure.ts';
-import { TranscriptWriter } from './text/transcript.ts';
 
 class EngineWorker {
   readonly #port: MessagePort;
-  readonly #model: AcousticModel;
-  readonly #filterBank: FilterBank;
-  readonly #transcript: TranscriptWriter;
-  #recording: Recording | undefined;
+  readonly #model: EngineModel;
+  #recording: EngineRecording | undefined;
   #abort = new AbortController();
   /** Ends when every request so far has been answered. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(port: MessagePort, model: AcousticModel) {
+  constructor(port: MessagePort, model: EngineModel) {
     this.#port = port;
     this.#model = model;
-    this.#filterBank = createFilterBank(model.layout.features);
-    this.#transcript = new TranscriptWriter(model.tokens, model.family);
   }
 
   serve(): void {
@@ -55,12 +47,7 @@ class EngineWorker {
     switch (request.type) {
       case 'open':
         this.#abort = new AbortController();
-        this.#recording = new Recording(
-          this.#model,
-          new FeatureExtractor(this.#filterBank),
-          this.#transcript,
-          this.#abort.signal,
-        );
+        this.#recording = this.#model.open(this.#abort.signal);
         return '';
       case 'accept':
         return this.#open().accept(request.pcm);
@@ -74,7 +61,7 @@ class EngineWorker {
     }
   }
 
-  #open(): Recording {
+  #open(): EngineRecording {
     if (this.#recording === undefined) throw new Error('no recording is open');
     return this.#recording;
   }
@@ -87,10 +74,10 @@ function reply(port: MessagePort, message: EngineReply): void {
 async function main(port: MessagePort, options: EngineOptions): Promise<void> {
   try {
     // Not with the other imports: onnxruntime comes with it, and on some machines it does not load.
-    const { loadAcousticModel } = await import('./load-model.ts').catch((cause: unknown) => {
+    const { loadModel } = await import('./load-model.ts').catch((cause: unknown) => {
       throw runtimeFailure(cause);
     });
-    const model = await loadAcousticModel(options.modelDir, {
+    const model = await loadModel(options.modelDir, {
       providers: options.providers,
       threads: options.threads,
       log: (line) => reply(port, { type: 'log', line }),
@@ -101,9 +88,9 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
       info: {
         id: options.modelId,
         family: model.family,
-        features: model.layout.features,
+        features: model.features,
         vocabularySize: model.vocabularySize,
-        stepMs: model.layout.shiftFrames * 10,
+        stepMs: model.stepMs,
         provider: model.provider,
         threads: options.threads,
       },

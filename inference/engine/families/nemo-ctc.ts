@@ -1,5 +1,5 @@
 import { Tensor } from 'onnxruntime-node';
-import { MEL_BINS } from '../features/frames.ts';
+import { MEL_BINS, transpose } from '../features/frames.ts';
 import { MAX_DIMENSION, MAX_WINDOW_FRAMES } from '../files/model-metadata.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import { checkSignature, type NetworkSignature } from '../network/network-signature.ts';
@@ -47,12 +47,4 @@ export function nemoCtcLayout(outline: OnnxOutline): StreamingLayout {
     signature,
     fillInput: (frames, input) => transpose(frames, windowFrames, MEL_BINS, input),
   };
-}
-
-/** (rows, columns) to (columns, rows). */
-function transpose(from: Float32Array, rows: number, columns: number, to: Float32Array): void {
-  for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++)
-      to[column * rows + row] = from[row * columns + column] ?? 0;
-  }
 }

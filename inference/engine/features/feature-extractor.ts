@@ -1,5 +1,10 @@
-import type { FrameWindow } from './frame-window.ts';
-import { type FilterBank, FRAME_LENGTH_SAMPLES, FRAME_SHIFT_SAMPLES, LEFT_EDGE_SAMPLES } from './frames.ts';
+import {
+  type FilterBank,
+  FRAME_LENGTH_SAMPLES,
+  FRAME_SHIFT_SAMPLES,
+  type Framing,
+  KALDI_FRAMING,
+} from './frames.ts';
 import { KaldiFbank } from './kaldi-fbank.ts';
 import { WhisperFbank } from './whisper-fbank.ts';
 
@@ -14,46 +19,68 @@ export function createFilterBank(features: 'kaldi' | 'whisper'): FilterBank {
   }
 }
 
+/** Where frames go. */
+export interface FrameSink {
+  /** No frame can be added for now. */
+  readonly full: boolean;
+  /** The values to be written for the next frame. */
+  nextFrame(): Float32Array;
+}
+
 /**
  * One recording's samples on their way into frames. Nothing depends on how the samples are cut, and no more than one
- * frame of them is held. Frame f starts at sample 160 f − 120; samples before the first are mirrored (−1 → 0,
- * −2 → 1), as Kaldi does with `snip_edges` off. The other end is never mirrored: a recording ends in silence that is
- * fed like any other samples.
+ * frame of them is held. Samples before the first are mirrored, as `framing` says. The other end is never mirrored: a
+ * recording ends in silence that is fed like any other samples.
  */
 export class FeatureExtractor {
   readonly #frame = new Float32Array(FRAME_LENGTH_SAMPLES);
   readonly #filterBank: FilterBank;
-  #filledSamples = LEFT_EDGE_SAMPLES;
+  readonly #framing: Framing;
+  #filledSamples: number;
   #atStart = true;
 
-  constructor(filterBank: FilterBank) {
+  constructor(filterBank: FilterBank, framing: Framing = KALDI_FRAMING) {
     this.#filterBank = filterBank;
+    this.#framing = framing;
+    this.#filledSamples = framing.leftEdgeSamples;
+  }
+
+  /** One that goes on from here by itself. */
+  fork(): FeatureExtractor {
+    const fork = new FeatureExtractor(this.#filterBank, this.#framing);
+    fork.#frame.set(this.#frame);
+    fork.#filledSamples = this.#filledSamples;
+    fork.#atStart = this.#atStart;
+    return fork;
   }
 
   /**
-   * Takes samples from `samples[offset]` on until they are used up or `window` is full.
+   * Takes samples from `samples[offset]` on until they are used up or `frames` is full.
    * @param samples 16 kHz mono, in [-1, 1].
    * @returns the offset of the first sample not taken.
    */
-  accept(samples: Float32Array, offset: number, window: FrameWindow): number {
+  accept(samples: Float32Array, offset: number, frames: FrameSink): number {
     let next = offset;
-    while (next < samples.length && !window.full) {
+    while (next < samples.length && !frames.full) {
       const count = Math.min(FRAME_LENGTH_SAMPLES - this.#filledSamples, samples.length - next);
       this.#frame.set(samples.subarray(next, next + count), this.#filledSamples);
       this.#filledSamples += count;
       next += count;
       if (this.#filledSamples < FRAME_LENGTH_SAMPLES) continue;
       if (this.#atStart) this.#mirrorLeftEdge();
-      this.#filterBank.compute(this.#frame, window.nextFrame());
+      this.#filterBank.compute(this.#frame, frames.nextFrame());
       this.#frame.copyWithin(0, FRAME_SHIFT_SAMPLES);
       this.#filledSamples -= FRAME_SHIFT_SAMPLES;
     }
     return next;
   }
 
+  /** The sample furthest to the left may lie behind the frame: Whisper's window is 0 there, so any number does. */
   #mirrorLeftEdge(): void {
-    for (let i = 0; i < LEFT_EDGE_SAMPLES; i++) {
-      this.#frame[LEFT_EDGE_SAMPLES - 1 - i] = this.#frame[LEFT_EDGE_SAMPLES + i] ?? 0;
+    const { leftEdgeSamples, mirror } = this.#framing;
+    const first = mirror === 'about the first' ? 1 : 0;
+    for (let i = 0; i < leftEdgeSamples; i++) {
+      this.#frame[leftEdgeSamples - 1 - i] = this.#frame[leftEdgeSamples + first + i] ?? 0;
     }
     this.#atStart = false;
   }

@@ -11,9 +11,30 @@ export const LEFT_EDGE_SAMPLES = (FRAME_LENGTH_SAMPLES - FRAME_SHIFT_SAMPLES) / 
 
 /** The computation of one frame, its tables shared by all recordings; not to be used by two threads. */
 export interface FilterBank {
+  /** Values of a frame. */
+  readonly bins: number;
+
   /**
    * @param frame 400 samples; left as they are.
-   * @param out 80 values.
+   * @param out `bins` values.
    */
   compute(frame: Float32Array, out: Float32Array): void;
+}
+
+/** Where frames lie: frame f starts at sample 160 f − leftEdgeSamples. */
+export interface Framing {
+  readonly leftEdgeSamples: number;
+  /** Samples before the first are mirrored: at its edge, which repeats it (−1 → 0), or about it (−1 → 1). */
+  readonly mirror: 'repeating the first' | 'about the first';
+}
+
+/** Kaldi's with `snip_edges` off. */
+export const KALDI_FRAMING: Framing = { leftEdgeSamples: LEFT_EDGE_SAMPLES, mirror: 'repeating the first' };
+
+/** (rows, columns) to (columns, rows). */
+export function transpose(from: Float32Array, rows: number, columns: number, to: Float32Array): void {
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++)
+      to[column * rows + row] = from[row * columns + column] ?? 0;
+  }
 }

@@ -15,6 +15,7 @@ const ENERGY_FLOOR = 1.1920929e-7;
  * with), in double precision.
  */
 export class KaldiFbank implements FilterBank {
+  readonly bins = MEL_BINS;
   readonly #fft = new FFT(FFT_SIZE);
   readonly #time = new Float64Array(FFT_SIZE);
   readonly #spectrum = new Float64Array(2 * FFT_SIZE);

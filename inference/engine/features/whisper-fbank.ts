@@ -1,6 +1,6 @@
 import FFT from 'fft.js';
 import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
-import { type FilterBank, FRAME_LENGTH_SAMPLES, MEL_BINS } from './frames.ts';
+import { type FilterBank, FRAME_LENGTH_SAMPLES, type Framing, MEL_BINS } from './frames.ts';
 import { applyMelFilters, type MelFilter, triangle } from './mel-filters.ts';
 
 const ENERGY_FLOOR = 1e-10;
@@ -10,11 +10,18 @@ const BINS = FRAME_LENGTH_SAMPLES / 2 + 1;
 const PART_SIZE = 16;
 const PARTS = FRAME_LENGTH_SAMPLES / PART_SIZE;
 
+/** Frame f is centred on sample 160 f, as `torch.stft` has it. */
+export const WHISPER_FRAMING: Framing = {
+  leftEdgeSamples: FRAME_LENGTH_SAMPLES / 2,
+  mirror: 'about the first',
+};
+
 /**
- * Whisper's log-mel filter bank (`log_mel_spectrogram` in openai/whisper's audio.py): Hann window, 400-point spectrum, 80 Slaney filters from 0 to 8000 Hz, log10. The rest of
+ * Whisper's log-mel filter bank (`log_mel_spectrogram` in openai/whisper's audio.py): Hann window, 400-point spectrum, 80 Slaney filters (the large models: 128) from 0 to 8000 Hz, log10. The rest of
  * Whisper's recipe depends on a whole step: `normalizeWhisperWindow`.
  */
 export class WhisperFbank implements FilterBank {
+  readonly bins: number;
   readonly #fft = new FFT(PART_SIZE);
   readonly #part = new Float64Array(PART_SIZE);
   readonly #partSpectrum = new Float64Array(2 * PART_SIZE);
@@ -26,14 +33,19 @@ export class WhisperFbank implements FilterBank {
   /** cos and sin of 2π·bin·part/400: for each of 201 bins, the 25 parts. */
   readonly #cosines = twiddles(Math.cos);
   readonly #sines = twiddles(Math.sin);
-  readonly #filters = slaneyFilters();
+  readonly #filters: readonly MelFilter[];
 
-  /** @param out 80 values: log10 of each mel band's energy. */
+  constructor(bins: number = MEL_BINS) {
+    this.bins = bins;
+    this.#filters = slaneyFilters(bins);
+  }
+
+  /** @param out log10 of each mel band's energy. */
   compute(frame: Float32Array, out: Float32Array): void {
     for (let part = 0; part < PARTS; part++) this.#transformPart(frame, part);
     this.#combineParts();
     applyMelFilters(this.#filters, this.#power, out);
-    for (let band = 0; band < MEL_BINS; band++)
+    for (let band = 0; band < this.bins; band++)
       out[band] = Math.log10(Math.max(out[band] ?? 0, ENERGY_FLOOR));
   }
 
@@ -103,10 +115,10 @@ function hannWindow(): Float64Array {
 }
 
 /** Triangles linear in Hz between points equally far apart on Slaney's mel scale, each with area 1 (in Hz). */
-function slaneyFilters(): MelFilter[] {
+function slaneyFilters(bins: number): MelFilter[] {
   const top = hzToMel(SAMPLE_RATE_HZ / 2);
-  const hz = Array.from({ length: MEL_BINS + 2 }, (_, i) => melToHz((top * i) / (MEL_BINS + 1)));
-  return Array.from({ length: MEL_BINS }, (_, band) => {
+  const hz = Array.from({ length: bins + 2 }, (_, i) => melToHz((top * i) / (bins + 1)));
+  return Array.from({ length: bins }, (_, band) => {
     const [left = 0, centre = 0, right = 0] = hz.slice(band, band + 3);
     return triangle(BINS, (bin) => {
       const at = (SAMPLE_RATE_HZ / FRAME_LENGTH_SAMPLES) * bin;

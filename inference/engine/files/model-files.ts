@@ -12,45 +12,62 @@ export type ModelFiles =
       readonly decoder: string;
       readonly joiner: string;
       readonly tokens: string;
-    };
+    }
+  | { readonly kind: 'whisper'; readonly encoder: string; readonly decoder: string; readonly tokens: string };
+
+/** Which of two files is taken where a part is there with int8 weights and with others. */
+export type Precision = 'int8' | 'full';
 
 const TRANSDUCER_PARTS = ['encoder', 'decoder', 'joiner'] as const;
 const TOKENS_FILE = 'tokens.txt';
+/** Whisper's archives have the model's name in front: `base-encoder.int8.onnx`, `base-tokens.txt`. */
+const WHISPER_ENCODER = /^(.+-)?encoder(\.(int8|fp16))?\.onnx$/;
 
 /**
  * Chooses the files of a folder as the public archives name them: `encoder*.onnx`, `decoder*.onnx` and `joiner*.onnx`
- * make a transducer, any other `*.onnx` a single model. Where a part is there both as `*.int8.onnx` and not, int8 is
- * taken, as it is the faster one; the transducer's decoder is so small that full precision is taken.
+ * make a transducer, encoder and decoder alone (behind the same name or none) a Whisper, any other `*.onnx` a single model.
+ * @param preferred int8 is the faster one on a processor. The transducer's decoder is so small that full precision is taken.
  */
-export async function findModelFiles(folder: string): Promise<ModelFiles> {
+export async function findModelFiles(folder: string, preferred: Precision = 'int8'): Promise<ModelFiles> {
   const names = await readdir(folder).catch((cause: unknown) => {
     throw new ModelLoadError(
       `${folder}: cannot be read (${errorText(cause)}), expected a folder with *.onnx and ${TOKENS_FILE}`,
     );
   });
   const models = names.filter((name) => name.endsWith('.onnx') && !name.startsWith('.')).sort();
-  if (!names.includes(TOKENS_FILE)) {
-    throw new ModelLoadError(`${folder}: found ${list(names)}, expected ${TOKENS_FILE} among them`);
-  }
-  const tokens = join(folder, TOKENS_FILE);
   const of = (part: string): string[] => models.filter((name) => name.startsWith(part));
-  if (TRANSDUCER_PARTS.some((part) => of(part).length > 0)) {
+  const whisper = of('joiner').length === 0 ? models.map((name) => WHISPER_ENCODER.exec(name)) : [];
+  const prefix = whisper.find((match) => match !== null)?.[1] ?? '';
+  const tokensFile = `${prefix}${TOKENS_FILE}`;
+  if (!names.includes(tokensFile)) {
+    throw new ModelLoadError(`${folder}: found ${list(names)}, expected ${tokensFile} among them`);
+  }
+  const tokens = join(folder, tokensFile);
+  if (of(`${prefix}encoder`).length > 0 && of(`${prefix}decoder`).length > 0 && of('joiner').length === 0) {
     return {
-      kind: 'transducer',
-      encoder: choose(folder, 'encoder*.onnx', of('encoder'), 'int8'),
-      decoder: choose(folder, 'decoder*.onnx', of('decoder'), 'full'),
-      joiner: choose(folder, 'joiner*.onnx', of('joiner'), 'int8'),
+      kind: 'whisper',
+      encoder: choose(folder, `${prefix}encoder*.onnx`, of(`${prefix}encoder`), preferred),
+      decoder: choose(folder, `${prefix}decoder*.onnx`, of(`${prefix}decoder`), preferred),
       tokens,
     };
   }
-  return { kind: 'single', model: choose(folder, '*.onnx', models, 'int8'), tokens };
+  if (TRANSDUCER_PARTS.some((part) => of(part).length > 0)) {
+    return {
+      kind: 'transducer',
+      encoder: choose(folder, 'encoder*.onnx', of('encoder'), preferred),
+      decoder: choose(folder, 'decoder*.onnx', of('decoder'), 'full'),
+      joiner: choose(folder, 'joiner*.onnx', of('joiner'), preferred),
+      tokens,
+    };
+  }
+  return { kind: 'single', model: choose(folder, '*.onnx', models, preferred), tokens };
 }
 
 function choose(
   folder: string,
   pattern: string,
   candidates: readonly string[],
-  preferred: 'int8' | 'full',
+  preferred: Precision,
 ): string {
   const int8 = candidates.filter((name) => name.endsWith('.int8.onnx'));
   // icefall's --fp16 writes these beside the other two.

@@ -1,5 +1,6 @@
 import type { ModelFamily } from '../../recognizer.ts';
 import { byteBpeBytes, isByteBpe } from './byte-bpe.ts';
+import { chineseText } from './chinese-text.ts';
 import type { TokenTable } from './tokens.ts';
 
 /** `<0xE4>`: one byte of a UTF-8 character. */
@@ -11,8 +12,6 @@ const WORD_START = '▁';
 const SPACES_BEFORE_PUNCTUATION =
   / +(?=[!-/:-@[-`{-~\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65])/g;
 const SPACE = 0x20;
-const SPACES_BETWEEN_CHINESE =
-  /(?<=[\p{Script=Han}\u3001-\u303f\uff00-\uffef]) +(?=[\p{Script=Han}\u3001-\u303f\uff00-\uffef])/gu;
 
 interface Piece {
   readonly bytes: Uint8Array;
@@ -44,9 +43,7 @@ export class TranscriptWriter {
       if (piece.startsWord && (!this.#byteBpe || isPrintableAscii(bytes.at(-1)))) bytes.push(SPACE);
       bytes.push(...piece.bytes);
     }
-    // Bytes that are no UTF-8, those of an unfinished character among them, become U+FFFD.
-    const text = new TextDecoder().decode(Uint8Array.from(bytes));
-    const joined = text.replaceAll('\ufffd', '').replace(SPACES_BETWEEN_CHINESE, '').trim();
+    const joined = chineseText(Uint8Array.from(bytes));
     // As sherpa-onnx does, for transducers alone.
     return this.#family === 'zipformer2-transducer' ? joined.replace(SPACES_BEFORE_PUNCTUATION, '') : joined;
   }

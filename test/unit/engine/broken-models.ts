@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { ExecutionProviders } from '../../../common/config.ts';
-import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
+import { loadModel } from '../../../inference/engine/load-model.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
 import { CHINESE_SYMBOLS, type SmallModel, writeSmallModel } from '../../onnx/model-folder.ts';
 
@@ -39,7 +39,7 @@ export class ModelFolders {
 
 /** @returns what the refusal to load this folder says, in one line */
 export async function loadError(path: string, providers: ExecutionProviders = ['cpu']): Promise<string> {
-  const error: unknown = await loadAcousticModel(path, {
+  const error: unknown = await loadModel(path, {
     providers,
     threads: 1,
     log: () => {},

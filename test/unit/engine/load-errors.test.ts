@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
+import { loadModel } from '../../../inference/engine/load-model.ts';
 import { ExecutionProviderError } from '../../../inference/recognizer.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
 import { CHINESE_SYMBOLS, writeTokens } from '../../onnx/model-folder.ts';
@@ -237,7 +237,7 @@ describe('execution providers', () => {
 
   test('asked for by name and not to be had are no fault of the model', async () => {
     // Loads on a machine with CUDA and its libraries installed, and nowhere else.
-    const load = loadAcousticModel(BUNDLED_MODEL_DIR, {
+    const load = loadModel(BUNDLED_MODEL_DIR, {
       providers: ['cuda', 'cpu'],
       threads: 1,
       log: () => {},

@@ -1,31 +1,28 @@
-import type { AcousticModel } from '../../../inference/engine/acoustic-model.ts';
-import { createFilterBank, FeatureExtractor } from '../../../inference/engine/features/feature-extractor.ts';
-import { loadAcousticModel } from '../../../inference/engine/load-model.ts';
+import { loadModel } from '../../../inference/engine/load-model.ts';
 import type { SessionOptions } from '../../../inference/engine/network/onnx-session.ts';
-import { Recording } from '../../../inference/engine/recording.ts';
-import { TranscriptWriter } from '../../../inference/engine/text/transcript.ts';
+import type { Recording } from '../../../inference/engine/recording.ts';
+import { StreamingModel } from '../../../inference/engine/streaming-model.ts';
 
-/** What the engine's thread does, on this thread: for tests that look at tokens. */
+/** What the engine's thread does with a streaming model, on this thread: for tests that look at tokens. */
 export class LocalEngine {
-  readonly model: AcousticModel;
-  readonly #filterBank;
-  readonly #transcript: TranscriptWriter;
+  readonly #model: StreamingModel;
 
-  private constructor(model: AcousticModel) {
-    this.model = model;
-    this.#filterBank = createFilterBank(model.layout.features);
-    this.#transcript = new TranscriptWriter(model.tokens, model.family);
+  private constructor(model: StreamingModel) {
+    this.#model = model;
   }
 
   static async load(folder: string, options: Partial<SessionOptions> = {}): Promise<LocalEngine> {
-    return new LocalEngine(
-      await loadAcousticModel(folder, { providers: ['cpu'], threads: 1, log: () => {}, ...options }),
-    );
+    const model = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {}, ...options });
+    if (!(model instanceof StreamingModel)) throw new Error(`${folder} holds a ${model.family}`);
+    return new LocalEngine(model);
+  }
+
+  get model(): StreamingModel['acoustic'] {
+    return this.#model.acoustic;
   }
 
   open(): Recording {
-    const { signal } = new AbortController();
-    return new Recording(this.model, new FeatureExtractor(this.#filterBank), this.#transcript, signal);
+    return this.#model.open(new AbortController().signal);
   }
 
   /**

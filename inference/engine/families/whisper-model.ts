@@ -1,0 +1,79 @@
+import { Tensor } from 'onnxruntime-node';
+import type { EngineModel } from '../engine-model.ts';
+import { GrowingFrames } from '../features/growing-frames.ts';
+import { WHISPER_FRAMING, WhisperFbank } from '../features/whisper-fbank.ts';
+import type { OnnxOutline } from '../files/onnx-outline.ts';
+import type { OnnxModel } from '../network/onnx-session.ts';
+import { outputNamed } from '../network/tensors.ts';
+import { ReDecodedRecording } from '../re-decoded-recording.ts';
+import type { ByteTokens } from '../text/byte-tokens.ts';
+import type { Simplify } from '../text/chinese-text.ts';
+import type { TokenTable } from '../text/tokens.ts';
+import type { SearchRules } from '../search/token-decoder.ts';
+import { WhisperDecoder } from './whisper-decoder.ts';
+import { WhisperRecording } from './whisper-recording.ts';
+import { type WhisperLayout, whisperVocabulary } from './whisper.ts';
+
+/** A loaded Whisper: encoder and decoder. */
+export class WhisperModel implements EngineModel {
+  readonly family = 'whisper';
+  readonly features = 'whisper';
+  readonly vocabularySize: number;
+  readonly stepMs = 500;
+  readonly #encoder: OnnxModel;
+  readonly #decoder: OnnxModel;
+  readonly #layout: WhisperLayout;
+  readonly #rules: SearchRules;
+  readonly #tokens: ByteTokens;
+  readonly #simplify: Simplify;
+  readonly #filterBank: WhisperFbank;
+
+  /** @throws ModelLoadError when metadata and tokens do not fit together. */
+  constructor(
+    outline: OnnxOutline,
+    layout: WhisperLayout,
+    encoder: OnnxModel,
+    decoder: OnnxModel,
+    table: TokenTable,
+    simplify: Simplify,
+  ) {
+    const { rules, tokens } = whisperVocabulary(outline, layout, table);
+    this.vocabularySize = layout.vocabularySize;
+    this.#encoder = encoder;
+    this.#decoder = decoder;
+    this.#layout = layout;
+    this.#rules = rules;
+    this.#tokens = tokens;
+    this.#simplify = simplify;
+    this.#filterBank = new WhisperFbank(layout.melBins);
+  }
+
+  get provider(): string {
+    return this.#encoder.provider;
+  }
+
+  open(signal: AbortSignal): ReDecodedRecording {
+    const parts = {
+      rules: this.#rules,
+      tokens: this.#tokens,
+      simplify: this.#simplify,
+      encode: (mel: Float32Array, frameCount: number) => this.#encode(mel, frameCount),
+    };
+    const frames = new GrowingFrames(this.#filterBank, WHISPER_FRAMING);
+    return new ReDecodedRecording(new WhisperRecording(parts, frames, signal));
+  }
+
+  async release(): Promise<void> {
+    await Promise.all([this.#encoder.release(), this.#decoder.release()]);
+  }
+
+  async #encode(mel: Float32Array, frameCount: number): Promise<WhisperDecoder> {
+    const outputs = await this.#encoder.run({
+      mel: new Tensor('float32', mel, [1, this.#layout.melBins, frameCount]),
+    });
+    return new WhisperDecoder(this.#decoder, this.#layout, {
+      keys: outputNamed(this.#encoder, outputs, 'n_layer_cross_k'),
+      values: outputNamed(this.#encoder, outputs, 'n_layer_cross_v'),
+    });
+  }
+}

@@ -1,0 +1,122 @@
+import { quoted } from '../../../common/printable.ts';
+import { ModelLoadError } from '../../recognizer.ts';
+import type { OnnxOutline } from '../files/onnx-outline.ts';
+import { checkInputs, dimensionText } from '../network/tensors.ts';
+import type { SearchRules } from '../search/token-decoder.ts';
+import { ByteTokens } from '../text/byte-tokens.ts';
+import type { TokenTable } from '../text/tokens.ts';
+
+/** Recordings of 15 s and half a second behind them, in frames of 10 ms, of which the encoder takes two at a time. */
+const MIN_AUDIO_CONTEXT = 775;
+const MAX_VALUES = 1_000_000;
+const LANGUAGE = 'zh';
+
+/**
+ * In front of every text, as if it had been said before: with it 3 of 82 recordings had traditional characters and 64 had
+ * punctuation, without it 43 and 10. The space in front belongs to it: without it one of 82 ran into a loop.
+ */
+export const PROMPT_TEXT = ' 以下是普通话的句子。';
+
+/** Sizes and names of a Whisper in the files that sherpa-onnx's export script writes (`scripts/whisper/export-onnx.py` there). */
+export interface WhisperLayout {
+  readonly melBins: number;
+  readonly layers: number;
+  /** Values of a layer's keys, or values, at one position. */
+  readonly width: number;
+  /** Positions that the decoder has. */
+  readonly textContext: number;
+  readonly vocabularySize: number;
+  /** Whether the caches of the decoder may be as long as what is in them; else they always have `textContext` positions. */
+  readonly cachesGrow: boolean;
+  /** Whether all hypotheses can share what the encoder gives; else each needs a copy. */
+  readonly sharesAudio: boolean;
+}
+
+/** Whether it is the encoder of a Whisper (Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022). */
+export function isWhisper(encoder: OnnxOutline): boolean {
+  return encoder.metadata.text('model_type')?.startsWith('whisper') === true;
+}
+
+/** @throws ModelLoadError when it is English only, or metadata and graphs do not agree. */
+export function whisperLayout(encoder: OnnxOutline, decoder: OnnxOutline): WhisperLayout {
+  const { metadata } = encoder;
+  if (metadata.integer('is_multilingual', 0, 1) === 0) {
+    throw new ModelLoadError(
+      `${encoder.fileName}: this Whisper understands English only (metadata is_multilingual is 0), expected a multilingual one, such as whisper-base instead of whisper-base.en`,
+    );
+  }
+  metadata.integer('n_audio_ctx', MIN_AUDIO_CONTEXT, MAX_VALUES);
+  const layers = metadata.integer('n_text_layer', 1, 1000);
+  const width = metadata.integer('n_text_state', 1, MAX_VALUES);
+  const textContext = metadata.integer('n_text_ctx', 1, MAX_VALUES);
+  const melBins = metadata.integer('n_mels', 1, 1000);
+  const vocabularySize = metadata.integer('n_vocab', 1, MAX_VALUES);
+  checkInputs(encoder, [{ name: 'mel', type: 'float32', shape: [1, melBins, 2 * MIN_AUDIO_CONTEXT] }]);
+  const cache = [layers, 1, textContext, width];
+  const cross = [layers, 1, MIN_AUDIO_CONTEXT, width];
+  checkInputs(decoder, [
+    { name: 'tokens', type: 'int64', shape: [1, 1] },
+    { name: 'in_n_layer_self_k_cache', type: 'float32', shape: cache },
+    { name: 'in_n_layer_self_v_cache', type: 'float32', shape: cache },
+    { name: 'n_layer_cross_k', type: 'float32', shape: cross },
+    { name: 'n_layer_cross_v', type: 'float32', shape: cross },
+    { name: 'offset', type: 'int64', shape: [1] },
+  ]);
+  const found = decoder.outputs[0]?.shape.at(-1);
+  if (typeof found === 'number' && found !== vocabularySize) {
+    throw new ModelLoadError(
+      `${encoder.fileName}: metadata n_vocab is ${vocabularySize}, expected ${dimensionText(found)} as in the output of ${decoder.fileName}`,
+    );
+  }
+  const sizeOf = (input: number, axis: number): number | string | undefined =>
+    decoder.inputs[input]?.shape[axis];
+  return {
+    melBins,
+    layers,
+    width,
+    textContext,
+    vocabularySize,
+    cachesGrow: typeof sizeOf(1, 2) === 'string',
+    sharesAudio: sizeOf(3, 1) !== sizeOf(0, 0),
+  };
+}
+
+/**
+ * What a text may hold, by the encoder's metadata: Chinese transcription without timestamps, whatever language the model
+ * would guess.
+ * @throws ModelLoadError when the metadata or `tokens.txt` lacks something.
+ */
+export function whisperVocabulary(
+  { metadata, fileName }: OnnxOutline,
+  { vocabularySize, textContext }: WhisperLayout,
+  table: TokenTable,
+): { readonly rules: SearchRules; readonly tokens: ByteTokens } {
+  const id = (key: string): number => metadata.integer(key, 0, vocabularySize - 1);
+  const endId = id('eot');
+  const tokens = new ByteTokens(table, endId);
+  const codes = (metadata.text('all_language_codes') ?? '').split(',');
+  const language = metadata.integers('all_language_tokens', 0, vocabularySize - 1, codes.length)[
+    codes.indexOf(LANGUAGE)
+  ];
+  if (language === undefined) {
+    throw new ModelLoadError(
+      `${fileName}: metadata all_language_codes is ${quoted(codes.slice(0, 8).join(','))}, expected ${LANGUAGE} among them`,
+    );
+  }
+  const suppressed = new Uint8Array(vocabularySize).fill(1, endId + 1);
+  for (const token of metadata.integers('non_speech_tokens', 0, vocabularySize - 1)) suppressed[token] = 1;
+  const prompt = [
+    id('sot_prev'),
+    ...tokens.encode(PROMPT_TEXT),
+    id('sot'),
+    language,
+    id('transcribe'),
+    id('no_timestamps'),
+  ];
+  if (prompt.length >= textContext) {
+    throw new ModelLoadError(
+      `${fileName}: metadata n_text_ctx is ${textContext}, expected more than the ${prompt.length} tokens of the prompt`,
+    );
+  }
+  return { tokens, rules: { prompt, endId, suppressed, suppressedFirst: new Set([endId, id('blank_id')]) } };
+}

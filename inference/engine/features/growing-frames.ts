@@ -1,0 +1,94 @@
+import { FeatureExtractor, type FrameSink } from './feature-extractor.ts';
+import { type FilterBank, FRAME_LENGTH_SAMPLES, type Framing } from './frames.ts';
+
+/** Silence that is longer than any frame that has a sample in it. */
+const SILENCE = new Float32Array(FRAME_LENGTH_SAMPLES);
+
+/** All frames of a recording so far, for a family that looks at the whole recording in each update. */
+export class GrowingFrames {
+  readonly #extractor: FeatureExtractor;
+  readonly #frames: FrameList;
+  /** A frame of digital silence. */
+  readonly #silence: Float32Array;
+  #samples = 0;
+
+  constructor(filterBank: FilterBank, framing: Framing) {
+    this.#extractor = new FeatureExtractor(filterBank, framing);
+    this.#frames = new FrameList(filterBank.bins);
+    this.#silence = new Float32Array(filterBank.bins);
+    filterBank.compute(SILENCE, this.#silence);
+  }
+
+  /** Values of a frame. */
+  get bins(): number {
+    return this.#frames.bins;
+  }
+
+  /** Samples taken in. */
+  get samples(): number {
+    return this.#samples;
+  }
+
+  /** @param samples 16 kHz mono, in [-1, 1]. */
+  accept(samples: Float32Array): void {
+    this.#extractor.accept(samples, 0, this.#frames);
+    this.#samples += samples.length;
+  }
+
+  /** The frames that are complete: (frames, bins) row by row. */
+  complete(): Float32Array {
+    return this.#frames.values();
+  }
+
+  /** @returns the first `frameCount` frames of the recording with digital silence behind it: (frameCount, bins) row by row. */
+  followedBySilence(frameCount: number): Float32Array {
+    const { bins } = this.#frames;
+    const padded = new FrameList(bins, frameCount);
+    const complete = this.#frames.values().subarray(0, frameCount * bins);
+    padded.append(complete);
+    this.#extractor.fork().accept(SILENCE, 0, padded);
+    while (!padded.full) padded.append(this.#silence);
+    return padded.values();
+  }
+}
+
+/** Frames one behind the other, in a buffer that grows. */
+class FrameList implements FrameSink {
+  readonly bins: number;
+  readonly #maxValues: number;
+  #buffer: Float32Array;
+  #filledValues = 0;
+
+  constructor(bins: number, maxFrames: number = Number.POSITIVE_INFINITY) {
+    this.bins = bins;
+    this.#maxValues = maxFrames * bins;
+    this.#buffer = new Float32Array(bins * Math.min(maxFrames, 64));
+  }
+
+  get full(): boolean {
+    return this.#filledValues === this.#maxValues;
+  }
+
+  nextFrame(): Float32Array {
+    return this.#reserve(this.bins);
+  }
+
+  append(frames: Float32Array): void {
+    this.#reserve(frames.length).set(frames);
+  }
+
+  values(): Float32Array {
+    return this.#buffer.subarray(0, this.#filledValues);
+  }
+
+  #reserve(values: number): Float32Array {
+    const start = this.#filledValues;
+    this.#filledValues += values;
+    if (this.#filledValues > this.#buffer.length) {
+      const larger = new Float32Array(Math.max(this.#filledValues, 2 * this.#buffer.length));
+      larger.set(this.#buffer.subarray(0, start));
+      this.#buffer = larger;
+    }
+    return this.#buffer.subarray(start, this.#filledValues);
+  }
+}

@@ -1,0 +1,108 @@
+import { lengthWithoutLoop } from './repetition.ts';
+import { type Hypothesis, logProbabilities, type SearchRules, type TokenDecoder } from './token-decoder.ts';
+
+interface Beam {
+  readonly tokens: readonly number[];
+  /** Of their log-probabilities. */
+  readonly sum: number;
+}
+
+interface Candidate {
+  readonly parent: number;
+  readonly id: number;
+  readonly sum: number;
+}
+
+/**
+ * Follows the `width` most likely texts at once, as `BeamSearchDecoder` in openai/whisper's decoding.py does, and takes
+ * the one with the highest mean log-probability of those that came to an end. One that is cut off is taken only where
+ * none came to an end.
+ * @param maxTokens of a text.
+ * @param signal aborts between two runs.
+ * @throws InferenceError when a run fails; the signal's reason.
+ */
+export async function beamSearch<State>(
+  decoder: TokenDecoder<State>,
+  rules: SearchRules,
+  width: number,
+  maxTokens: number,
+  signal: AbortSignal,
+): Promise<Hypothesis> {
+  const { vocabularySize } = decoder;
+  const limit = Math.min(maxTokens, decoder.maxTokens - rules.prompt.length);
+  let { scores, state } = await decoder.run(decoder.start(), [rules.prompt]);
+  scores = scores.subarray(-vocabularySize);
+  let beams: readonly Beam[] = [{ tokens: [], sum: 0 }];
+  let firstLogProbability: number | undefined;
+  const ended: Hypothesis[] = [];
+  const cutOff: Hypothesis[] = [];
+  for (;;) {
+    const candidates = beams.flatMap(({ sum, tokens }, parent) => {
+      const row = scores.subarray(parent * vocabularySize, (parent + 1) * vocabularySize);
+      return highest(logProbabilities(row, rules, tokens.length === 0), width + 1).map(
+        ({ id, value }): Candidate => ({ parent, id, sum: sum + value }),
+      );
+    });
+    candidates.sort((a, b) => b.sum - a.sum);
+    const first = (firstLogProbability ??= candidates[0]?.sum ?? 0);
+    const kept: Candidate[] = [];
+    const next: Beam[] = [];
+    for (const candidate of candidates) {
+      if (next.length === width) break;
+      const { parent, id, sum } = candidate;
+      const before = beams[parent]?.tokens ?? [];
+      if (id === rules.endId) {
+        if (ended.length < width) ended.push(hypothesis(before, sum / (before.length + 1), first, false));
+        continue;
+      }
+      const tokens = [...before, id];
+      const length = tokens.length < limit ? lengthWithoutLoop(tokens) : tokens.length;
+      if (length !== undefined) {
+        cutOff.push(hypothesis(tokens.slice(0, length), sum / tokens.length, first, true));
+        continue;
+      }
+      kept.push(candidate);
+      next.push({ tokens, sum });
+    }
+    if (ended.length === width || next.length === 0) return best(ended.length > 0 ? ended : cutOff);
+    signal.throwIfAborted();
+    const selected = decoder.select(
+      state,
+      kept.map(({ parent }) => parent),
+    );
+    ({ scores, state } = await decoder.run(
+      selected,
+      kept.map(({ id }) => [id]),
+    ));
+    beams = next;
+  }
+}
+
+function hypothesis(
+  tokens: readonly number[],
+  meanLogProbability: number,
+  firstLogProbability: number,
+  isCutOff: boolean,
+): Hypothesis {
+  return { tokens, meanLogProbability, firstLogProbability, isCutOff };
+}
+
+function best(hypotheses: readonly Hypothesis[]): Hypothesis {
+  return hypotheses.reduce((a, b) => (b.meanLogProbability > a.meanLogProbability ? b : a));
+}
+
+/** The highest values, the highest first; of equals the one with the lower id. */
+function highest(values: Float64Array, count: number): { id: number; value: number }[] {
+  const found: { id: number; value: number }[] = [];
+  for (let id = 0; id < values.length; id++) {
+    const value = values[id] ?? Number.NEGATIVE_INFINITY;
+    const last = found.at(-1);
+    if (value === Number.NEGATIVE_INFINITY) continue;
+    if (found.length === count && last !== undefined && value <= last.value) continue;
+    if (found.length === count) found.pop();
+    let place = found.length;
+    while (place > 0 && value > (found[place - 1]?.value ?? 0)) place -= 1;
+    found.splice(place, 0, { id, value });
+  }
+  return found;
+}

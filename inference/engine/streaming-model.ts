@@ -1,0 +1,65 @@
+import type { AcousticModel } from './acoustic-model.ts';
+import type { EngineModel } from './engine-model.ts';
+import { createFilterBank, FeatureExtractor } from './features/feature-extractor.ts';
+import { FRAME_LENGTH_SAMPLES, type FilterBank, MEL_BINS } from './features/frames.ts';
+import { Recording } from './recording.ts';
+import { TranscriptWriter } from './text/transcript.ts';
+
+const FRAME_MS = 10;
+
+/** A model that carries its state from step to step and sees each sample once. */
+export class StreamingModel implements EngineModel {
+  readonly acoustic: AcousticModel;
+  readonly #filterBank: FilterBank;
+  readonly #transcript: TranscriptWriter;
+
+  constructor(acoustic: AcousticModel) {
+    this.acoustic = acoustic;
+    this.#filterBank = createFilterBank(acoustic.layout.features);
+    this.#transcript = new TranscriptWriter(acoustic.tokens, acoustic.family);
+  }
+
+  get family(): AcousticModel['family'] {
+    return this.acoustic.family;
+  }
+
+  get features(): 'kaldi' | 'whisper' {
+    return this.acoustic.layout.features;
+  }
+
+  get vocabularySize(): number {
+    return this.acoustic.vocabularySize;
+  }
+
+  get stepMs(): number {
+    return this.acoustic.layout.shiftFrames * FRAME_MS;
+  }
+
+  get provider(): string {
+    return this.acoustic.provider;
+  }
+
+  /** Runs two steps of silence. The second is the first one that hears states of the model's own making. */
+  async warmUp(): Promise<void> {
+    const decoder = this.acoustic.open();
+    const { signal } = new AbortController();
+    for (let step = 0; step < 2; step++) await decoder.run([this.#silence()], signal);
+  }
+
+  open(signal: AbortSignal): Recording {
+    return new Recording(this.acoustic, new FeatureExtractor(this.#filterBank), this.#transcript, signal);
+  }
+
+  async release(): Promise<void> {
+    await this.acoustic.release();
+  }
+
+  /** The frames of a step of digital silence. */
+  #silence(): Float32Array {
+    const frame = new Float32Array(MEL_BINS);
+    this.#filterBank.compute(new Float32Array(FRAME_LENGTH_SAMPLES), frame);
+    const frames = new Float32Array(this.acoustic.layout.windowFrames * MEL_BINS);
+    for (let start = 0; start < frames.length; start += MEL_BINS) frames.set(frame, start);
+    return frames;
+  }
+}

@@ -1,0 +1,26 @@
+import { readFile } from 'node:fs/promises';
+
+const SPACES_BETWEEN_CHINESE =
+  /(?<=[\p{Script=Han}\u3001-\u303f\uff00-\uffef]) +(?=[\p{Script=Han}\u3001-\u303f\uff00-\uffef])/gu;
+
+/** UTF-8 as text. Bytes that are none, those of an unfinished character among them, are left out; so are spaces between Chinese characters and at both ends. */
+export function chineseText(bytes: Uint8Array): string {
+  return new TextDecoder()
+    .decode(bytes)
+    .replaceAll('\ufffd', '')
+    .replace(SPACES_BETWEEN_CHINESE, '')
+    .trim();
+}
+
+/** Writes traditional characters as simplified ones, one by one. */
+export type Simplify = (text: string) => string;
+
+/**
+ * @param path a line `traditional<TAB>simplified` a character.
+ * @throws Error when it cannot be read.
+ */
+export async function readSimplify(path: string): Promise<Simplify> {
+  const lines = (await readFile(path, 'utf8')).split('\n');
+  const simplified = new Map(lines.map((line) => line.split('\t') as [string, string]));
+  return (text) => Array.from(text, (character) => simplified.get(character) ?? character).join('');
+}

@@ -12,6 +12,7 @@ import { refuseStrayHandshake, requireHost, sayThatRefusalsClose } from './reque
 import { RequestReports } from './request-reports.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
+import { modelRoute } from './routes/model.ts';
 import { StreamDrain, streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import { longestSilenceMs, serverOptions, WS_OPTIONS } from './server-options.ts';
@@ -92,6 +93,7 @@ export async function buildApp({
 
   await app.register(healthRoutes(services));
   await app.register(transcriptionRoutes(services, config.uploadTimeoutMs));
+  await app.register(modelRoute(services));
   await app.register(docsRoutes(config.publicBaseUrl));
   streamRoute(app, {
     services,

@@ -86,7 +86,8 @@ export function createInference(parts: InferenceParts): Inference {
     log.info({ model: info }, 'model loaded');
     sessions.start();
     jobs.start();
-    await heartbeat.report({ state: 'ready', model: info.id, provider: info.provider });
+    const { id: model, family, provider } = info;
+    await heartbeat.report({ state: 'ready', model, family, provider });
     onAttempt();
   };
 

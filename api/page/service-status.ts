@@ -1,6 +1,7 @@
 import { delay } from './backoff.ts';
 import { find } from './elements.ts';
 import { asFailure, type Failure } from './failures.ts';
+import { ModelName } from './model-name.ts';
 import { readiness } from './service.ts';
 import { texts } from './words.ts';
 
@@ -14,6 +15,7 @@ const READY_ANSWERS = 2;
 /** The service's state beside the title. While it is not ready it is asked again, ever more rarely. */
 export class ServiceStatus {
   readonly #element = find('p#status');
+  readonly #model = new ModelName();
   #abort = new AbortController();
   /** In a row; all of them, and nothing is asked any more. */
   #readyAnswers = READY_ANSWERS;
@@ -23,6 +25,8 @@ export class ServiceStatus {
     if (this.#element.dataset['status'] === status) return;
     this.#element.dataset['status'] = status;
     this.#element.textContent = texts.status[status];
+    if (status === 'ready') void this.#model.ask();
+    else this.#model.hide();
   }
 
   /** There is no token to ask with. */

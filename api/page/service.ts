@@ -10,19 +10,18 @@ export interface UploadResult {
 /** Longer than the service takes for an upload at its own limit (30 s) and the recognition of 15 s of audio. */
 const ANSWER_WITHIN_MS = 60_000;
 
-/** One request to the service this page came from. @throws Failure `connection_lost` when there is no answer, `unauthorized` for a token that no header can hold. */
-async function request(
-  path: string,
-  token: string,
-  init: RequestInit,
-  signal: AbortSignal,
-): Promise<Response> {
+/** @throws Failure `unauthorized` for a token that no header can hold. */
+function authorized(token: string): RequestInit {
   if (!/^[\x21-\x7e]+$/.test(token)) throw new Failure('unauthorized');
+  return { headers: { authorization: `Bearer ${token}` } };
+}
+
+/** One request to the service this page came from. @throws Failure `connection_lost` when there is no answer. */
+async function request(path: string, init: RequestInit, signal: AbortSignal): Promise<Response> {
   const timeout = AbortSignal.timeout(ANSWER_WITHIN_MS);
   try {
     return await fetch(path, {
       ...init,
-      headers: { authorization: `Bearer ${token}` },
       cache: 'no-store',
       credentials: 'omit',
       redirect: 'error',
@@ -57,7 +56,7 @@ export async function readiness(
   token: string,
   signal: AbortSignal,
 ): Promise<'ready' | 'loading' | 'unavailable'> {
-  const response = await request('readyz', token, {}, signal);
+  const response = await request('readyz', authorized(token), signal);
   const answer = await body(response);
   const status = answer['status'];
   // With an error it does not load: nobody should wait for it.
@@ -66,11 +65,19 @@ export async function readiness(
   throw refusal(response, answer);
 }
 
+/** The model that answers, as `id (family)`; undefined where the service names none. @throws Failure `connection_lost`. */
+export async function modelName(signal: AbortSignal): Promise<string | undefined> {
+  const { id, family } = await body(await request('page/model.json', {}, signal));
+  if (typeof id !== 'string') return undefined;
+  return typeof family === 'string' ? `${id} (${family})` : id;
+}
+
 /** Has one WAV file recognized. @throws Failure. */
 export async function transcribe(wav: Blob, token: string, signal: AbortSignal): Promise<UploadResult> {
   const form = new FormData();
   form.append('file', wav, 'recording.wav');
-  const response = await request('v1/audio/transcriptions', token, { method: 'POST', body: form }, signal);
+  const init = { ...authorized(token), method: 'POST', body: form };
+  const response = await request('v1/audio/transcriptions', init, signal);
   const answer = await body(response);
   const { text, audio_ms, inference_ms } = answer;
   if (typeof text !== 'string' || typeof audio_ms !== 'number' || typeof inference_ms !== 'number') {

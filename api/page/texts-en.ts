@@ -96,6 +96,7 @@ export const english: Texts = {
     unreachable: 'Not reachable',
     no_token: 'Token needed',
   },
+  model: 'Model',
   measures: {
     audio_ms: 'Audio',
     finalize_ms: 'Final text after',

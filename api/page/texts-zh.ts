@@ -61,6 +61,7 @@ export const chinese: Texts = {
     unreachable: '无法连接',
     no_token: '需要令牌',
   },
+  model: '模型',
   measures: {
     audio_ms: '录音时长',
     finalize_ms: '结束后用时',

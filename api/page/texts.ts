@@ -31,6 +31,7 @@ export interface Texts {
   readonly failures: Readonly<Record<FailureKind, Advice>>;
   readonly placeholder: string;
   readonly status: Readonly<Record<Status, string>>;
+  readonly model: string;
   /** The results' figures by their names in the interface. */
   readonly measures: Readonly<Record<Measure, string>>;
   /** The record button's name in each state, and the hint below where it says more. */

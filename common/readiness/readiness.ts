@@ -13,7 +13,10 @@ export interface Heartbeat {
   readonly state: 'loading' | 'ready' | 'draining';
   /** Name of the exception that ended the last attempt to load. */
   readonly error?: string;
+  /** Catalogue id, `bundled`, or the folder's path as configured. */
   readonly model?: string;
+  /** The shape of the model's files; missing from versions before it was told. */
+  readonly family?: string;
   readonly provider?: string;
 }
 
@@ -30,10 +33,12 @@ function readHeartbeat(text: string): Heartbeat | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null) return undefined;
-    const { id, host, pid, state, error }: Partial<Record<keyof Heartbeat, unknown>> = value;
+    const { id, host, pid, state, ...said }: Partial<Record<keyof Heartbeat, unknown>> = value;
     if (state !== 'loading' && state !== 'ready' && state !== 'draining') return undefined;
-    const beat: Heartbeat = { ...value, id: String(id), host: String(host), pid: Number(pid), state };
-    return error === undefined ? beat : { ...beat, error: String(error) };
+    const texts: Readonly<Record<string, string>> = Object.fromEntries(
+      Object.entries(said).map(([name, text]) => [name, String(text)]),
+    );
+    return { ...texts, id: String(id), host: String(host), pid: Number(pid), state };
   } catch {
     return undefined;
   }

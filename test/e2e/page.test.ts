@@ -87,6 +87,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: '就绪' }).waitFor();
     expect(await page.locator('#record:focus').count()).toBe(1);
+    await page.locator('#model', { hasText: /^模型 bundled \([\w-]+\)$/ }).waitFor();
     await shoot(page, 'idle');
 
     await page.keyboard.press('Space');
@@ -280,10 +281,13 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.locator('#token').fill(TOKEN);
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: /^Model not available$/ }).waitFor();
+    expect(await page.locator('#model').textContent()).toBe('');
     await shoot(page, 'unavailable');
     await page.waitForResponse('**/readyz');
     await page.unroute('**/readyz');
     await page.locator('#status[data-status="ready"]').waitFor();
+    await page.locator('#model', { hasText: /^Model bundled \([\w-]+\)$/ }).waitFor();
+    await shoot(page, 'ready-again');
     // Once each, however often it looked.
     expect(await spoken()).toEqual(['Checking', 'Model not available', 'Ready']);
   });
@@ -398,7 +402,11 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.locator('#record').click();
     await notice(page, 'connection_lost').waitFor();
     await page.locator('#status[data-status="unreachable"]').waitFor();
+    expect(await page.locator('#model').textContent()).toBe('');
+    // It may come back with another model.
+    await page.route('**/page/model.json', (route) => route.fulfill({ json: { id: 'other', family: null } }));
     service.wire.mend();
     await page.locator('#status[data-status="ready"]').waitFor();
+    await page.locator('#model', { hasText: /^模型 other$/ }).waitFor();
   });
 });

@@ -16,6 +16,7 @@ const target = fc.oneof(
       '/openapi.json',
       '/api-reference.md',
       '/page/main.js',
+      '/page/model.json',
     ),
   },
   {

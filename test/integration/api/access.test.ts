@@ -110,6 +110,7 @@ describe('peer address', () => {
       '/v1/audio/transcriptions',
       '/%zz',
       `/page/${'a'.repeat(300)}`,
+      '/page/model.json',
     ]) {
       expect(await status(path, '192.0.2.8')).toBe(403);
     }

@@ -48,7 +48,7 @@ const heartbeatOf = (id: string): HeartbeatSender =>
   new HeartbeatSender(readiness, { id, host: 'here', pid: process.pid }, new OutageLog(log));
 
 describe('the heartbeat', () => {
-  it('says ready, with model and provider, once the model is loaded, and nothing after the end', async () => {
+  it('says ready, with model, family and provider, once the model is loaded, and nothing after the end', async () => {
     inference = await startInference(redis.url);
     const ready = {
       id: inference.inference.id,
@@ -56,6 +56,7 @@ describe('the heartbeat', () => {
       pid: process.pid,
       state: 'ready',
       model: 'scripted',
+      family: 'nemo-ctc',
       provider: 'cpu',
     };
     // A beat that a busy machine did not get through is followed by the next one.

@@ -102,10 +102,10 @@ test.each([
   expect(await store.read()).toMatchObject({ ready: true, processes: [beat('a')] });
 });
 
-test('an error that is no name is said as text, and steers no terminal', async () => {
-  await redis.client.set(keys.inference('stranger'), '{"state":"loading","error":7}');
+test('an error or a model that is no name is said as text, and steers no terminal', async () => {
+  await redis.client.set(keys.inference('stranger'), '{"state":"loading","error":7,"model":8}');
   await redis.client.zadd(keys.inferences, Date.now() + 3_000, 'stranger');
-  expect((await store.read()).error).toBe('7');
+  expect(await store.read()).toMatchObject({ error: '7', processes: [{ model: '8' }] });
 
   await store.beat({ ...beat('stranger', 'loading'), error: '\u001b[2J\nready after 0.1 s' });
   const config = readInferenceConfig({ REDIS_URL: redis.url });

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { localOrigin } from '../../../common/config-addresses.ts';
 import { announcement, type Service } from '../../../common/launch/announcement.ts';
 import { plainLogLine } from '../../../common/launch/log-lines.ts';
 import { createLogger } from '../../../common/log.ts';
+import { packageRoot } from '../../../common/package-root.ts';
 import { CATALOGUE } from '../../../models/catalogue.ts';
 
 test.each([
@@ -40,7 +42,7 @@ test('the curl line survives a shell and curl, whatever the folder is called', (
     '-H',
     "Authorization: Bearer it's-$a-`token`",
     '-F',
-    `file=@"/home/a b's; \\"$x\\", 语音/test/fixtures/e00.wav"`,
+    expect.stringMatching(/^file=@"\/home\/a b's; \\"\$x\\", 语音\/test\/fixtures\/[\w-]+\.wav"$/),
     'http://127.0.0.1:8088/v1/audio/transcriptions',
   ]);
 });
@@ -65,13 +67,27 @@ test("the operator's own token is not printed; the curl line takes it from the e
   expect(argumentsOfCurl(text, { ASR_API_TOKEN: token })[1]).toBe(`Authorization: Bearer ${token}`);
 });
 
-test('who runs the bundled model is told the commands for the recommended one', () => {
+const modelLine = (model: string): string | undefined =>
+  /^ {2}model {4}(.*)$/m.exec(announcement({ ...SERVICE, model }, '/srv/asr'))?.[1];
+
+test('who runs the bundled model is told its error rate and the commands for the recommended one, in one line', () => {
   const [recommended] = CATALOGUE.filter(({ recommended }) => recommended);
   const commands = `npm run models -- pull ${recommended?.id} && ASR_MODEL=${recommended?.id} npm start`;
-  expect(announcement(SERVICE, '/srv/asr')).toContain(commands);
-  const other = announcement({ ...SERVICE, model: 'zipformer-small-ctc' }, '/srv/asr');
-  expect(other).toContain('  model    zipformer-small-ctc\n');
-  expect(other).not.toContain('npm run models');
+  const line = modelLine('bundled');
+  expect(line).toMatch(/^bundled \(.+\): \d+(\.\d)? % of the characters wrong on \d+ recordings/);
+  expect(line).toMatch(new RegExp(`: ${commands}$`));
+});
+
+test.each(['zipformer-small-ctc', './my models/new', '/srv/models/x'])(
+  'of another model its name as it was given is said, and nothing else: %s',
+  (model) => {
+    expect(modelLine(model)).toBe(model);
+  },
+);
+
+test('the recording of the curl line is there', () => {
+  const form = argumentsOfCurl(announcement(SERVICE, packageRoot()))[3] ?? '';
+  expect(existsSync(/^file=@"(.*)"$/.exec(form)?.[1] ?? '')).toBe(true);
 });
 
 test('a log line as a person reads it; one of an error says which process can be signalled', () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { Failure } from '../../../api/page/failures.ts';
-import { readiness, transcribe } from '../../../api/page/service.ts';
+import { modelName, readiness, transcribe } from '../../../api/page/service.ts';
 
 let server: Server;
 let answer: (response: ServerResponse) => void;
@@ -57,4 +57,18 @@ it('who waits no longer is told so, and of no lost connection', async () => {
     answer = () => abort.abort(new Failure('cancelled'));
     await expect(request(abort.signal)).rejects.toMatchObject({ kind: 'cancelled' });
   }
+});
+
+it.each([
+  [200, '{"id":"bundled","family":"whisper"}', 'bundled (whisper)'],
+  // An inference process of a version that does not tell it.
+  [200, '{"id":"bundled","family":null}', 'bundled'],
+  [200, '{"id":null,"family":null}', undefined],
+  // An api of a version without that path, the store away, and somebody else's page.
+  [404, '{"error":"not_found","message":"there is no GET /page/model.json"}', undefined],
+  [503, '{"error":"not_ready"}', undefined],
+  [200, '<h1>Welcome</h1>', undefined],
+])('of an answer %i %s the model is %s', async (status, body, name) => {
+  answer = (response) => response.writeHead(status).end(body);
+  expect(await modelName(unaborted)).toBe(name);
 });

@@ -1,0 +1,24 @@
+import { find } from './elements.ts';
+import { modelName } from './service.ts';
+import { texts } from './words.ts';
+
+/** Which model answers, below the service's state. Nothing is shown where that cannot be told. */
+export class ModelName {
+  readonly #element = find('p#model');
+  #abort = new AbortController();
+
+  /** Asks for it anew: a service that was away may have come back with another model. */
+  async ask(): Promise<void> {
+    this.hide();
+    const { signal } = this.#abort;
+    const name = await modelName(signal).catch(() => undefined);
+    if (signal.aborted || name === undefined) return;
+    this.#element.textContent = `${texts.model} ${name}`;
+  }
+
+  hide(): void {
+    this.#abort.abort();
+    this.#abort = new AbortController();
+    this.#element.textContent = '';
+  }
+}

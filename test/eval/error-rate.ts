@@ -5,12 +5,21 @@ export interface Errors {
   readonly total: number;
 }
 
+const DIGITS = '零一二三四五六七八九';
+/** Other ways to write the digits 1 (as said in telephone numbers) and 0. */
+const SAME_DIGIT: Readonly<Record<string, string>> = { 幺: '一', 〇: '零' };
+
 /**
- * What is left of a text when only its words count: full-width forms made half-width, letters lower case, punctuation and spaces gone.
+ * What counts of a text. NFKC (full-width forms become half-width) and lower case; each ASCII digit is the Chinese one, so 29 is 二九 and not 二十九;
+ * 幺 is 一 and 〇 is 零; punctuation, symbols and spaces are dropped. The rule of issue 52, for what was said and what was heard.
+ * @returns code points
  */
 export function spokenCharacters(text: string): string[] {
   const plain = text.normalize('NFKC').toLowerCase();
-  return [...plain.replace(/[^\p{Letter}\p{Number}\p{Mark}]/gu, '')];
+  const spoken = plain.replace(/[^\p{Letter}\p{Number}\p{Mark}]/gu, '');
+  return [...spoken].map((character) =>
+    /[0-9]/.test(character) ? DIGITS.charAt(Number(character)) : (SAME_DIGIT[character] ?? character),
+  );
 }
 
 /** Levenshtein distance in characters (code points), as character error rates count it. */

@@ -1,24 +1,34 @@
-/** `npm run eval -- [MODEL ...] [--sets FOLDER] [--no-pairs]`: character error rates of models on sets of recordings. */
+/** `npm run eval`: what models get wrong in recordings, and how long they take. */
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultThreads } from '../../common/cpu-threads.ts';
 import { messageOf } from '../../common/errors.ts';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
-import type { Recognizer } from '../../inference/recognizer.ts';
 import { type LocatedModel, locateModel } from '../../models/locate.ts';
 import { runTool } from '../support/tool.ts';
-import { countErrors, type Errors, errorRatePercent } from './error-rate.ts';
-import { type Recording, readSet, recipeSets, setsIn } from './sets.ts';
+import { type Measurement, measure } from './measure.ts';
+import { summaryLines, tableLines } from './report.ts';
+import { DEFAULT_SET, readSet, setsIn } from './sets.ts';
 
-const USAGE = `npm run eval -- [MODEL ...] [--sets FOLDER] [--no-pairs]
-  MODEL         what ASR_MODEL takes: bundled (the default), an id of the catalogue, a folder
-  --sets FOLDER own recordings: a folder, or folders in it, with WAV files (16 kHz, mono, 16 bits) and text.tsv (file<TAB>text)
-  --no-pairs    only the table, not what was said (-) and heard (+)`;
+const USAGE = `npm run eval -- [MODEL ...] [--recordings FOLDER] [--all | --no-table]
+  MODEL                what ASR_MODEL takes: bundled (the default), an id of the catalogue, a folder
+  --recordings FOLDER  own recordings: a folder, or folders in it, with WAV files (16 kHz, mono, 16 bits, up to 15 s)
+                       and texts.tsv: the header file<TAB>text, then a line for each file with what is said in it
+  --all                show also the sentences without a mistake
+  --no-table           show no sentences, only the figures`;
+
+/** Which sentences are shown. */
+type Shown = 'all' | 'wrong' | 'none';
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { sets: { type: 'string' }, 'no-pairs': { type: 'boolean' }, help: { type: 'boolean' } },
+    options: {
+      recordings: { type: 'string' },
+      all: { type: 'boolean' },
+      'no-table': { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
   });
   if (values.help) {
     console.log(USAGE);
@@ -27,23 +37,13 @@ async function main(): Promise<void> {
   const models = await Promise.all(
     (positionals.length === 0 ? ['bundled'] : positionals).map((name) => locateModel(name)),
   );
-  const folders = values.sets === undefined ? await recipeSets() : await setsIn(values.sets);
-  const table: string[] = [];
-  try {
-    for (const model of models) await measure(model, folders, values['no-pairs'] !== true, table);
-  } finally {
-    // What was measured before a later recording or model failed took minutes.
-    if (table.length > 0) console.log(['', 'character error rate', ...table].join('\n'));
-  }
+  const sets = values.recordings === undefined ? [DEFAULT_SET] : await setsIn(values.recordings);
+  const shown = values['no-table'] ? 'none' : values.all ? 'all' : 'wrong';
+  for (const model of models) await evaluate(model, sets, shown);
 }
 
-/** Adds a line to `table` for each set. */
-async function measure(
-  { id, folder }: LocatedModel,
-  sets: readonly string[],
-  pairs: boolean,
-  table: string[],
-): Promise<void> {
+/** Prints each set's figures as soon as it is measured: it took minutes, and a later one may fail. */
+async function evaluate({ id, folder }: LocatedModel, sets: readonly string[], shown: Shown): Promise<void> {
   const recognizer = new OnnxRecognizer({
     modelDir: folder,
     modelId: id,
@@ -54,38 +54,15 @@ async function measure(
     await recognizer.load();
     for (const set of sets) {
       const recordings = await readSet(set);
-      const errors = await evaluate(recognizer, recordings, pairs);
-      const rate = errorRatePercent(errors).toFixed(1).padStart(6);
-      const counts = `${errors.wrong} of ${errors.total} characters in ${recordings.length} recordings`;
-      table.push(`${id.padEnd(24)} ${basename(set).padEnd(12)} ${rate} %   ${counts}`);
+      const plural = recordings.length === 1 ? '' : 's';
+      console.log(`${id} on ${basename(set)}, ${recordings.length} recording${plural}`);
+      const measurements: Measurement[] = [];
+      for (const recording of recordings) measurements.push(await measure(recognizer, recording));
+      const table = shown === 'none' ? [] : tableLines(measurements, shown === 'all');
+      console.log([...table, ...summaryLines(measurements), ''].join('\n'));
     }
   } finally {
     await recognizer.close();
-  }
-}
-
-async function evaluate(
-  recognizer: Recognizer,
-  recordings: readonly Recording[],
-  pairs: boolean,
-): Promise<Errors> {
-  const sum = { wrong: 0, total: 0 };
-  for (const { name, truth, pcm } of recordings) {
-    const heard = await recognize(recognizer, pcm);
-    const { wrong, total } = countErrors(truth, heard);
-    sum.wrong += wrong;
-    sum.total += total;
-    if (pairs) console.log(wrong === 0 ? `${name} = ${truth}` : `${name} - ${truth}\n${name} + ${heard}`);
-  }
-  return sum;
-}
-
-async function recognize(recognizer: Recognizer, pcm: Buffer): Promise<string> {
-  const stream = await recognizer.open();
-  try {
-    return await stream.finish(pcm);
-  } finally {
-    await stream.close();
   }
 }
 

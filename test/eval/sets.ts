@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readWav } from '../../common/audio/wav.ts';
@@ -7,6 +5,7 @@ import { messageOf } from '../../common/errors.ts';
 import { packageRoot } from '../../common/package-root.ts';
 
 export interface Recording {
+  /** The file's name. */
   readonly name: string;
   /** What was said. */
   readonly truth: string;
@@ -14,51 +13,32 @@ export interface Recording {
   readonly pcm: Buffer;
 }
 
-const TRAINING = join(packageRoot(), 'models', 'training');
-/** The one that is made last. */
-const LAST_SET = 'people';
-const SETS = ['synthetic', 'recorded', 'hard', 'waiting', LAST_SET];
+/** Recordings of real people, with their source and licence in the folder. */
+export const DEFAULT_SET = join(packageRoot(), 'test', 'fixtures', 'real-speech');
 
-/** The sets that the training recipe makes; made now, with its Python, when they are not there. */
-export async function recipeSets(): Promise<string[]> {
-  // As its folders.py has it.
-  const folder = join(process.env['WORK'] ?? join(TRAINING, 'work'), 'eval');
-  const sets = SETS.map((name) => join(folder, name));
-  if (!(await isThere(join(folder, LAST_SET, 'text.tsv')))) {
-    console.error('making the evaluation sets with models/training/synthesize.py (about two minutes) ...');
-    const program = process.env['PYTHON'] ?? '/usr/bin/python3';
-    const fault = await makeSets(program);
-    if (fault !== undefined) {
-      throw new Error(
-        `the sets could not be made: ${fault}; models/training/README.md has the packages that synthesize.py needs`,
-      );
-    }
-  }
-  return sets;
-}
-
-/** @returns where the reader finds what went wrong. */
-async function makeSets(program: string): Promise<string | undefined> {
-  const python = spawn(program, [join(TRAINING, 'synthesize.py'), 'eval'], { stdio: ['ignore', 2, 2] });
-  try {
-    const [code] = await once(python, 'exit');
-    return code === 0 ? undefined : 'see above';
-  } catch (error) {
-    // It was not started, so nothing stands above.
-    return `${program} does not run (${messageOf(error)}): PYTHON names another one`;
-  }
-}
+const TEXTS = 'texts.tsv';
+/** As it was named when it had no header. */
+const OLD_TEXTS = 'text.tsv';
+const HEADER = /^file\ttext(\t|$)/;
 
 /**
- * Reads a set: a folder with WAV files and `text.tsv`, a line `file<TAB>text` for each.
- * @throws when a line or a file is not as it must be.
+ * Reads a set: a folder with WAV files and `texts.tsv`. Its first line is the header `file<TAB>text`, and each other line names a recording and
+ * what was said. Further columns are for people.
+ * @throws when a line or a file is not as it must be; the message names it.
  */
 export async function readSet(folder: string): Promise<Recording[]> {
-  const path = join(folder, 'text.tsv');
+  const path = join(folder, TEXTS);
   // As editors on Windows write it, too.
   const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '');
-  const lines = text.split(/\r?\n/).filter((line) => line !== '');
-  if (lines.length === 0) throw new Error(`${path} is empty: write a line file<TAB>text for each recording`);
+  const [header = '', ...lines] = text.split(/\r?\n/).filter((line) => line !== '');
+  if (!HEADER.test(header)) {
+    throw new Error(
+      `${path} begins with "${header}": write the header file<TAB>text above the first recording`,
+    );
+  }
+  if (lines.length === 0) {
+    throw new Error(`${path} names no recording: write a line file<TAB>text for each below the header`);
+  }
   const recordings: Recording[] = [];
   // One after the other: all at once, a large set is more files than a process may have open.
   for (const line of lines) {
@@ -81,14 +61,33 @@ async function readRecording(path: string): Promise<Buffer> {
   }
 }
 
-/** The sets inside `folder`, or the folder itself when it is one. */
+/**
+ * The sets inside `folder`, or the folder itself when it is one.
+ * @throws when there is none.
+ */
 export async function setsIn(folder: string): Promise<string[]> {
-  if (await isThere(join(folder, 'text.tsv'))) return [folder];
+  if (await isSet(folder)) return [folder];
   const inside = (await readdir(folder)).sort().map((name) => join(folder, name));
   const sets: string[] = [];
-  for (const path of inside) if (await isThere(join(path, 'text.tsv'))) sets.push(path);
-  if (sets.length === 0) throw new Error(`${folder} has no text.tsv, and no folder in it has one`);
+  for (const path of inside) if (await isSet(path)) sets.push(path);
+  if (sets.length === 0) {
+    throw new Error(
+      `${folder} has no ${TEXTS}, and no folder in it has one: it names each WAV file and what is said in it`,
+    );
+  }
   return sets;
+}
+
+/** @throws when it is one of the old form. */
+async function isSet(folder: string): Promise<boolean> {
+  if (await isThere(join(folder, TEXTS))) return true;
+  const old = join(folder, OLD_TEXTS);
+  if (await isThere(old)) {
+    throw new Error(
+      `${old} has the old form: rename it to ${TEXTS} and write file<TAB>text above its first line`,
+    );
+  }
+  return false;
 }
 
 const isThere = (path: string): Promise<boolean> =>

@@ -1,0 +1,71 @@
+import { audioMs, CHUNK_BYTES } from '../../common/audio/limits.ts';
+import type { Recognizer } from '../../inference/recognizer.ts';
+import { countErrors, type Errors } from './error-rate.ts';
+import type { Recording } from './sets.ts';
+
+/** What a model heard in a recording that came in one way. */
+export interface Hearing {
+  /** The final text. */
+  readonly text: string;
+  readonly errors: Errors;
+  /** Time of each `accept`, in milliseconds; an upload has none. */
+  readonly updatesMs: readonly number[];
+  readonly finishMs: number;
+}
+
+export interface Measurement {
+  /** The recording's file name. */
+  readonly name: string;
+  /** What was said. */
+  readonly truth: string;
+  readonly audioMs: number;
+  /** Recognized whole, as over HTTP. */
+  readonly upload: Hearing;
+  /** Recognized in chunks of 500 ms, as over WebSocket. */
+  readonly stream: Hearing;
+}
+
+/** Milliseconds since any beginning, as `performance.now()` gives them. */
+export type Clock = () => number;
+
+const WHOLE = Number.POSITIVE_INFINITY;
+
+/** Recognizes a recording twice, as an upload and as a stream. */
+export async function measure(
+  recognizer: Recognizer,
+  { name, truth, pcm }: Recording,
+  now: Clock = () => performance.now(),
+): Promise<Measurement> {
+  return {
+    name,
+    truth,
+    audioMs: audioMs(pcm.byteLength),
+    upload: await hear(recognizer, truth, pcm, WHOLE, now),
+    stream: await hear(recognizer, truth, pcm, CHUNK_BYTES, now),
+  };
+}
+
+/** Hands `pcm` over in whole chunks, and with `finish` what is left of it, which may be nothing. */
+async function hear(
+  recognizer: Recognizer,
+  truth: string,
+  pcm: Buffer,
+  chunkBytes: number,
+  now: Clock,
+): Promise<Hearing> {
+  const updatesMs: number[] = [];
+  const stream = await recognizer.open();
+  try {
+    let start = 0;
+    for (; start + chunkBytes <= pcm.byteLength; start += chunkBytes) {
+      const startedAtMs = now();
+      await stream.accept(pcm.subarray(start, start + chunkBytes));
+      updatesMs.push(now() - startedAtMs);
+    }
+    const startedAtMs = now();
+    const text = await stream.finish(pcm.subarray(start));
+    return { text, errors: countErrors(truth, text), updatesMs, finishMs: now() - startedAtMs };
+  } finally {
+    await stream.close();
+  }
+}

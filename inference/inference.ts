@@ -84,7 +84,7 @@ export function createInference(parts: InferenceParts): Inference {
     const [info] = await Promise.all([loading.untilLoaded(stopping.signal, onAttempt), jobs.prepare()]);
     stopping.signal.throwIfAborted();
     log.info({ model: info }, 'model loaded');
-    sessions.start();
+    sessions.start(info.family);
     jobs.start();
     const { id: model, family, provider } = info;
     await heartbeat.report({ state: 'ready', model, family, provider });

@@ -50,6 +50,10 @@ export type StreamingFamily = 'zipformer2-ctc' | 'zipformer2-transducer' | 'nemo
 export type ReDecodingFamily = 'whisper' | 'sense-voice';
 export type ModelFamily = StreamingFamily | ReDecodingFamily;
 
+export function isReDecoding(family: ModelFamily): family is ReDecodingFamily {
+  return family === 'whisper' || family === 'sense-voice';
+}
+
 export interface ModelInfo {
   /** Catalogue id, `bundled`, or the folder's path as configured. */
   readonly id: string;

@@ -1,14 +1,14 @@
-import { CHUNK_BYTES } from '../common/audio/limits.ts';
 import { messageOf, StoreUnavailable } from '../common/errors.ts';
 import type { RedisClient } from '../common/lua.ts';
 import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.ts';
 import type { Slot, SlotHolder } from '../common/slot/slot.ts';
 import type { FenceGuard } from './fence-guard.ts';
 import type { ModelCalls } from './model-calls.ts';
-import type { RecognizerStream } from './recognizer.ts';
+import type { ModelFamily, RecognizerStream } from './recognizer.ts';
 import { SessionAudio } from './session-audio.ts';
 import type { SessionLease } from './session-lease.ts';
 import { isRefused, type SessionEnd, SessionResults } from './session-results.ts';
+import { type UpdatePacing, updatePacing } from './update-pacing.ts';
 
 /** A recording that ends the process each time it is tried must end some time. */
 const MAX_CLAIMANTS = 3;
@@ -30,8 +30,8 @@ export interface SessionRunParts {
  *   claimed ─┬─ a fourth process, or a fence that is too small ────────→ failed
  *            ├─ another process is in a model call ────────────────────→ interrupted
  *            ↓
- *   listening ─┬─ audio for a model call is there ──→ calling ─┬─ text → (partial if it changed) → listening
- *      ↑  └────┤                                               └─ the model failed ─→ failed
+ *   listening ─┬─ an update is due ──→ calling ─┬─ text → (partial if it changed) → listening
+ *      ↑  └────┤                                └─ the model failed ─→ failed
  *      │       ├─ end, nothing was ever sent ──────────────────→ final, empty
  *      │       ├─ end ──→ calling, with the rest and its finish ─→ final
  *      │       ├─ abort ───────────────────────────────────────→ aborted
@@ -51,13 +51,16 @@ export class SessionRun {
   readonly #lease: SessionLease;
   readonly #audio: SessionAudio;
   readonly #results: SessionResults;
+  readonly #pacing: UpdatePacing;
   #stream: RecognizerStream | undefined;
   #takenBytes = 0;
   #modelMs = 0;
   #tailModelMs = 0;
 
-  constructor(parts: SessionRunParts, holder: SlotHolder, lease: SessionLease) {
+  /** @param family of the model, which says how its updates follow one another */
+  constructor(parts: SessionRunParts, family: ModelFamily, holder: SlotHolder, lease: SessionLease) {
     this.#parts = parts;
+    this.#pacing = updatePacing(family, READ_BLOCK_MS);
     this.#holder = holder;
     this.#lease = lease;
     this.#audio = new SessionAudio(parts.consumer, parts.blocking, lease.sessionId);
@@ -108,14 +111,12 @@ export class SessionRun {
   /** @param takenBeforeBytes what the processes before this one had taken */
   async #listen(takenBeforeBytes: number): Promise<SessionEnd> {
     for (;;) {
-      const targetBytes = Math.max(this.#takenBytes + CHUNK_BYTES, takenBeforeBytes);
-      const { aborted, ended, receivedBytes } = this.#audio;
-      const due = aborted || ended || receivedBytes >= targetBytes;
       // Read also when a call is due: an abort that has come meanwhile saves the call.
-      await this.#audio.read(due ? 0 : READ_BLOCK_MS);
+      await this.#audio.read(this.#isDue(takenBeforeBytes) ? 0 : this.#pacing.waitMs);
       if (this.#audio.aborted) return { kind: 'aborted' };
       if (this.#lease.lost) return { kind: 'lease-lost' };
-      if (this.#audio.receivedBytes >= targetBytes) {
+      const targetBytes = this.#targetBytes(takenBeforeBytes);
+      if (targetBytes !== undefined) {
         const loss = await this.#recognize(targetBytes);
         if (loss) return { kind: loss };
       } else if (this.#audio.ended) {
@@ -124,6 +125,19 @@ export class SessionRun {
         return { kind: 'slot-lost' };
       }
     }
+  }
+
+  #isDue(takenBeforeBytes: number): boolean {
+    const { aborted, ended } = this.#audio;
+    return aborted || ended || this.#targetBytes(takenBeforeBytes) !== undefined;
+  }
+
+  /** Up to where the next update goes; undefined where none is due. */
+  #targetBytes(takenBeforeBytes: number): number | undefined {
+    const next = this.#pacing.next(this.#takenBytes, this.#audio);
+    if (next === undefined) return undefined;
+    const target = Math.max(next, takenBeforeBytes);
+    return this.#audio.receivedBytes >= target ? target : undefined;
   }
 
   async #recognize(targetBytes: number): Promise<Loss | undefined> {
@@ -159,6 +173,7 @@ export class SessionRun {
     const { ended } = this.#audio;
     const startedAtMs = performance.now();
     const text = await this.#parts.model.run(this.#holder, call);
+    this.#pacing.updated(startedAtMs);
     const durationMs = performance.now() - startedAtMs;
     this.#modelMs += durationMs;
     if (ended) this.#tailModelMs += durationMs;

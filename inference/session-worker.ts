@@ -4,6 +4,7 @@ import { StoreUnavailable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import { closeRedis } from '../common/redis.ts';
 import { readSlotHolder } from '../common/slot/slot.ts';
+import type { ModelFamily } from './recognizer.ts';
 import { SessionLease } from './session-lease.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 
@@ -40,8 +41,9 @@ export class SessionWorker {
     this.#parts = parts;
   }
 
-  start(): void {
-    this.#ended = this.#serve();
+  /** @param family of the model that is loaded */
+  start(family: ModelFamily): void {
+    this.#ended = this.#serve(family);
   }
 
   /** Takes no new session. Resolves when the one being served has ended. */
@@ -52,13 +54,13 @@ export class SessionWorker {
     await this.#ended;
   }
 
-  async #serve(): Promise<void> {
+  async #serve(family: ModelFamily): Promise<void> {
     const { consumer, blocking, log } = this.#parts;
     // From the first one that is kept: none may fall between two reads.
     let after = '0';
     while (!this.#stopping.signal.aborted) {
       try {
-        const lookAgainMs = (await this.#look()) ? STANDBY_LOOK_MS : IDLE_LOOK_MS;
+        const lookAgainMs = (await this.#look(family)) ? STANDBY_LOOK_MS : IDLE_LOOK_MS;
         if (this.#stopping.signal.aborted) return;
         this.#isWaiting = true;
         after = await consumer.announced(blocking, after, lookAgainMs);
@@ -74,7 +76,7 @@ export class SessionWorker {
   }
 
   /** Serves the session that holds the slot, if nobody else does. @returns whether there is one that may need this process yet */
-  async #look(): Promise<boolean> {
+  async #look(family: ModelFamily): Promise<boolean> {
     const { slot, consumer, processId } = this.#parts;
     const holder = await slot.holder();
     const owner = holder === undefined ? undefined : readSlotHolder(holder);
@@ -82,7 +84,7 @@ export class SessionWorker {
     if (!(await consumer.claim(owner.id, holder, processId))) return true;
     const lease = new SessionLease(consumer, owner.id, processId);
     try {
-      await this.#run(new SessionRun(this.#parts, holder, lease), owner.id);
+      await this.#run(new SessionRun(this.#parts, family, holder, lease), owner.id);
     } finally {
       lease.stop();
     }

@@ -1,7 +1,7 @@
 import type { AcousticModel } from './acoustic-model.ts';
 import type { EngineModel } from './engine-model.ts';
 import { createFilterBank, FeatureExtractor } from './features/feature-extractor.ts';
-import { FRAME_LENGTH_SAMPLES, type FilterBank, MEL_BINS } from './features/frames.ts';
+import { type FilterBank, FRAME_LENGTH_SAMPLES, MEL_BINS } from './features/frames.ts';
 import { Recording } from './recording.ts';
 import { TranscriptWriter } from './text/transcript.ts';
 

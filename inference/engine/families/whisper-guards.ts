@@ -26,7 +26,10 @@ const CREDITS = [
  * silences are told by it, and none of 192 recordings of speech. It stays reliable to a signal-to-noise ratio of about 10 dB.
  * @param text of the hypothesis, simplified.
  */
-export function isNoText({ firstLogProbability, meanLogProbability, isCutOff }: Hypothesis, text: string): boolean {
+export function isNoText(
+  { firstLogProbability, meanLogProbability, isCutOff }: Hypothesis,
+  text: string,
+): boolean {
   if (words(text) === '' || CREDITS.includes(words(text))) return true;
   return (
     firstLogProbability < DOUBTFUL_FIRST &&

@@ -6,13 +6,13 @@ import type { OnnxOutline } from '../files/onnx-outline.ts';
 import type { OnnxModel } from '../network/onnx-session.ts';
 import { outputNamed } from '../network/tensors.ts';
 import { ReDecodedRecording } from '../re-decoded-recording.ts';
+import type { SearchRules } from '../search/token-decoder.ts';
 import type { ByteTokens } from '../text/byte-tokens.ts';
 import type { Simplify } from '../text/chinese-text.ts';
 import type { TokenTable } from '../text/tokens.ts';
-import type { SearchRules } from '../search/token-decoder.ts';
+import { type WhisperLayout, whisperVocabulary } from './whisper.ts';
 import { WhisperDecoder } from './whisper-decoder.ts';
 import { WhisperRecording } from './whisper-recording.ts';
-import { type WhisperLayout, whisperVocabulary } from './whisper.ts';
 
 /** A loaded Whisper: encoder and decoder. */
 export class WhisperModel implements EngineModel {

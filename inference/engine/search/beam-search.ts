@@ -44,7 +44,8 @@ export async function beamSearch<State>(
       );
     });
     candidates.sort((a, b) => b.sum - a.sum);
-    const first = (firstLogProbability ??= candidates[0]?.sum ?? 0);
+    firstLogProbability ??= candidates[0]?.sum ?? 0;
+    const first = firstLogProbability;
     const kept: Candidate[] = [];
     const next: Beam[] = [];
     for (const candidate of candidates) {

@@ -58,7 +58,8 @@ export function logProbabilities(scores: Float32Array, rules: SearchRules, isFir
     rules.suppressed[id] !== 1 && !(isFirst && rules.suppressedFirst.has(id));
   let max = Number.NEGATIVE_INFINITY;
   for (let id = 0; id < scores.length; id++) if (isAllowed(id)) max = Math.max(max, scores[id] ?? 0);
-  if (!Number.isFinite(max)) throw new InferenceError(`the model gave ${max} as its highest score, expected a number`);
+  if (!Number.isFinite(max))
+    throw new InferenceError(`the model gave ${max} as its highest score, expected a number`);
   let sum = 0;
   for (let id = 0; id < scores.length; id++) if (isAllowed(id)) sum += Math.exp((scores[id] ?? 0) - max);
   const logSum = max + Math.log(sum);

@@ -54,7 +54,8 @@ export class ByteTokens {
 
 /** How many of the tokens form whole characters together, from the first on. */
 export function wholeCharacterTokens(tokens: ByteTokens, ids: readonly number[]): number {
-  for (let count = ids.length; count > 0; count--) if (endsWhole(tokens.bytes(ids.slice(0, count)))) return count;
+  for (let count = ids.length; count > 0; count--)
+    if (endsWhole(tokens.bytes(ids.slice(0, count)))) return count;
   return 0;
 }
 

@@ -5,11 +5,7 @@ const SPACES_BETWEEN_CHINESE =
 
 /** UTF-8 as text. Bytes that are none, those of an unfinished character among them, are left out; so are spaces between Chinese characters and at both ends. */
 export function chineseText(bytes: Uint8Array): string {
-  return new TextDecoder()
-    .decode(bytes)
-    .replaceAll('\ufffd', '')
-    .replace(SPACES_BETWEEN_CHINESE, '')
-    .trim();
+  return new TextDecoder().decode(bytes).replaceAll('\ufffd', '').replace(SPACES_BETWEEN_CHINESE, '').trim();
 }
 
 /** Writes traditional characters as simplified ones, one by one. */

@@ -1,0 +1,76 @@
+import { CHUNK_BYTES } from '../common/audio/limits.ts';
+import { isReDecoding, type ModelFamily } from './recognizer.ts';
+
+/** How much waiting audio starts an update, however long the one before took: half of the backlog that the interface allows. */
+const URGENT_BYTES = 2 * CHUNK_BYTES;
+
+export interface ReceivedAudio {
+  readonly receivedBytes: number;
+  /** No more comes. */
+  readonly ended: boolean;
+}
+
+/** When the next update of one session is due, and up to where in the recording it goes. */
+export interface UpdatePacing {
+  /**
+   * @param takenBytes of the recording that are in an update.
+   * @returns up to how many bytes the next update goes; undefined until it is due, and where the last call takes in what is left.
+   */
+  next(takenBytes: number, audio: ReceivedAudio): number | undefined;
+
+  /** How long to wait at most before `next()` is asked again, although no audio has come. */
+  readonly waitMs: number;
+
+  /** An update has ended. @param startedAtMs of `performance.now()` */
+  updated(startedAtMs: number): void;
+}
+
+/** @param idleMs how long to wait where nothing but audio makes an update due */
+export function updatePacing(family: ModelFamily, idleMs: number): UpdatePacing {
+  return isReDecoding(family) ? new WholeRecording(idleMs) : new EachChunk(idleMs);
+}
+
+/** Streaming families: an update a chunk, whose steps cost the same at every place of the recording. */
+class EachChunk implements UpdatePacing {
+  readonly waitMs: number;
+
+  constructor(idleMs: number) {
+    this.waitMs = idleMs;
+  }
+
+  next(takenBytes: number, { receivedBytes }: ReceivedAudio): number | undefined {
+    const target = takenBytes + CHUNK_BYTES;
+    return receivedBytes >= target ? target : undefined;
+  }
+
+  updated(): void {}
+}
+
+/**
+ * Re-decoding families: an update takes all that is here. The one behind an update that took long waits until twice that
+ * time has passed since its start, so that the model rests half of the time; but it begins at once when a second waits,
+ * so that a client that sends in real time is not told `overloaded` while updates take under 1.5 s.
+ */
+class WholeRecording implements UpdatePacing {
+  readonly #idleMs: number;
+  #notBeforeMs = 0;
+
+  constructor(idleMs: number) {
+    this.#idleMs = idleMs;
+  }
+
+  get waitMs(): number {
+    const restMs = Math.ceil(this.#notBeforeMs - performance.now());
+    return restMs > 0 ? Math.min(restMs, this.#idleMs) : this.#idleMs;
+  }
+
+  next(takenBytes: number, { receivedBytes, ended }: ReceivedAudio): number | undefined {
+    const waitingBytes = receivedBytes - takenBytes;
+    const isDue = waitingBytes >= URGENT_BYTES || performance.now() >= this.#notBeforeMs;
+    return !ended && waitingBytes >= CHUNK_BYTES && isDue ? receivedBytes : undefined;
+  }
+
+  updated(startedAtMs: number): void {
+    this.#notBeforeMs = startedAtMs + 2 * (performance.now() - startedAtMs);
+  }
+}

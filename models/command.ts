@@ -2,9 +2,11 @@ import { resolve } from 'node:path';
 import type { NetworkSettings } from './archive.ts';
 import { type CatalogueEntry, findEntry } from './catalogue.ts';
 import { fromDiskError, isDiskFull, ModelFailure } from './failure.ts';
+import { modelList } from './listing.ts';
 import { locateModel } from './locate.ts';
 import { acquireLock } from './lock.ts';
-import { catalogueTable, formatBytes, type ProgressOutput } from './report.ts';
+import { BUNDLED } from './model-card.ts';
+import { formatBytes, type ProgressOutput } from './report.ts';
 import {
   type DownloadReceipt,
   downloadedBytes,
@@ -55,7 +57,7 @@ export async function runCommand(argv: readonly string[], context: CommandContex
   }
   try {
     if (command === 'list') return await list(context);
-    if (id === 'bundled') {
+    if (id === BUNDLED.id) {
       if (command === 'path') return await path(context, id);
       context.screen.write(`the bundled model comes with the server: there is nothing to ${command}\n`);
       return 2;
@@ -99,12 +101,17 @@ function pathIn(error: unknown): string | undefined {
 }
 
 async function list(context: CommandContext): Promise<0> {
-  const rows = await Promise.all(
-    context.catalogue.map(async (entry) => ({ entry, state: await stateOf(context, entry) })),
+  const downloads = await Promise.all(
+    context.catalogue.map(async (entry) => ({
+      card: entry,
+      bytes: entry.archiveBytes,
+      state: await stateOf(context, entry),
+    })),
   );
-  context.print(catalogueTable(rows));
+  context.print(modelList([{ card: BUNDLED, bytes: BUNDLED.bytes, state: 'here' }, ...downloads]));
   context.print(
-    '\nThe bundled model needs no download. To get one of these: npm run models -- pull <id>; to use it: ASR_MODEL=<id> npm start',
+    '\nError rates are of characters, as published there; only the bundled model was measured here.\n' +
+      'To get a model: npm run models -- pull <id>; to use it: ASR_MODEL=<id> npm start',
   );
   return 0;
 }
@@ -119,9 +126,9 @@ async function stateOf({ folders, screen }: CommandContext, entry: CatalogueEntr
     screen.write(`${error.message}\n`);
     return 'damaged';
   }
-  if (receipt !== undefined) return receipt.archiveSha256 === entry.archiveSha256 ? 'yes' : 'an older one';
+  if (receipt !== undefined) return receipt.archiveSha256 === entry.archiveSha256 ? 'here' : 'an older one';
   const bytes = await downloadedBytes(folders, entry.id);
-  return bytes === 0 ? 'no' : `${Math.floor((bytes / entry.archiveBytes) * 100)} % downloaded`;
+  return bytes === 0 ? 'not here' : `${Math.floor((bytes / entry.archiveBytes) * 100)} % downloaded`;
 }
 
 async function pull(context: CommandContext, entry: CatalogueEntry): Promise<0> {

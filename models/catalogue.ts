@@ -6,7 +6,7 @@ import { type ErrorRate, type ModelCard, WHISPER_LICENCE } from './model-card.ts
  */
 export interface CatalogueEntry extends ModelCard {
   readonly features: 'kaldi' | 'whisper';
-  /** File name in the release, without `.tar.bz2`. */
+  /** File name in the release, without `.tar.bz2`: `archiveName` adds it. */
   readonly archive: string;
   /** Size of the archive as third parties list it; the hash decides. */
   readonly archiveBytes: number;
@@ -174,4 +174,8 @@ export function findEntry(
   catalogue: readonly CatalogueEntry[] = CATALOGUE,
 ): CatalogueEntry | undefined {
   return catalogue.find((entry) => entry.id === id);
+}
+
+export function archiveName(entry: CatalogueEntry): string {
+  return `${entry.archive}.tar.bz2`;
 }

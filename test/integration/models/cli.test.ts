@@ -29,6 +29,10 @@ describe('npm run models, the real catalogue', () => {
     [['pull'], 'pull takes one id'],
     [['pull', 'x-asr-480ms', 'x'], 'pull takes one id'],
     [['list', 'x'], 'list takes no id'],
+    [['pull', 'x-asr-480ms', '--from'], "Option '--from <value>' argument missing"],
+    [['pull', '--from', 'a.tar.bz2'], 'pull takes one id'],
+    [['pull', 'x-asr-480ms', '--form', 'a.tar.bz2'], "Unknown option '--form'"],
+    [['verify', 'x-asr-480ms', '--from', 'a.tar.bz2'], 'verify takes no --from: only pull does'],
   ])('explains itself after %j', async (args, wrong) => {
     const { code, stdout, stderr } = await models(args);
     expect(code).toBe(2);

@@ -1,10 +1,17 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
-import { type CatalogueEntry, RELEASE_URL } from './catalogue.ts';
-import { describeCause, ModelFailure } from './failure.ts';
+import { archiveName, type CatalogueEntry, RELEASE_URL } from './catalogue.ts';
+import { DownloadFailure, describeCause, ModelFailure } from './failure.ts';
 import { isNearly } from './range-answer.ts';
 import { Progress, type ProgressOutput } from './report.ts';
-import { hashFile, isMissing, type ModelFolders, type StorePaths, storePaths } from './store.ts';
+import {
+  describeMismatch,
+  hashFile,
+  isMissing,
+  type ModelFolders,
+  type StorePaths,
+  storePaths,
+} from './store.ts';
 import { download } from './transfer.ts';
 
 export interface NetworkSettings {
@@ -20,6 +27,8 @@ export interface NetworkSettings {
 
 export interface PullOptions {
   readonly entry: CatalogueEntry;
+  /** The archive, or a folder that has it, where it was carried to this machine: nothing is downloaded then. */
+  readonly from: string | undefined;
   readonly folders: ModelFolders;
   readonly network: NetworkSettings;
   readonly output: ProgressOutput;
@@ -35,7 +44,7 @@ export function archiveUrl(entry: CatalogueEntry, mirror: string | undefined): s
       `ASR_MODEL_MIRROR is ${fault}: expected http:// or https:// without user, password, query and fragment, because the archive's name is appended to it, e.g. ${RELEASE_URL}`,
     );
   }
-  return `${prefix.replace(/\/+$/, '')}/${entry.archive}.tar.bz2`;
+  return `${prefix.replace(/\/+$/, '')}/${archiveName(entry)}`;
 }
 
 /** What the mirror is instead of what it should be; without the parts that may be secret, the signature of a query among them. */
@@ -83,9 +92,9 @@ export async function fetchArchive(options: PullOptions, url: string, signal: Ab
       const { size } = await stat(paths.part);
       await rm(paths.part, { force: true });
       await rm(paths.partInfo, { force: true });
-      const wrong = `${url}: ${size} bytes with sha256 ${sha256}, expected ${entry.archiveBytes} bytes with ${entry.archiveSha256}`;
+      const wrong = describeMismatch(url, size, sha256, entry);
       if (isSecond || !pieced)
-        throw new ModelFailure(`${wrong}. It was deleted. If ASR_MODEL_MIRROR is set, try without it`);
+        throw new DownloadFailure(`${wrong}. It was deleted. If ASR_MODEL_MIRROR is set, try without it`);
       // The pieces may be of different versions of the file: one download from the beginning tells.
       output.write(`${wrong}; it was downloaded in pieces: starting again from the beginning\n`);
     }

@@ -1,10 +1,13 @@
 import { resolve } from 'node:path';
 import type { NetworkSettings } from './archive.ts';
+import { parseArguments, type Request, USAGE } from './arguments.ts';
 import { type CatalogueEntry, findEntry } from './catalogue.ts';
 import { fromDiskError, isDiskFull, ModelFailure } from './failure.ts';
+import { modelList } from './listing.ts';
 import { locateModel } from './locate.ts';
 import { acquireLock } from './lock.ts';
-import { catalogueTable, formatBytes, type ProgressOutput } from './report.ts';
+import { BUNDLED } from './model-card.ts';
+import { formatBytes, type ProgressOutput } from './report.ts';
 import {
   type DownloadReceipt,
   downloadedBytes,
@@ -27,40 +30,34 @@ export interface CommandContext {
   readonly signal: AbortSignal;
 }
 
-const USAGE = `npm run models -- <command>
-
-  list         the models that can be downloaded, and which are here
-  pull <id>    download a model (goes on where a broken download stopped)
-  verify <id>  read a downloaded model again and compare it with what was downloaded
-  remove <id>  delete a downloaded model
-  path <id>    print its folder
-
-Use a model with ASR_MODEL=<id> npm start; without ASR_MODEL the bundled one is used.
-ASR_MODEL_MIRROR replaces the address before the archive's name; HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY are honoured.`;
-
-const COMMANDS = ['list', 'pull', 'verify', 'remove', 'path'] as const;
-
 /** @returns the process's exit code: 0 done, 1 it could not be done, 2 the command is wrong. */
 export async function runCommand(argv: readonly string[], context: CommandContext): Promise<0 | 1 | 2> {
-  const [name, id] = argv;
-  if (name === 'help' || argv.includes('--help') || argv.includes('-h')) {
-    context.print(USAGE);
-    return 0;
+  const request = parseArguments(argv);
+  switch (request.command) {
+    case 'help':
+      context.print(USAGE);
+      return 0;
+    case 'wrong':
+      context.screen.write(`${request.reason}\n\n${USAGE}\n`);
+      return 2;
+    default:
+      return carryOut(request, context);
   }
-  const command = COMMANDS.find((known) => known === name);
-  const expected = command === 'list' ? 1 : 2;
-  if (command === undefined || argv.length !== expected) {
-    context.screen.write(`${whatIsWrong(command, name)}\n\n${USAGE}\n`);
-    return 2;
-  }
+}
+
+async function carryOut(
+  request: Exclude<Request, { command: 'help' | 'wrong' }>,
+  context: CommandContext,
+): Promise<0 | 1 | 2> {
   try {
-    if (command === 'list') return await list(context);
-    if (id === 'bundled') {
+    if (request.command === 'list') return await list(context);
+    const { command, id, from } = request;
+    if (id === BUNDLED.id) {
       if (command === 'path') return await path(context, id);
       context.screen.write(`the bundled model comes with the server: there is nothing to ${command}\n`);
       return 2;
     }
-    const entry = findEntry(id ?? '', context.catalogue);
+    const entry = findEntry(id, context.catalogue);
     if (entry === undefined) {
       context.screen.write(
         `there is no model "${id}"; there are: ${context.catalogue.map((known) => known.id).join(', ')}\n`,
@@ -69,7 +66,7 @@ export async function runCommand(argv: readonly string[], context: CommandContex
     }
     switch (command) {
       case 'pull':
-        return await pull(context, entry);
+        return await pull(context, entry, from);
       case 'verify':
         return await verify(context, entry);
       case 'remove':
@@ -87,24 +84,23 @@ export async function runCommand(argv: readonly string[], context: CommandContex
   }
 }
 
-function whatIsWrong(command: (typeof COMMANDS)[number] | undefined, name: string | undefined): string {
-  if (name === undefined) return 'no command';
-  if (command === undefined) return `not a command: ${name}`;
-  return `${command} takes ${command === 'list' ? 'no' : 'one'} id`;
-}
-
 /** The path that the system names in its error. */
 function pathIn(error: unknown): string | undefined {
   return error instanceof Error && 'path' in error && typeof error.path === 'string' ? error.path : undefined;
 }
 
 async function list(context: CommandContext): Promise<0> {
-  const rows = await Promise.all(
-    context.catalogue.map(async (entry) => ({ entry, state: await stateOf(context, entry) })),
+  const downloads = await Promise.all(
+    context.catalogue.map(async (entry) => ({
+      card: entry,
+      bytes: entry.archiveBytes,
+      state: await stateOf(context, entry),
+    })),
   );
-  context.print(catalogueTable(rows));
+  context.print(modelList([{ card: BUNDLED, bytes: BUNDLED.bytes, state: 'here' }, ...downloads]));
   context.print(
-    '\nThe bundled model needs no download. To get one of these: npm run models -- pull <id>; to use it: ASR_MODEL=<id> npm start',
+    '\nError rates are of characters, as published there; only the bundled model was measured here.\n' +
+      'To get a model: npm run models -- pull <id>; to use it: ASR_MODEL=<id> npm start',
   );
   return 0;
 }
@@ -119,16 +115,16 @@ async function stateOf({ folders, screen }: CommandContext, entry: CatalogueEntr
     screen.write(`${error.message}\n`);
     return 'damaged';
   }
-  if (receipt !== undefined) return receipt.archiveSha256 === entry.archiveSha256 ? 'yes' : 'an older one';
+  if (receipt !== undefined) return receipt.archiveSha256 === entry.archiveSha256 ? 'here' : 'an older one';
   const bytes = await downloadedBytes(folders, entry.id);
-  return bytes === 0 ? 'no' : `${Math.floor((bytes / entry.archiveBytes) * 100)} % downloaded`;
+  return bytes === 0 ? 'not here' : `${Math.floor((bytes / entry.archiveBytes) * 100)} % downloaded`;
 }
 
-async function pull(context: CommandContext, entry: CatalogueEntry): Promise<0> {
+async function pull(context: CommandContext, entry: CatalogueEntry, from: string | undefined): Promise<0> {
   const { folders, network, screen, signal } = context;
   // Loaded here, because the network and archive packages would double the time of every other command.
   const { pullModel } = await import('./pull.ts');
-  const outcome = await pullModel({ entry, folders, network, output: screen, signal });
+  const outcome = await pullModel({ entry, from, folders, network, output: screen, signal });
   const folder = resolve(folders.downloaded, entry.id);
   context.print(
     outcome === 'pulled'

@@ -5,6 +5,9 @@ export class ModelFailure extends PrintableError {
   override readonly name = 'ModelFailure';
 }
 
+/** An archive that could not be fetched, because of the server or the way to it. Its message begins with the address. */
+export class DownloadFailure extends ModelFailure {}
+
 /** A full disk needs its own words: the system's "ENOSPC: no space left on device, write" does not say which disk or what now. */
 export function fromDiskError(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;

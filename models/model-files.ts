@@ -1,4 +1,5 @@
 import { ModelFailure } from './failure.ts';
+import type { ModelFamily } from './model-card.ts';
 
 /**
  * Which file of an archive is worth unpacking: graphs, tokens, and what says whose the model is. Example recordings and tokenizer models
@@ -13,7 +14,7 @@ export function wantedFile(path: string): string | undefined {
   const name = segments.at(-1);
   if (name === undefined || segments.length > 2 || name.startsWith('.')) return undefined;
   return name.endsWith('.onnx') ||
-    name === 'tokens.txt' ||
+    isTokens(name) ||
     /^(licen[cs]e|copying|notice|readme)(\.[a-z]+)?$/i.test(name)
     ? name
     : undefined;
@@ -32,30 +33,40 @@ function refuseUnsafePath(path: string): void {
   }
 }
 
+/** Whisper archives have the model's size in front: `tiny-tokens.txt`. */
+const isTokens = (name: string): boolean => name.endsWith('tokens.txt');
+
+/** What is in the names of a family's graphs; one graph for each. */
+const PARTS: Readonly<Record<ModelFamily, readonly string[]>> = {
+  'zipformer2-ctc': [''],
+  'zipformer2-transducer': ['encoder', 'decoder', 'joiner'],
+  whisper: ['encoder', 'decoder'],
+  'sense-voice': [''],
+};
+
 /**
  * One graph per part: the int8 one where the archive has both. Not for the transducer's decoder, a table look-up: int8 gains no time
- * there, and sherpa-onnx's own examples use it as float.
+ * there, and sherpa-onnx's own examples use it as float. On a GPU int8 is no gain: a folder of one's own may have the float graphs.
  * @param names all files that were unpacked.
  * @returns the graphs that are not needed.
  * @throws ModelFailure when a part of the model is missing or there twice.
  */
-export function surplusGraphs(
-  names: readonly string[],
-  family: 'zipformer2-ctc' | 'zipformer2-transducer',
-): readonly string[] {
+export function surplusGraphs(names: readonly string[], family: ModelFamily): readonly string[] {
   const graphs = names.filter((name) => name.endsWith('.onnx'));
   const surplus = graphs.filter((name) => {
     const isInt8 = name.endsWith('.int8.onnx');
     const twin = isInt8 ? name.replace(/\.int8\.onnx$/, '.onnx') : name.replace(/\.onnx$/, '.int8.onnx');
-    return graphs.includes(twin) && isInt8 === name.startsWith('decoder');
+    const wantsFloat = family === 'zipformer2-transducer' && name.startsWith('decoder');
+    return graphs.includes(twin) && isInt8 === wantsFloat;
   });
   const kept = graphs.filter((name) => !surplus.includes(name));
-  const parts = family === 'zipformer2-transducer' ? ['encoder', 'decoder', 'joiner'] : [''];
-  const whole =
+  const parts = PARTS[family];
+  const isWhole =
     kept.length === parts.length &&
-    parts.every((part) => kept.filter((name) => name.startsWith(part)).length === 1);
-  if (!whole || !names.includes('tokens.txt')) {
-    const expected = family === 'zipformer2-transducer' ? 'an encoder, a decoder, a joiner' : 'one model';
+    parts.every((part) => kept.filter((name) => name.includes(part)).length === 1) &&
+    names.filter(isTokens).length === 1;
+  if (!isWhole) {
+    const expected = parts.map((part) => (part === '' ? 'one model' : `one ${part}`)).join(', ');
     throw new ModelFailure(
       `the archive does not hold this model: expected ${expected} (.onnx) and tokens.txt, found ${names.join(', ') || 'no such file'}`,
     );

@@ -1,6 +1,8 @@
 import { lstat, mkdir, rename, rm, statfs } from 'node:fs/promises';
 import { archiveUrl, fetchArchive, type PullOptions } from './archive.ts';
-import { fromDiskError, ModelFailure } from './failure.ts';
+import { type ArchiveSource, verifyCarried } from './carried.ts';
+import { archiveName } from './catalogue.ts';
+import { DownloadFailure, fromDiskError, ModelFailure } from './failure.ts';
 import { acquireLock } from './lock.ts';
 import { formatBytes, Progress } from './report.ts';
 import {
@@ -13,25 +15,28 @@ import {
 } from './store.ts';
 import { unpackModel } from './unpack.ts';
 
-/** How much an archive may grow when it is unpacked; the known ones grow to 1.3 times their size. */
+/** How much an archive may grow when it is unpacked; the known ones grow to 2.2 times their size (Whisper tiny). */
 const MAX_GROWTH = 4;
-/** Estimate for the check of free space: the archive and what comes out of it, surplus graphs included. */
-const UNPACKED_PER_ARCHIVE_BYTE = 1.5;
+/** Estimate for the check of free space: what comes out of an archive, surplus graphs included. */
+const UNPACKED_PER_ARCHIVE_BYTE = 2.3;
 
 /**
- * Makes a catalogue model usable: download (going on where an earlier one stopped), sha256, unpack, one rename. At every moment the model
- * is whole or not there; what a broken pull leaves is used or cleaned away by the next.
+ * Makes a catalogue model usable: download (going on where an earlier one stopped) unless the archive was carried here, sha256, unpack, one
+ * rename. At every moment the model is whole or not there; what a broken pull leaves is used or cleaned away by the next.
  * @returns whether there was anything to do.
  * @throws ModelFailure; the abort reason when `signal` aborts.
  */
 export async function pullModel(options: PullOptions): Promise<'pulled' | 'already there'> {
-  const { entry, folders } = options;
+  const { entry, from, folders } = options;
   const paths = storePaths(folders, entry.id);
   if (await isCurrent(options)) {
     await clearLeft(paths);
     return 'already there';
   }
-  const url = archiveUrl(entry, options.network.mirror);
+  const archive: ArchiveSource =
+    from === undefined
+      ? { path: paths.archive, url: archiveUrl(entry, options.network.mirror) }
+      : await verifyCarried(entry, from, options.signal);
   try {
     // Not `recursive`: Node would say of a read-only disk that the folder is not there.
     await mkdir(folders.downloaded);
@@ -49,8 +54,8 @@ export async function pullModel(options: PullOptions): Promise<'pulled' | 'alrea
     await rm(paths.unpacking, { recursive: true, force: true });
     await rm(paths.discarded, { recursive: true, force: true });
     await checkFreeSpace(options);
-    await fetchArchive(options, url, signal);
-    await install(options, url, signal);
+    if (from === undefined) await download(options, archive.url, signal);
+    await install(options, archive, signal);
     return 'pulled';
   } catch (error) {
     throw lock.lost.aborted ? lock.lost.reason : error;
@@ -76,9 +81,24 @@ async function clearLeft({ lock: lockPath, archive, discarded }: StorePaths): Pr
   await lock.release();
 }
 
-async function checkFreeSpace({ entry, folders }: PullOptions): Promise<void> {
-  const neededBytes =
-    entry.archiveBytes * (1 + UNPACKED_PER_ARCHIVE_BYTE) - (await downloadedBytes(folders, entry.id));
+/** @throws ModelFailure that says how to go without a download, where that is what failed. */
+async function download(options: PullOptions, url: string, signal: AbortSignal): Promise<void> {
+  const { entry } = options;
+  try {
+    await fetchArchive(options, url, signal);
+  } catch (error) {
+    if (!(error instanceof DownloadFailure)) throw error;
+    throw new ModelFailure(
+      `${error.message}; on a machine without internet, carry this file here and run: npm run models -- pull ${entry.id} --from ${archiveName(entry)}`,
+      { cause: error },
+    );
+  }
+}
+
+async function checkFreeSpace({ entry, from, folders }: PullOptions): Promise<void> {
+  const missingBytes =
+    from === undefined ? entry.archiveBytes - (await downloadedBytes(folders, entry.id)) : 0;
+  const neededBytes = missingBytes + entry.archiveBytes * UNPACKED_PER_ARCHIVE_BYTE;
   const disk = await statfs(folders.downloaded);
   const freeBytes = disk.bavail * disk.bsize;
   if (freeBytes < neededBytes) {
@@ -88,14 +108,14 @@ async function checkFreeSpace({ entry, folders }: PullOptions): Promise<void> {
   }
 }
 
-async function install(options: PullOptions, url: string, signal: AbortSignal): Promise<void> {
+async function install(options: PullOptions, archive: ArchiveSource, signal: AbortSignal): Promise<void> {
   const { entry, folders, output } = options;
   const paths = storePaths(folders, entry.id);
   const progress = new Progress(`${entry.id}, unpacking`, output);
   try {
     await mkdir(paths.unpacking);
     const files = await unpackModel({
-      archivePath: paths.archive,
+      archivePath: archive.path,
       folder: paths.unpacking,
       family: entry.family,
       maxBytes: entry.archiveBytes * MAX_GROWTH,
@@ -104,7 +124,7 @@ async function install(options: PullOptions, url: string, signal: AbortSignal): 
     });
     await writeReceipt(paths.unpacking, {
       id: entry.id,
-      url,
+      url: archive.url,
       archiveSha256: entry.archiveSha256,
       pulledAt: new Date().toISOString(),
       files,
@@ -120,6 +140,7 @@ async function install(options: PullOptions, url: string, signal: AbortSignal): 
   } finally {
     progress.end();
   }
-  await rm(paths.archive, { force: true });
+  // The parts are of an earlier download, where the archive was carried here.
+  for (const left of [paths.archive, paths.part, paths.partInfo]) await rm(left, { force: true });
   await rm(paths.discarded, { recursive: true, force: true });
 }

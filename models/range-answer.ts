@@ -1,6 +1,6 @@
 import type { Response } from 'undici';
 import { PrintableError, quoted } from '../common/printable.ts';
-import { ModelFailure } from './failure.ts';
+import { DownloadFailure } from './failure.ts';
 
 /** How far a file's size may be from the catalogue's, which is given by third parties; the hash is exact. */
 export const SIZE_TOLERANCE = 0.01;
@@ -72,7 +72,7 @@ export function readAnswer(
       throw new Interrupted(`HTTP ${response.status}`);
     default:
       if (response.status >= 500) throw new Interrupted(`HTTP ${response.status}`);
-      throw new ModelFailure(
+      throw new DownloadFailure(
         `${wanted.url}: HTTP ${response.status}${reason}. If ASR_MODEL_MIRROR is set, check that it holds this file`,
       );
   }
@@ -80,7 +80,7 @@ export function readAnswer(
 
 function checkSize(wanted: WantedFile, totalBytes: number | undefined): void {
   if (totalBytes === undefined || isNearly(wanted.expectedBytes, totalBytes)) return;
-  throw new ModelFailure(
+  throw new DownloadFailure(
     `${wanted.url} is a file of ${totalBytes} bytes, expected ${wanted.expectedBytes}: not the model's archive. If ASR_MODEL_MIRROR is set, check it`,
   );
 }

@@ -1,5 +1,3 @@
-import type { CatalogueEntry } from './catalogue.ts';
-
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} KiB`;
@@ -79,35 +77,4 @@ export class Progress {
     while (parts.length > 1 && parts.join(', ').length > columns) parts.splice(1, 1);
     return parts.join(', ').slice(0, columns);
   }
-}
-
-/** The answer to `list`: one line a model, then where the published error rates come from. */
-export function catalogueTable(rows: readonly { entry: CatalogueEntry; state: string }[]): string {
-  const header = ['id', 'here', 'step', 'download', 'licence', 'features', 'family', 'published CER'];
-  const cells = rows.map(({ entry, state }) => [
-    entry.recommended ? `${entry.id} (recommended)` : entry.id,
-    state,
-    `${entry.stepMs} ms`,
-    formatBytes(entry.archiveBytes),
-    entry.licence?.spdx ?? 'not stated',
-    entry.features,
-    entry.family,
-    entry.characterErrorRates.map((rate) => `${rate.testSet} ${rate.percent.toFixed(2)} %`).join(', ') ||
-      'unknown',
-  ]);
-  const table = [header, ...cells];
-  const widths = header.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  const lines = table.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
-  const sources = new Set(rows.flatMap(({ entry }) => entry.characterErrorRates.map((rate) => rate.source)));
-  return [
-    ...lines,
-    '',
-    'Character error rates as their authors publish them:',
-    ...[...sources].map((source) => `  ${source}`),
-  ].join('\n');
 }

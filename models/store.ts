@@ -162,6 +162,16 @@ export async function hashFile(path: string, signal?: AbortSignal): Promise<stri
   return hash.digest('hex');
 }
 
+/** The beginning of an error about an archive that is not the catalogue's. */
+export function describeMismatch(
+  where: string,
+  bytes: number,
+  sha256: string,
+  expected: CatalogueEntry,
+): string {
+  return `${where}: ${bytes} bytes with sha256 ${sha256}, expected ${expected.archiveBytes} bytes with ${expected.archiveSha256}`;
+}
+
 export function notDownloaded(id: string): ModelFailure {
   return new ModelFailure(`the model ${id} is not downloaded: run \`npm run models -- pull ${id}\``);
 }

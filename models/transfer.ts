@@ -1,7 +1,7 @@
 import { type FileHandle, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, fetch, type Response } from 'undici';
-import { describeCause, fromDiskError, ModelFailure } from './failure.ts';
+import { DownloadFailure, describeCause, fromDiskError } from './failure.ts';
 import { Interrupted, readAnswer, SIZE_TOLERANCE } from './range-answer.ts';
 import { formatBytes } from './report.ts';
 import { isMissing, parseRecord } from './store.ts';
@@ -30,7 +30,7 @@ const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 16_000] as const;
 /**
  * Downloads `url` into `partPath`, going on where an earlier download stopped. The content is not checked here.
  * @returns whether the file was put together from more than one answer, so that its halves may be of different files.
- * @throws ModelFailure; the abort reason when `signal` aborts.
+ * @throws DownloadFailure, or ModelFailure for the disk; the abort reason when `signal` aborts.
  */
 export async function download(options: TransferOptions): Promise<{ pieced: boolean }> {
   const delaysMs = options.retryDelaysMs ?? RETRY_DELAYS_MS;
@@ -49,7 +49,7 @@ export async function download(options: TransferOptions): Promise<{ pieced: bool
       farthestBytes = Math.max(farthestBytes, offset);
       const waitMs = delaysMs[failures++];
       if (waitMs === undefined) {
-        throw new ModelFailure(
+        throw new DownloadFailure(
           `${options.url}: ${error.message}; gave up after ${failures} tries at ${formatBytes(offset)} of ${formatBytes(options.expectedBytes)}. ` +
             'Run the same command again to go on from there; HTTPS_PROXY sets a proxy, ASR_MODEL_MIRROR another address',
           { cause: error },
@@ -108,7 +108,7 @@ async function store(
       receivedBytes += chunk.byteLength;
       options.onProgress(receivedBytes, shownTotalBytes);
       if (receivedBytes > limitBytes) {
-        throw new ModelFailure(
+        throw new DownloadFailure(
           `${options.url} sends more than the expected ${options.expectedBytes} bytes: not the model's archive`,
         );
       }

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Extract, extract, type Header } from 'tar-stream';
 import unbzip2 from 'unbzip2-stream';
 import { describeCause, fromDiskError, ModelFailure } from './failure.ts';
+import type { ModelFamily } from './model-card.ts';
 import { surplusGraphs, wantedFile } from './model-files.ts';
 import type { ReceiptFile } from './store.ts';
 
@@ -13,7 +14,7 @@ export interface UnpackOptions {
   readonly archivePath: string;
   /** An empty folder that exists. */
   readonly folder: string;
-  readonly family: 'zipformer2-ctc' | 'zipformer2-transducer';
+  readonly family: ModelFamily;
   /** The most that all of the archive's files may have together, needed or not. */
   readonly maxBytes: number;
   readonly onProgress?: (readBytes: number, archiveBytes: number) => void;

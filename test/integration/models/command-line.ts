@@ -14,10 +14,12 @@ export function start(
   script: string,
   args: readonly string[],
   env: Record<string, string> = {},
+  cwd?: string,
 ): { child: ChildProcess; finished: Promise<Finished> } {
   const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [script, ...args], {
     env: { PATH, ...env },
+    cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -150,6 +150,7 @@ async function expectGivenUp(
   };
   const outcome: unknown = await pullModel({
     entry: entryFor(Buffer.from('x')),
+    from: undefined,
     folders: await temporaryFolders(),
     network,
     output: new Screen(),

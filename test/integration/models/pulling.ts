@@ -54,9 +54,14 @@ export async function setUpPull(archive: Buffer, options: PullOptions = {}) {
       timeout: 5_000,
       interval: 5,
     });
-  const pull = (network: Partial<NetworkSettings> = {}, signal: AbortSignal = new AbortController().signal) =>
+  const pull = (
+    network: Partial<NetworkSettings> = {},
+    signal: AbortSignal = new AbortController().signal,
+    from?: string,
+  ) =>
     pullModel({
       entry,
+      from,
       folders,
       network: {
         ...NO_PROXY,

@@ -5,7 +5,15 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
 import { type UnpackOptions, unpackModel } from '../../../models/unpack.ts';
-import { type ArchiveFile, archiveOf, sha256, smallDisk, TOP, transducerArchive } from './small-model.ts';
+import {
+  type ArchiveFile,
+  archiveOf,
+  sha256,
+  smallDisk,
+  TOP,
+  transducerArchive,
+  whisperArchive,
+} from './small-model.ts';
 
 describe('unpacking an archive', () => {
   let root: string;
@@ -67,6 +75,13 @@ describe('unpacking an archive', () => {
       });
     }
     expect(progress.at(-1)).toBe(1);
+  });
+
+  it('keeps the int8 graphs and the tokens of a Whisper archive', async () => {
+    const names = ['tiny-decoder.int8.onnx', 'tiny-encoder.int8.onnx', 'tiny-tokens.txt'];
+    const unpacked = await unpack(await whisperArchive(), { family: 'whisper' });
+    expect((await readdir(folder)).sort()).toEqual(names);
+    expect(unpacked.map((file) => file.name).sort()).toEqual(names);
   });
 
   it('writes through no link that somebody has put in its way', async () => {
@@ -156,7 +171,7 @@ describe('unpacking an archive', () => {
 
   it('refuses the archive of another model', async () => {
     expect(await refusal(await archiveOf(model), { family: 'zipformer2-transducer' })).toBe(
-      'the archive does not hold this model: expected an encoder, a decoder, a joiner (.onnx) and tokens.txt, found model.int8.onnx, tokens.txt',
+      'the archive does not hold this model: expected one encoder, one decoder, one joiner (.onnx) and tokens.txt, found model.int8.onnx, tokens.txt',
     );
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { archiveUrl } from '../../../models/archive.ts';
 import { CATALOGUE, findEntry } from '../../../models/catalogue.ts';
 import { ModelFailure } from '../../../models/failure.ts';
+import { streamingKind } from '../../../models/model-card.ts';
 
 describe('the catalogue', () => {
   it('has usable, distinct ids, hashes and archives, and one recommendation', () => {
@@ -9,13 +10,22 @@ describe('the catalogue', () => {
       expect(entry.id).toMatch(/^[a-z0-9-]+$/);
       expect(entry.archiveSha256).toMatch(/^[0-9a-f]{64}$/);
       expect(entry.archiveBytes).toBeGreaterThan(10_000_000);
-      for (const rate of entry.characterErrorRates) expect(new URL(rate.source).protocol).toBe('https:');
+      for (const { source } of entry.characterErrorRates) expect(new URL(source).protocol).toBe('https:');
+      if (entry.licence !== undefined) expect(new URL(entry.licence.source).protocol).toBe('https:');
     }
     for (const key of ['id', 'archive', 'archiveSha256'] as const) {
       expect(new Set(CATALOGUE.map((entry) => entry[key])).size).toBe(CATALOGUE.length);
     }
     expect(CATALOGUE.filter((entry) => entry.recommended).map((entry) => entry.id)).toEqual(['x-asr-480ms']);
   });
+
+  it.each(CATALOGUE.filter((entry) => streamingKind(entry.family) === 're-decoding'))(
+    'has updates of a stream every 500 ms for $id, which recognizes it anew',
+    (entry) => {
+      expect(entry.id).toMatch(/^(whisper-(tiny|base|small)|sense-voice)$/);
+      expect(entry.stepMs).toBe(500);
+    },
+  );
 
   it('leads to the public release, or to the mirror', () => {
     const entry = findEntry('x-asr-160ms');

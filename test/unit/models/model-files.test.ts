@@ -7,6 +7,7 @@ describe('the files of an archive', () => {
     ['top/model.int8.onnx', 'model.int8.onnx'],
     ['./top/tokens.txt', 'tokens.txt'],
     ['tokens.txt', 'tokens.txt'],
+    ['top/tiny-tokens.txt', 'tiny-tokens.txt'],
     ['top/LICENSE', 'LICENSE'],
     ['top/Licence.txt', 'Licence.txt'],
     ['top/README.md', 'README.md'],
@@ -53,6 +54,14 @@ describe('the files of an archive', () => {
     ]);
   });
 
+  it('keeps both graphs of Whisper as int8', () => {
+    const graphs = ['encoder.onnx', 'encoder.int8.onnx', 'decoder.onnx', 'decoder.int8.onnx'];
+    expect(surplusGraphs([...graphs.map((name) => `tiny-${name}`), 'tiny-tokens.txt'], 'whisper')).toEqual([
+      'tiny-encoder.onnx',
+      'tiny-decoder.onnx',
+    ]);
+  });
+
   it('takes an archive as it is when it has one precision', () => {
     expect(
       surplusGraphs(
@@ -61,6 +70,7 @@ describe('the files of an archive', () => {
       ),
     ).toEqual([]);
     expect(surplusGraphs(['model.onnx', 'tokens.txt', 'README.md'], 'zipformer2-ctc')).toEqual([]);
+    expect(surplusGraphs(['model.int8.onnx', 'tokens.txt', 'LICENSE'], 'sense-voice')).toEqual([]);
   });
 
   it.each([
@@ -71,6 +81,10 @@ describe('the files of an archive', () => {
       'zipformer2-transducer',
     ],
     [['a.onnx', 'b.onnx', 'tokens.txt'], 'zipformer2-ctc'],
+    [['tiny-encoder.onnx', 'tiny-tokens.txt'], 'whisper'],
+    [['tiny-encoder.onnx', 'base-encoder.onnx', 'tiny-tokens.txt'], 'whisper'],
+    [['tiny-encoder.onnx', 'tiny-decoder.onnx', 'tiny-tokens.txt', 'base-tokens.txt'], 'whisper'],
+    [['encoder.onnx', 'decoder.onnx', 'tokens.txt'], 'sense-voice'],
     [[], 'zipformer2-ctc'],
   ] as const)('refuses %j as %s and says what it found', (names, family) => {
     expect(() => surplusGraphs(names, family)).toThrow(ModelFailure);

@@ -1,0 +1,64 @@
+/** How a model's graphs work together. The engine tells it from the files. */
+export type ModelFamily = 'zipformer2-ctc' | 'zipformer2-transducer' | 'whisper' | 'sense-voice';
+
+/** What a person who chooses a model wants to know of it. A field is undefined or empty where nothing is published. */
+export interface ModelCard {
+  /** Lower-case letters, digits and dashes: also the folder's name. */
+  readonly id: string;
+  readonly recommended: boolean;
+  /** In a few words, what no other field says. */
+  readonly summary: string;
+  readonly languages: string;
+  readonly family: ModelFamily;
+  /** Audio from one update of a stream's text to the next. */
+  readonly stepMs: number;
+  readonly licence: Licence | undefined;
+  readonly characterErrorRates: readonly ErrorRate[];
+}
+
+interface Licence {
+  readonly name: string;
+  readonly source: string;
+  /** What the licence wants to be named where the model is used. */
+  readonly attribution?: string;
+}
+
+/** As the source gives it, usually for the weights before quantisation. */
+export interface ErrorRate {
+  readonly testSet: string;
+  readonly percent: number;
+  /** An address, or who measured it. */
+  readonly source: string;
+}
+
+/** Whether a stream's text grows step by step, or each update recognizes the recording so far anew. */
+export function streamingKind(family: ModelFamily): 'streaming' | 're-decoding' {
+  return family === 'whisper' || family === 'sense-voice' ? 're-decoding' : 'streaming';
+}
+
+export const WHISPER_LICENCE: Licence = {
+  name: 'MIT',
+  source: 'https://github.com/openai/whisper/blob/main/LICENSE',
+};
+
+/** Of uploads, by the rule of `npm run eval`. */
+export const BUNDLED_ERROR_PERCENT = 13.4;
+
+/** The model that comes with the server; `bytes` is the size of its files. */
+export const BUNDLED: ModelCard & { readonly bytes: number } = {
+  id: 'bundled',
+  recommended: false,
+  summary: 'comes with the server',
+  languages: 'Chinese, some English',
+  family: 'whisper',
+  stepMs: 500,
+  bytes: 53_877_902,
+  licence: WHISPER_LICENCE,
+  characterErrorRates: [
+    {
+      testSet: '82 recordings of AISHELL-1 and THCHS-30',
+      percent: BUNDLED_ERROR_PERCENT,
+      source: 'measured here',
+    },
+  ],
+};

@@ -85,7 +85,7 @@ test('serves, brings back what dies; Ctrl-C on a terminal lets a recording that 
     await startLaunched({ ASR_PORT: '0', ASR_API_TOKEN: TOKEN }, 'pipe', true),
   );
   const env = { ASR_API_TOKEN: TOKEN };
-  expect(await pasted(launched, env)).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_099 });
+  expect(await pasted(launched, env)).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_877 });
   const page = (await launched.line('  page ')).trim().split(/\s+/)[1] ?? '';
   expect((await fetch(page)).status).toBe(200);
   // No terminal: the logs are for programs.
@@ -97,11 +97,11 @@ test('serves, brings back what dies; Ctrl-C on a terminal lets a recording that 
 
   process.kill(first.inference, 'SIGKILL');
   await launched.line('inference ended (SIGKILL): starting it again');
-  await expect.poll(() => pasted(launched, env), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_099 });
+  await expect.poll(() => pasted(launched, env), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_877 });
 
   process.kill(first.redis, 'SIGKILL');
   await launched.line('redis ended (SIGKILL): starting it again');
-  await expect.poll(() => pasted(launched, env), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_099 });
+  await expect.poll(() => pasted(launched, env), { timeout: 10_000 }).toMatchObject({ audio_ms: 3_877 });
   const second = await serversOf(launched);
   expect(second.api).toBe(first.api);
   expect(second.inference).not.toBe(first.inference);
@@ -128,7 +128,7 @@ test('behind a proxy that knows nothing of this machine it gets ready, and what 
   const proxy = `http://127.0.0.1:${await freePort()}`;
   const env = { http_proxy: proxy, HTTP_PROXY: proxy, NODE_USE_ENV_PROXY: '1' };
   const { launched, temp } = await start(env);
-  expect(await pasted(launched, env)).toMatchObject({ audio_ms: 3_099 });
+  expect(await pasted(launched, env)).toMatchObject({ audio_ms: 3_877 });
   const servers = Object.values(await serversOf(launched));
   process.kill(launched.pid, 'SIGKILL');
   expect(await launched.ended).toBe('SIGKILL');

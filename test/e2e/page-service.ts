@@ -1,13 +1,13 @@
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import type { ProcessUnderTest } from '../support/inference-process.ts';
-import { startApiProcess, startInferenceProcess } from '../support/real-service.ts';
+import { SMALL_CTC, startApiProcess, startInferenceProcess } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';
 import { temporaryFolder } from '../support/tool.ts';
 
 export const TOKEN = 'page-test-token-0123456789';
 
-/** The whole service as real processes: Redis, an api replica, and inference with the bundled model once it is started. */
+/** The whole service as real processes: Redis, an api replica, and inference with the small model once it is started. */
 export interface PageService {
   /** The page's address, through the wire. */
   readonly origin: string;
@@ -20,8 +20,8 @@ export interface PageService {
     cut(): void;
     mend(): void;
   };
-  /** With the bundled model, or where only that there is a text counts, with the one that is loaded soonest. */
-  startInference(model?: 'bundled' | 'quick'): ProcessUnderTest;
+  /** With the small model, with the one that `npm start` uses, or where only that there is a text counts, with the one that is loaded soonest. */
+  startInference(model?: 'small' | 'bundled' | 'quick'): ProcessUnderTest;
   stop(): Promise<void>;
 }
 
@@ -41,11 +41,11 @@ export async function startPageService(settings: Record<string, string> = {}): P
     origin,
     directOrigin: api.origin,
     wire: { port: relay.port, cut: relay.cut, mend },
-    startInference(model = 'bundled') {
+    startInference(model = 'small') {
       if (model === 'quick') writeQuickModel(quickModel.path);
       const inference = startInferenceProcess({
         ...env,
-        ASR_MODEL: model === 'quick' ? quickModel.path : model,
+        ASR_MODEL: { quick: quickModel.path, small: SMALL_CTC, bundled: 'bundled' }[model],
       });
       processes.push(inference);
       return inference;

@@ -87,7 +87,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: '就绪' }).waitFor();
     expect(await page.locator('#record:focus').count()).toBe(1);
-    await page.locator('#model', { hasText: /^模型 bundled \([\w-]+\)$/ }).waitFor();
+    await page.locator('#model', { hasText: /^模型 small-ctc \(nemo-ctc\)$/ }).waitFor();
     await shoot(page, 'idle');
 
     await page.keyboard.press('Space');
@@ -286,7 +286,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.waitForResponse('**/readyz');
     await page.unroute('**/readyz');
     await page.locator('#status[data-status="ready"]').waitFor();
-    await page.locator('#model', { hasText: /^Model bundled \([\w-]+\)$/ }).waitFor();
+    await page.locator('#model', { hasText: /^Model small-ctc \(nemo-ctc\)$/ }).waitFor();
     await shoot(page, 'ready-again');
     // Once each, however often it looked.
     expect(await spoken()).toEqual(['Checking', 'Model not available', 'Ready']);

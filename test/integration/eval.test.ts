@@ -14,7 +14,7 @@ const SETS = new URL('../../dist/test/eval/sets.js', import.meta.url).href;
 const PROGRAM = join(packageRoot(), 'dist', 'test', 'eval', 'main.js');
 
 /** A quick one: how well it hears is no matter here. */
-const MODEL = join(packageRoot(), 'models', 'bundled');
+const MODEL = join(packageRoot(), 'test', 'fixtures', 'small-ctc');
 
 /** A folder with sets of recordings in which nothing is said. */
 async function folderOf(sets: Record<string, readonly string[]>): Promise<string> {

@@ -9,7 +9,10 @@ import { StreamClient } from './stream-client.ts';
 
 const READY_MS = 30_000;
 
-/** A recording and the exact text that the bundled model hears in it. */
+/** The small CTC model: fast, deterministic, and for tests alone. */
+export const SMALL_CTC = join(packageRoot(), 'test', 'fixtures', 'small-ctc');
+
+/** A recording and the exact text that the small CTC model hears in it. */
 export interface Fixture {
   readonly name: string;
   readonly wav: Buffer;
@@ -49,9 +52,9 @@ export async function startApiProcess(
   return { process: api, origin, wsUrl: `${origin.replace('http', 'ws')}/ws/asr` };
 }
 
-/** An inference process with the real engine; it loads while the test goes on. */
+/** An inference process with the real engine and, where `env` names no other, the small model; it loads while the test goes on. */
 export function startInferenceProcess(env: Readonly<Record<string, string>>): ProcessUnderTest {
-  return new ProcessUnderTest('inference/main.js', env);
+  return new ProcessUnderTest('inference/main.js', { ASR_MODEL: SMALL_CTC, ...env });
 }
 
 /** Asks /readyz until it says ready, as a deployment would. */

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { platform } from 'node:process';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EXIT_CONFIG } from '../../../common/config-error.ts';
-import { packageRoot } from '../../../common/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { modelFolders } from '../../../models/store.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ProcessUnderTest } from '../../support/inference-process.ts';
+import { SMALL_CTC } from '../../support/real-service.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let redis: TestRedis;
@@ -53,7 +53,7 @@ const oneLine = (text: string): string => {
 };
 
 describe('the inference process', () => {
-  it('loads the bundled model, says so, and ends with 0 on SIGTERM', async () => {
+  it('loads the bundled model where none is named, says so, and ends with 0 on SIGTERM', async () => {
     const process = start({ REDIS_URL: redis.url });
     const { processes: said } = await whenSaid({ ready: true });
     expect(said).toMatchObject([{ pid: process.child.pid, model: 'bundled' }]);
@@ -66,7 +66,7 @@ describe('the inference process', () => {
     expect(begins).toBeLessThan(process.stdout.indexOf('model loaded'));
     expect(loaded).toMatchObject({
       process: 'inference',
-      model: { id: 'bundled', loadMs: expect.any(Number) },
+      model: { id: 'bundled', family: 'whisper', loadMs: expect.any(Number) },
     });
     expect(process.stderr).toBe('');
     expect(await redis.keys()).not.toContain('{asr}:inferences');
@@ -138,7 +138,7 @@ describe('the inference process', () => {
 
     process.kill('SIGHUP');
     await eventually(() => expect(failures()).toHaveLength(2));
-    await cp(join(packageRoot(), 'models', 'bundled'), folder, { recursive: true });
+    await cp(SMALL_CTC, folder, { recursive: true });
     const { processes: said } = await whenSaid({ ready: true, error: undefined });
     expect(said).toMatchObject([{ model: folder }]);
     await rm(parent, { recursive: true });

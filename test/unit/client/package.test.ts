@@ -136,7 +136,9 @@ test('the tarball holds what the programs need and no tests', () => {
     'common/slot/acquire.lua',
     'api/reference/api-reference.md',
     'api/page/index.html',
-    'models/bundled/model.onnx',
+    'models/bundled/encoder.int8.onnx',
+    'models/bundled/t2s.tsv',
+    'models/bundled/LICENSE',
     'dist/api/main.js',
     'dist/inference/main.js',
   ])

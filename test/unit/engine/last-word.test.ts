@@ -6,7 +6,7 @@ import { countErrors } from '../../eval/error-rate.ts';
 import { ECHO_DELAY_FRAMES, writeEchoModel } from '../../onnx/echo.ts';
 import { Weights } from '../../onnx/weights.ts';
 import { LocalEngine } from './local-engine.ts';
-import { BUNDLED_MODEL_DIR, fixtures, pcmBytes } from './recordings.ts';
+import { fixtures, pcmBytes, SMALL_CTC_DIR } from './recordings.ts';
 
 const SAMPLES_PER_MS = 16;
 const CUTS_MS = [0, 10, 50, 100, 200, 300, 400, 500];
@@ -45,10 +45,10 @@ describe.each(['nemo-ctc', 'zipformer2-ctc', 'zipformer2-transducer'] as const)(
   );
 });
 
-describe('the bundled model', () => {
+describe('the small CTC model', () => {
   let engine: LocalEngine;
   beforeAll(async () => {
-    engine = await LocalEngine.load(BUNDLED_MODEL_DIR);
+    engine = await LocalEngine.load(SMALL_CTC_DIR);
   });
   afterAll(() => engine.model.release());
 

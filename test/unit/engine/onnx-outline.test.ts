@@ -9,7 +9,7 @@ import type { ModelMetadata } from '../../../inference/engine/files/model-metada
 import { readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
-import { BUNDLED_MODEL_DIR } from './recordings.ts';
+import { SMALL_CTC_DIR } from './recordings.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-metadata-'));
 afterAll(() => rmSync(workDir, { recursive: true }));
@@ -32,8 +32,8 @@ async function readModelMetadata(path: string): Promise<ModelMetadata> {
 }
 
 describe('the metadata of an ONNX file', () => {
-  test('is read from the bundled model', async () => {
-    const metadata = await readModelMetadata(join(BUNDLED_MODEL_DIR, 'model.onnx'));
+  test('is read from the small CTC model', async () => {
+    const metadata = await readModelMetadata(join(SMALL_CTC_DIR, 'model.onnx'));
     expect(metadata.integer('subsampling_factor', 1, 100)).toBe(4);
     expect(metadata.text('normalize_type')).toBe('NA');
     expect(metadata.text('no such key')).toBeUndefined();
@@ -81,7 +81,7 @@ describe('the metadata of an ONNX file', () => {
 });
 
 test('the outline gives inputs and outputs', async () => {
-  const outline = await readOnnxOutline(join(BUNDLED_MODEL_DIR, 'model.onnx'));
+  const outline = await readOnnxOutline(join(SMALL_CTC_DIR, 'model.onnx'));
   expect(outline.inputs.map(({ name, type, shape }) => [name, type, shape])).toEqual([
     ['audio_signal', 'float32', [expect.any(String), 80, expect.any(String)]],
     ['length', 'int64', [expect.any(String)]],

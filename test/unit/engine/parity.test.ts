@@ -15,7 +15,7 @@ import {
 import { buildNemoCtc } from '../../onnx/nemo-ctc.ts';
 import { ReferenceEngine } from '../../onnx/reference-engine.ts';
 import { LocalEngine } from './local-engine.ts';
-import { BUNDLED_MODEL_DIR, fixtures, pcmBytes, recordings, withSilence } from './recordings.ts';
+import { fixtures, pcmBytes, recordings, SMALL_CTC_DIR, withSilence } from './recordings.ts';
 
 const kaldi = { features: 'kaldi', int8: false, symbols: CHINESE_SYMBOLS, seed: 5 } as const;
 
@@ -166,12 +166,12 @@ test('a transducer is done with a closed recording between two searches, too', a
   expect(looks).toBe(steps.length + 2);
 });
 
-describe('the bundled model', () => {
+describe('the small CTC model', () => {
   let engine: LocalEngine;
   let reference: ReferenceEngine;
   beforeAll(async () => {
-    engine = await LocalEngine.load(BUNDLED_MODEL_DIR);
-    reference = new ReferenceEngine(BUNDLED_MODEL_DIR, { family: 'nemo-ctc', model: 'model.onnx' });
+    engine = await LocalEngine.load(SMALL_CTC_DIR);
+    reference = new ReferenceEngine(SMALL_CTC_DIR, { family: 'nemo-ctc', model: 'model.onnx' });
   });
   afterAll(() => engine.model.release());
 

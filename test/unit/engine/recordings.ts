@@ -6,7 +6,7 @@ const FIXTURES = new URL('../../fixtures/', import.meta.url);
 const WAV_HEADER_BYTES = 44;
 
 export const MAX_SAMPLES = 240_000;
-export const BUNDLED_MODEL_DIR = fileURLToPath(new URL('../../../models/bundled', import.meta.url));
+export const SMALL_CTC_DIR = fileURLToPath(new URL('../../fixtures/small-ctc', import.meta.url));
 
 export interface Recording {
   readonly name: string;
@@ -14,7 +14,7 @@ export interface Recording {
 }
 
 export interface Fixture extends Recording {
-  /** What the bundled model hears in it. */
+  /** What the small CTC model hears in it. */
   readonly text: string;
 }
 

@@ -14,7 +14,7 @@ import { StatefulNetwork } from '../../../inference/engine/network/stateful-netw
 import { elementCount } from '../../../inference/engine/network/tensors.ts';
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
 import { Weights } from '../../onnx/weights.ts';
-import { BUNDLED_MODEL_DIR } from './recordings.ts';
+import { SMALL_CTC_DIR } from './recordings.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-stacked-'));
 afterAll(() => rmSync(workDir, { recursive: true }));
@@ -168,8 +168,8 @@ describe('states in one tensor', () => {
     expect(expected).toHaveLength(19);
   });
 
-  test('of the bundled model are taken apart: it runs in parts, and gives what it gives in one piece', async () => {
-    const path = join(BUNDLED_MODEL_DIR, 'model.onnx');
+  test('of the small CTC model are taken apart: it runs in parts, and gives what it gives in one piece', async () => {
+    const path = join(SMALL_CTC_DIR, 'model.onnx');
     const { parts, found, expected } = await divided(
       path,
       (outline) => nemoCtcLayout(outline).signature,

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { packageRoot } from '../../../common/package-root.ts';
+import type { EngineModel, EngineRecording } from '../../../inference/engine/engine-model.ts';
+import { loadModel } from '../../../inference/engine/load-model.ts';
+import { modelFolders } from '../../../models/store.ts';
+import { countErrors } from '../../eval/error-rate.ts';
+import { type Recording, readSet } from '../../eval/sets.ts';
+import { Weights } from '../../onnx/weights.ts';
+import { MAX_SAMPLES, pcmBytes } from './recordings.ts';
+
+const CHUNK_BYTES = 16_000;
+/** Their texts are the same on processors with and without VNNI instructions. */
+const SAME_EVERYWHERE = {
+  'BAC009S0150W0300.wav': '但也会根据市场需求将部分产能用于生产移动处理器。',
+  'BAC009S0150W0409.wav': '他笑说自己完全没准备好。',
+  'BAC009S0150W0453.wav': '出库时被收取两块钱停车费。',
+};
+
+let model: EngineModel;
+let recordings: readonly Recording[];
+
+beforeAll(async () => {
+  model = await loadModel(modelFolders().bundled, { providers: ['cpu'], threads: 2, log: () => {} });
+  recordings = await readSet(join(packageRoot(), 'test', 'fixtures', 'real-speech'));
+});
+afterAll(() => model.release());
+
+const open = (): EngineRecording => model.open(new AbortController().signal);
+
+function named(name: string): Recording {
+  const found = recordings.find((recording) => recording.name === name);
+  if (found === undefined) throw new Error(name);
+  return found;
+}
+
+/** As a stream: in pieces of half a second. */
+async function streamed(pcm: Uint8Array): Promise<{ partials: string[]; text: string }> {
+  const recording = open();
+  const partials: string[] = [];
+  let start = 0;
+  for (; start + CHUNK_BYTES < pcm.length; start += CHUNK_BYTES)
+    partials.push(await recording.accept(pcm.subarray(start, start + CHUNK_BYTES)));
+  return { partials, text: await recording.finish(pcm.subarray(start)) };
+}
+
+describe('real recordings', { timeout: 120_000 }, () => {
+  test.each(Object.entries(SAME_EVERYWHERE))('%s is %s', async (name, text) => {
+    expect(await open().finish(named(name).pcm)).toBe(text);
+  });
+
+  // 16 % of 175 characters; the small CTC model gets 75 % wrong.
+  test('have less than a quarter of their characters wrong', async () => {
+    let wrong = 0;
+    let total = 0;
+    for (const { pcm, truth } of recordings) {
+      const errors = countErrors(truth, await open().finish(pcm));
+      wrong += errors.wrong;
+      total += errors.total;
+    }
+    expect(total).toBe(175);
+    expect(wrong / total).toBeLessThan(0.25);
+  });
+
+  test.each(['BAC009S0150W0300.wav', 'BAC009S0150W0155.wav'])(
+    '%s gives the same text as a stream as in one piece, also where nothing is left at the end, and partials on the way',
+    async (name) => {
+      const { pcm } = named(name);
+      const whole = await open().finish(pcm);
+      const { partials, text } = await streamed(pcm);
+      expect(text).toBe(whole);
+      const shown = partials.filter((partial) => partial !== '');
+      expect(shown.length).toBeGreaterThan(4);
+      for (const partial of shown) expect(partial).not.toMatch(/[，。,.]$/);
+      const recording = open();
+      await recording.accept(pcm);
+      expect(await recording.finish(new Uint8Array(0))).toBe(whole);
+    },
+  );
+});
+
+/** 15 s each. Levels in dB below full scale. */
+const NOISES: Readonly<Record<string, (sample: number, random: Weights) => number>> = {
+  silence: () => 0,
+  'white noise at -60 dB': (_, random) => random.normal(32),
+  'white noise at -40 dB': (_, random) => random.normal(328),
+  'white noise at -20 dB': (_, random) => random.normal(3277),
+  hum: (i) =>
+    2000 * Math.sin((2 * Math.PI * 50 * i) / 16_000) + 700 * Math.sin((2 * Math.PI * 150 * i) / 16_000),
+  'key strokes': (i, random) => (i % 2900 < 200 ? random.normal(8000) * Math.exp(-(i % 2900) / 40) : 0),
+};
+
+describe('there is no text, not even for a moment, in', { timeout: 120_000 }, () => {
+  test.each(Object.entries(NOISES))('%s', async (_name, noise) => {
+    const random = new Weights(3);
+    const pcm = pcmBytes(Int16Array.from({ length: MAX_SAMPLES }, (_, i) => Math.round(noise(i, random))));
+    const recording = open();
+    for (const seconds of [0, 1, 2, 4, 8])
+      expect(await recording.accept(pcm.subarray(32_000 * seconds, 32_000 * Math.max(1, 2 * seconds)))).toBe(
+        '',
+      );
+    expect(await recording.finish(new Uint8Array(0))).toBe('');
+  });
+});
+
+test('the licences and the recipe lie beside the model', () => {
+  const read = (name: string): string => readFileSync(join(modelFolders().bundled, name), 'utf8');
+  expect(read('LICENSE')).toMatch(/MIT License[\s\S]*OpenAI/);
+  expect(read('README.md')).toMatch(/OpenCC[\s\S]*Apache License/);
+  expect(read('README.md')).toContain('sha256');
+  expect(read('convert.py')).toContain('def main');
+});

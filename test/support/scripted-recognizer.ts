@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   InferenceError,
+  type ModelFamily,
   type ModelInfo,
   type Recognizer,
   type RecognizerStream,
@@ -55,6 +57,10 @@ interface PendingGate {
 export class ScriptedRecognizer implements Recognizer {
   /** Every model call so far, in order. */
   readonly calls: ModelCall[] = [];
+  /** Of the model that it plays, which decides how updates follow one another. */
+  family: ModelFamily = 'nemo-ctc';
+  /** How long each call takes. */
+  callMs = 0;
   /** Called when a model call begins, before a gate holds it. */
   onCall: (call: ModelCall) => void = () => {};
   /** Streams open now; the contract allows one. */
@@ -97,7 +103,7 @@ export class ScriptedRecognizer implements Recognizer {
     if (failure) throw failure;
     return {
       id: 'scripted',
-      family: 'nemo-ctc',
+      family: this.family,
       features: 'kaldi',
       vocabularySize: CHARACTERS.length,
       stepMs: 500,
@@ -156,6 +162,7 @@ export class ScriptedRecognizer implements Recognizer {
     this.onCall(call);
     gate?.enter(call);
     await gate?.released;
+    if (this.callMs > 0) await delay(this.callMs);
     if (failure) throw failure;
   }
 }

@@ -19,9 +19,13 @@ export class StreamService {
     this.api = api;
   }
 
-  static async start(options: ApiOptions = {}): Promise<StreamService> {
+  /** @param prepare of the recognizer, before it is loaded */
+  static async start(
+    options: ApiOptions = {},
+    prepare: (recognizer: ScriptedRecognizer) => void = () => {},
+  ): Promise<StreamService> {
     const redis = await startRedis();
-    const inference = await startInference(redis.url);
+    const inference = await startInference(redis.url, prepare);
     return new StreamService(redis, inference, await startApi(redis.url, {}, options));
   }
 

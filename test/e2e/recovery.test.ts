@@ -1,4 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { readWav } from '../../common/audio/wav.ts';
+import { packageRoot } from '../../common/package-root.ts';
 import { RedisKeys } from '../../common/redis-keys.ts';
 import { upload } from '../support/api.ts';
 import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
@@ -83,6 +87,41 @@ test('during a stream: the final is that of an undisturbed run, partials only gr
   expect(new Set(partials).size).toBe(partials.length);
   await expect.poll(() => api.process.logged('stream session').at(-1)?.['takeovers']).toBe(1);
 }, 40_000);
+
+test('during a stream with the bundled model, and a standby: the same final, revisions only grow', async () => {
+  await inference.stop();
+  const standby = startInferenceProcess({ REDIS_URL: redis.url, ASR_MODEL: 'bundled' });
+  inference = startInferenceProcess({ REDIS_URL: redis.url, ASR_MODEL: 'bundled' });
+  onTestFinished(() => standby.stop());
+  await expect.poll(() => redis.client.zcard('{asr}:inferences'), whenStarted).toBe(2);
+  const both = [inference, standby];
+  await expect
+    .poll(() => both.every((process) => process.logged('model loaded').length === 1), whenStarted)
+    .toBe(true);
+  const pcm = readWav(readFileSync(join(packageRoot(), 'test/fixtures/real-speech/BAC009S0150W0453.wav')));
+  const undisturbed = await upload(api.origin, wavFile(pcm));
+  expect(undisturbed.status).toBe(200);
+
+  const client = await openStream(api.wsUrl);
+  const sessionId = String((await client.message('ready'))['session_id']);
+  await sendPaced(client, pcm.subarray(0, 64_000), 3_200, 100);
+  await client.message('partial');
+  const owner = await redis.client.get(new RedisKeys('{asr}').lease(sessionId));
+  const [killed, other] = owner?.includes(`:${standby.child.pid}:`)
+    ? [standby, inference]
+    : [inference, standby];
+  killed.kill('SIGKILL');
+  inference = other;
+  await sendPaced(client, pcm.subarray(64_000), 3_200, 100);
+  client.end();
+  expect((await client.message('final'))['text']).toBe(undisturbed.body['text']);
+  expect(await client.closed()).toBe(1000);
+  const revisions = client.received.flatMap(({ revision }) =>
+    revision === undefined ? [] : [Number(revision)],
+  );
+  expect(revisions).toEqual([...new Set(revisions)].sort((x, y) => x - y));
+  await expect.poll(() => api.process.logged('stream session').at(-1)?.['takeovers']).toBe(1);
+}, 60_000);
 
 async function startHolding(): Promise<ScriptedProcess> {
   const holding = new ScriptedProcess(redis.url);

@@ -1,4 +1,5 @@
 import { PrintableError } from '../common/printable.ts';
+import type { ModelFamily } from '../models/family.ts';
 
 /**
  * What both workers (uploads and streams) see of the model. The real one is `engine/`, a worker thread; tests of
@@ -42,16 +43,6 @@ export interface RecognizerStream {
 
   /** Frees the stream; safe in every state and more than once. Resolves once no model call of it is running. */
   close(): Promise<void>;
-}
-
-/** State is carried from step to step, and each sample is seen once. */
-export type StreamingFamily = 'zipformer2-ctc' | 'zipformer2-transducer' | 'nemo-ctc';
-/** An update looks at all audio so far, so it takes longer the longer the recording is. */
-export type ReDecodingFamily = 'whisper' | 'sense-voice';
-export type ModelFamily = StreamingFamily | ReDecodingFamily;
-
-export function isReDecoding(family: ModelFamily): family is ReDecodingFamily {
-  return family === 'whisper' || family === 'sense-voice';
 }
 
 export interface ModelInfo {

@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../common/errors.ts';
 import type { Logger } from '../common/log.ts';
 import { closeRedis } from '../common/redis.ts';
 import { readSlotHolder } from '../common/slot/slot.ts';
-import type { ModelFamily } from './recognizer.ts';
+import type { ModelFamily } from '../models/family.ts';
 import { SessionLease } from './session-lease.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 

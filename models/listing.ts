@@ -1,4 +1,5 @@
-import { type ErrorRate, type ModelCard, streamingKind } from './model-card.ts';
+import { isReDecoding } from './family.ts';
+import type { ErrorRate, ModelCard } from './model-card.ts';
 import { formatBytes } from './report.ts';
 
 export interface ListedModel {
@@ -15,7 +16,7 @@ export function modelList(models: readonly ListedModel[]): string {
     card.recommended ? `${card.id} (recommended)` : card.id,
     state,
     formatBytes(bytes),
-    `${card.family}, ${streamingKind(card.family)} every ${card.stepMs} ms`,
+    `${card.family}, ${isReDecoding(card.family) ? 're-decoding' : 'streaming'} every ${card.stepMs} ms`,
   ]);
   const widths = heads[0]?.map((_, column) => Math.max(...heads.map((head) => head[column]?.length ?? 0)));
   const blocks = models.map(({ card }, row) => {

@@ -1,5 +1,4 @@
-/** How a model's graphs work together. The engine tells it from the files. */
-export type ModelFamily = 'zipformer2-ctc' | 'zipformer2-transducer' | 'whisper' | 'sense-voice';
+import type { ModelFamily } from './family.ts';
 
 /** What a person who chooses a model wants to know of it. A field is undefined or empty where nothing is published. */
 export interface ModelCard {
@@ -29,11 +28,6 @@ export interface ErrorRate {
   readonly percent: number;
   /** An address, or who measured it. */
   readonly source: string;
-}
-
-/** Whether a stream's text grows step by step, or each update recognizes the recording so far anew. */
-export function streamingKind(family: ModelFamily): 'streaming' | 're-decoding' {
-  return family === 'whisper' || family === 'sense-voice' ? 're-decoding' : 'streaming';
 }
 
 export const WHISPER_LICENCE: Licence = {

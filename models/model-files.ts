@@ -1,5 +1,5 @@
 import { ModelFailure } from './failure.ts';
-import type { ModelFamily } from './model-card.ts';
+import type { ModelFamily } from './family.ts';
 
 /**
  * Which file of an archive is worth unpacking: graphs, tokens, and what says whose the model is. Example recordings and tokenizer models
@@ -39,6 +39,7 @@ const isTokens = (name: string): boolean => name.endsWith('tokens.txt');
 /** What is in the names of a family's graphs; one graph for each. */
 const PARTS: Readonly<Record<ModelFamily, readonly string[]>> = {
   'zipformer2-ctc': [''],
+  'nemo-ctc': [''],
   'zipformer2-transducer': ['encoder', 'decoder', 'joiner'],
   whisper: ['encoder', 'decoder'],
   'sense-voice': [''],

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Extract, extract, type Header } from 'tar-stream';
 import unbzip2 from 'unbzip2-stream';
 import { describeCause, fromDiskError, ModelFailure } from './failure.ts';
-import type { ModelFamily } from './model-card.ts';
+import type { ModelFamily } from './family.ts';
 import { surplusGraphs, wantedFile } from './model-files.ts';
 import type { ReceiptFile } from './store.ts';
 

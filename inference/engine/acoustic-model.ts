@@ -1,4 +1,4 @@
-import type { StreamingFamily } from '../recognizer.ts';
+import type { StreamingFamily } from '../../models/family.ts';
 import type { StreamingLayout } from './network/streaming-network.ts';
 import type { TokenTable } from './text/tokens.ts';
 

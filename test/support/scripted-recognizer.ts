@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   InferenceError,
-  type ModelFamily,
   type ModelInfo,
   type Recognizer,
   type RecognizerStream,
 } from '../../inference/recognizer.ts';
+import type { ModelFamily } from '../../models/family.ts';
 
 /** Audio behind one character of the scripted text: the size of a model update on the stream. */
 const BYTES_PER_CHARACTER = 16_000;

@@ -1,4 +1,4 @@
-import type { ModelFamily } from '../../recognizer.ts';
+import type { ModelFamily } from '../../../models/family.ts';
 import { byteBpeBytes, isByteBpe } from './byte-bpe.ts';
 import { chineseText } from './chinese-text.ts';
 import type { TokenTable } from './tokens.ts';

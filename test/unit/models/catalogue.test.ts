@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { archiveUrl } from '../../../models/archive.ts';
 import { CATALOGUE, findEntry } from '../../../models/catalogue.ts';
 import { ModelFailure } from '../../../models/failure.ts';
-import { streamingKind } from '../../../models/model-card.ts';
+import { isReDecoding } from '../../../models/family.ts';
 
 describe('the catalogue', () => {
   it('has usable, distinct ids, hashes and archives, and one recommendation', () => {
@@ -19,7 +19,7 @@ describe('the catalogue', () => {
     expect(CATALOGUE.filter((entry) => entry.recommended).map((entry) => entry.id)).toEqual(['x-asr-480ms']);
   });
 
-  it.each(CATALOGUE.filter((entry) => streamingKind(entry.family) === 're-decoding'))(
+  it.each(CATALOGUE.filter((entry) => isReDecoding(entry.family)))(
     'has updates of a stream every 500 ms for $id, which recognizes it anew',
     (entry) => {
       expect(entry.id).toMatch(/^(whisper-(tiny|base|small)|sense-voice)$/);

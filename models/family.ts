@@ -1,0 +1,10 @@
+/** State is carried from step to step, and each sample is seen once. */
+export type StreamingFamily = 'zipformer2-ctc' | 'zipformer2-transducer' | 'nemo-ctc';
+/** An update of a stream looks at all audio so far, so it takes longer the longer the recording is. */
+export type ReDecodingFamily = 'whisper' | 'sense-voice';
+/** The shape of a model's files, and how its graphs work together. The engine tells it from the files. */
+export type ModelFamily = StreamingFamily | ReDecodingFamily;
+
+export function isReDecoding(family: ModelFamily): family is ReDecodingFamily {
+  return family === 'whisper' || family === 'sense-voice';
+}

@@ -7,12 +7,14 @@ import type { EngineModel } from './engine-model.ts';
 import { errorText } from './error-text.ts';
 import { CtcModel } from './families/ctc-model.ts';
 import { isNemoCtc, nemoCtcLayout } from './families/nemo-ctc.ts';
+import { isSenseVoice, senseVoiceLayout } from './families/sense-voice.ts';
+import { SenseVoiceModel } from './families/sense-voice-model.ts';
 import { TransducerModel, type TransducerPart } from './families/transducer-model.ts';
 import { isWhisper, whisperLayout } from './families/whisper.ts';
 import { WhisperModel } from './families/whisper-model.ts';
 import { isZipformer2, modelType, zipformer2Layout } from './families/zipformer2.ts';
 import { findModelFiles, type ModelFiles } from './files/model-files.ts';
-import { readOnnxOutline } from './files/onnx-outline.ts';
+import { type OnnxOutline, readOnnxOutline } from './files/onnx-outline.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions, usesOnlyCpu } from './network/onnx-session.ts';
 import { StreamingNetwork } from './network/streaming-network.ts';
 import { StreamingModel } from './streaming-model.ts';
@@ -52,7 +54,7 @@ async function loadFolder(folder: string, options: SessionOptions): Promise<Engi
   const files = await findModelFiles(folder, usesOnlyCpu(options) ? 'int8' : 'full');
   switch (files.kind) {
     case 'single':
-      return loadCtc(files.model, await readTokenTable(files.tokens), forPrecision(files.model, options));
+      return loadSingle(files.model, await readTokenTable(files.tokens), forPrecision(files.model, options));
     case 'transducer':
       return loadTransducer(files, await readTokenTable(files.tokens), forPrecision(files.encoder, options));
     case 'whisper':
@@ -69,13 +71,14 @@ function forPrecision(path: string, options: SessionOptions): SessionOptions {
   return { ...options, providers: ['cpu'] };
 }
 
-async function loadCtc(path: string, tokens: TokenTable, options: SessionOptions): Promise<EngineModel> {
+async function loadSingle(path: string, tokens: TokenTable, options: SessionOptions): Promise<EngineModel> {
   const outline = await readOnnxOutline(path);
+  if (isSenseVoice(outline)) return loadSenseVoice(outline, tokens, options);
   const isNemo = isNemoCtc(outline);
   if (!isNemo && !isZipformer2(outline)) {
     const inputs = outline.inputs.slice(0, 3).map(({ name }) => quoted(name));
     throw new ModelLoadError(
-      `${outline.fileName}: found model_type ${modelType(outline)} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 or NeMo CTC model`,
+      `${outline.fileName}: found model_type ${modelType(outline)} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 or NeMo CTC model, or SenseVoice`,
     );
   }
   const layout = isNemo ? nemoCtcLayout(outline) : zipformer2Layout(outline);
@@ -84,6 +87,16 @@ async function loadCtc(path: string, tokens: TokenTable, options: SessionOptions
     [network],
     () => new StreamingModel(new CtcModel(isNemo ? 'nemo-ctc' : 'zipformer2-ctc', network, tokens)),
   );
+}
+
+async function loadSenseVoice(
+  outline: OnnxOutline,
+  tokens: TokenTable,
+  options: SessionOptions,
+): Promise<EngineModel> {
+  const layout = senseVoiceLayout(outline);
+  const onnx = await loadOnnxModel(outline.path, options);
+  return orRelease([onnx], () => new SenseVoiceModel(onnx, layout, tokens));
 }
 
 async function loadTransducer(

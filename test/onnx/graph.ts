@@ -1,7 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 
 /** TensorProto.DataType */
-const DATA_TYPES = { float32: 1, int8: 3, uint8: 2, int64: 7, bool: 9 } as const;
+const DATA_TYPES = { float32: 1, int8: 3, uint8: 2, int32: 6, int64: 7, bool: 9 } as const;
 export type DataType = keyof typeof DATA_TYPES;
 /** A symbolic dimension is its name. */
 export type Shape = readonly (number | string)[];

@@ -31,6 +31,9 @@ export interface Framing {
 /** Kaldi's with `snip_edges` off. */
 export const KALDI_FRAMING: Framing = { leftEdgeSamples: LEFT_EDGE_SAMPLES, mirror: 'repeating the first' };
 
+/** Kaldi's with `snip_edges` on: no frame begins before the first sample, so nothing is mirrored. */
+export const SNIPPED_FRAMING: Framing = { leftEdgeSamples: 0, mirror: 'repeating the first' };
+
 /** (rows, columns) to (columns, rows). */
 export function transpose(from: Float32Array, rows: number, columns: number, to: Float32Array): void {
   for (let row = 0; row < rows; row++) {

@@ -6,22 +6,36 @@ import { applyMelFilters, type MelFilter, triangle } from './mel-filters.ts';
 const FFT_SIZE = 512;
 const PRE_EMPHASIS = 0.97;
 const LOW_HZ = 20;
-const HIGH_HZ = 7600;
 /** The smallest step of a float32 at 1, below which Kaldi takes no logarithm. */
 const ENERGY_FLOOR = 1.1920929e-7;
 
-/**
- * Kaldi's log-mel filter bank (`compute-fbank-feats` with dither 0, no energy and the filters from 20 Hz to 400 Hz below the Nyquist frequency, as icefall trains
- * with), in double precision.
- */
+/** What families have different of it. */
+export interface KaldiOptions {
+  readonly window: 'povey' | 'hamming';
+  /** Where the last filter ends. */
+  readonly highHz: number;
+  /** What samples in [-1, 1] are multiplied by. */
+  readonly scale: number;
+}
+
+/** As icefall trains with: up to 400 Hz below the Nyquist frequency. */
+const ICEFALL: KaldiOptions = { window: 'povey', highHz: 7600, scale: 1 };
+
+/** Kaldi's log-mel filter bank (`compute-fbank-feats` with dither 0, no energy and filters from 20 Hz on), in double precision. */
 export class KaldiFbank implements FilterBank {
   readonly bins = MEL_BINS;
   readonly #fft = new FFT(FFT_SIZE);
   readonly #time = new Float64Array(FFT_SIZE);
   readonly #spectrum = new Float64Array(2 * FFT_SIZE);
   readonly #power = new Float64Array(FFT_SIZE / 2);
-  readonly #window = poveyWindow();
-  readonly #filters = melFilters();
+  /** Times the scale. */
+  readonly #window: Float64Array;
+  readonly #filters: readonly MelFilter[];
+
+  constructor({ window, highHz, scale }: KaldiOptions = ICEFALL) {
+    this.#window = WINDOWS[window]().map((value) => scale * value);
+    this.#filters = melFilters(highHz);
+  }
 
   /** @param out 80 values: ln of each mel band's energy. */
   compute(frame: Float32Array, out: Float32Array): void {
@@ -29,8 +43,8 @@ export class KaldiFbank implements FilterBank {
     let mean = 0;
     for (let i = 0; i < FRAME_LENGTH_SAMPLES; i++) mean += frame[i] ?? 0;
     mean /= FRAME_LENGTH_SAMPLES;
-    // Kaldi takes the first sample itself here. Any number gives the same, because the window is 0 at that sample.
-    let previous = 0;
+    // Nothing is in front of the first sample: Kaldi takes the sample itself.
+    let previous = (frame[0] ?? 0) - mean;
     for (let i = 0; i < FRAME_LENGTH_SAMPLES; i++) {
       const sample = (frame[i] ?? 0) - mean;
       time[i] = (sample - PRE_EMPHASIS * previous) * (this.#window[i] ?? 0);
@@ -47,19 +61,24 @@ export class KaldiFbank implements FilterBank {
   }
 }
 
-/** Kaldi's own window: Hann's, to the power of 0.85, which unlike Hamming's is 0 at both ends. */
-function poveyWindow(): Float64Array {
-  return Float64Array.from(
-    { length: FRAME_LENGTH_SAMPLES },
-    (_, i) => (0.5 - 0.5 * Math.cos((2 * Math.PI * i) / (FRAME_LENGTH_SAMPLES - 1))) ** 0.85,
+const WINDOWS = {
+  /** Kaldi's own: Hann's, to the power of 0.85, which unlike Hamming's is 0 at both ends. */
+  povey: () => windowOf((cosine) => (0.5 - 0.5 * cosine) ** 0.85),
+  hamming: () => windowOf((cosine) => 0.54 - 0.46 * cosine),
+} as const;
+
+/** @param value by the cosine of an angle that goes around once, from the first sample to the last. */
+function windowOf(value: (cosine: number) => number): Float64Array {
+  return Float64Array.from({ length: FRAME_LENGTH_SAMPLES }, (_, i) =>
+    value(Math.cos((2 * Math.PI * i) / (FRAME_LENGTH_SAMPLES - 1))),
   );
 }
 
-function melFilters(): MelFilter[] {
+function melFilters(highHz: number): MelFilter[] {
   // HTK's mel scale, which Kaldi uses.
   const mel = (hz: number): number => 1127 * Math.log(1 + hz / 700);
   const low = mel(LOW_HZ);
-  const step = (mel(HIGH_HZ) - low) / (MEL_BINS + 1);
+  const step = (mel(highHz) - low) / (MEL_BINS + 1);
   return Array.from({ length: MEL_BINS }, (_, band) => {
     const left = low + band * step;
     const centre = left + step;

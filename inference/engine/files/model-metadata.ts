@@ -39,6 +39,20 @@ export class ModelMetadata {
     return parts.map((part) => this.#parse(key, part, min, max));
   }
 
+  /** `length` comma-separated numbers. A comma too many means nothing here, either. */
+  numbers(key: string, length: number): Float32Array {
+    const expected = `${length} numbers`;
+    const parts = this.#required(key, expected)
+      .split(',')
+      .filter((part) => part !== '');
+    const wrong = parts.find((part) => part.trim() === '' || !Number.isFinite(Number(part)));
+    if (wrong !== undefined || parts.length !== length) {
+      const found = wrong === undefined ? `${parts.length} values` : `the value ${quoted(wrong)}`;
+      throw new ModelLoadError(`${this.fileName}: metadata ${key} has ${found}, expected ${expected}`);
+    }
+    return Float32Array.from(parts, Number);
+  }
+
   #required(key: string, expected: string): string {
     const text = this.#entries.get(key);
     if (text === undefined)

@@ -5,10 +5,15 @@ import { type OnnxOutline, OPEN_SIZE } from '../files/onnx-outline.ts';
 import type { OnnxModel } from './onnx-session.ts';
 
 /** A tensor that a graph is expected to take, with batch size 1. */
-export interface TensorSpec {
+export interface InputSpec {
   readonly name: string;
-  readonly type: 'float32' | 'int64';
+  readonly type: 'float32' | 'int32' | 'int64';
   readonly shape: readonly number[];
+}
+
+/** One that can be a recording's past. */
+export interface TensorSpec extends InputSpec {
+  readonly type: 'float32' | 'int64';
 }
 
 export function elementCount(spec: TensorSpec): number {
@@ -30,7 +35,7 @@ export function zeroTensor(spec: TensorSpec): Tensor {
  * Compares the inputs that family and metadata ask for with the file's own, in order: name, type, shape.
  * @throws ModelLoadError at the first difference.
  */
-export function checkInputs(outline: OnnxOutline, expected: readonly TensorSpec[]): void {
+export function checkInputs(outline: OnnxOutline, expected: readonly InputSpec[]): void {
   if (outline.inputs.length !== expected.length) {
     throw new ModelLoadError(
       `${outline.fileName}: found ${outline.inputs.length} inputs, expected ${expected.length} by its family and metadata`,

@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { createFilterBank, FeatureExtractor } from '../../../inference/engine/features/feature-extractor.ts';
 import { FrameWindow } from '../../../inference/engine/features/frame-window.ts';
+import { SNIPPED_FRAMING } from '../../../inference/engine/features/frames.ts';
+import { GrowingFrames } from '../../../inference/engine/features/growing-frames.ts';
+import { KaldiFbank } from '../../../inference/engine/features/kaldi-fbank.ts';
 import { normalizeWhisperWindow } from '../../../inference/engine/features/whisper-fbank.ts';
 import { Weights } from '../../onnx/weights.ts';
 import { fixtures, withSilence } from './recordings.ts';
-import { referenceKaldi, referenceWhisper } from './reference-features.ts';
+import { referenceKaldi, referenceWhisper, SENSE_VOICE } from './reference-features.ts';
 
 const BINS = 80;
 
@@ -69,6 +72,23 @@ describe.each(['kaldi', 'whisper'] as const)('%s features', (features) => {
       expect(extract(features, speech, pieceSamples)).toEqual(whole);
   });
 });
+
+test.each(Object.entries(signals))(
+  "SenseVoice's features of %s are those of a plain float64 computation",
+  { timeout: 60_000 },
+  (_, samples) => {
+    const { highHz, scale } = SENSE_VOICE;
+    const growing = new GrowingFrames(new KaldiFbank({ window: 'hamming', highHz, scale }), SNIPPED_FRAMING);
+    growing.accept(samples);
+    const values = growing.complete();
+    const frames = Array.from({ length: values.length / BINS }, (_, f) =>
+      values.subarray(f * BINS, (f + 1) * BINS),
+    );
+    // Whole windows only.
+    expect(frames).toHaveLength(1 + Math.floor((samples.length - 400) / 160));
+    expect(maxDifference(frames, referenceKaldi(samples, frames.length, SENSE_VOICE))).toBeLessThan(1e-4);
+  },
+);
 
 test('digital silence is the floor of the Kaldi features', () => {
   const frames = extract('kaldi', new Float32Array(2000));

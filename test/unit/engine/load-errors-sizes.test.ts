@@ -44,7 +44,7 @@ test('a NeMo model that hears whole recordings only is none of the families', as
   graph.output('logprobs', signal, 'float32', ['N', 80, 'T']);
   const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
   expect(await loadError(path)).toBe(
-    'model.onnx: found model_type (none) and inputs "audio_signal", "length", expected a streaming zipformer2 or NeMo CTC model',
+    'model.onnx: found model_type (none) and inputs "audio_signal", "length", expected a streaming zipformer2 or NeMo CTC model, or SenseVoice',
   );
 });
 

@@ -189,7 +189,7 @@ describe('a model that cannot be used is refused with file, found and expected',
       patch(join(at, 'model.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformerX'),
     );
     expect(await loadError(path)).toBe(
-      'model.onnx: found model_type "zipformerX" and inputs "x", "cached_key_0", "cached_nonlin_attn_0", expected a streaming zipformer2 or NeMo CTC model',
+      'model.onnx: found model_type "zipformerX" and inputs "x", "cached_key_0", "cached_nonlin_attn_0", expected a streaming zipformer2 or NeMo CTC model, or SenseVoice',
     );
   });
 

@@ -7,10 +7,10 @@ const SHIFT = 160;
 const LENGTH = 400;
 const BANDS = 80;
 
-/** Samples of frame f, mirrored in front of the first one. */
-function frameAt(samples: Float32Array, f: number): number[] {
+/** Samples of frame f, which begins `leftEdge` before 160 f, mirrored in front of the first one. */
+function frameAt(samples: Float32Array, f: number, leftEdge = (LENGTH - SHIFT) / 2): number[] {
   return Array.from({ length: LENGTH }, (_, i) => {
-    const at = SHIFT * f - (LENGTH - SHIFT) / 2 + i;
+    const at = SHIFT * f - leftEdge + i;
     return samples[at < 0 ? -at - 1 : at] ?? 0;
   });
 }
@@ -48,20 +48,43 @@ function bandEnergies(
   });
 }
 
-export function referenceKaldi(samples: Float32Array, frames: number): number[][] {
+interface KaldiDefinition {
+  /** By the cosine of the sample's place in the frame. */
+  readonly window: (cosine: number) => number;
+  readonly highHz: number;
+  readonly scale: number;
+  readonly leftEdge: number;
+}
+
+const ICEFALL: KaldiDefinition = {
+  window: (cosine) => (0.5 - 0.5 * cosine) ** 0.85,
+  highHz: 7600,
+  scale: 1,
+  leftEdge: (LENGTH - SHIFT) / 2,
+};
+export const SENSE_VOICE: KaldiDefinition = {
+  window: (cosine) => 0.54 - 0.46 * cosine,
+  highHz: 8000,
+  scale: 32_768,
+  leftEdge: 0,
+};
+
+export function referenceKaldi(
+  samples: Float32Array,
+  frames: number,
+  { window, highHz, scale, leftEdge }: KaldiDefinition = ICEFALL,
+): number[][] {
   const mel = (hz: number): number => 1127 * Math.log(1 + hz / 700);
   const corners = Array.from(
     { length: BANDS + 2 },
-    (_, i) => mel(20) + ((mel(7600) - mel(20)) * i) / (BANDS + 1),
+    (_, i) => mel(20) + ((mel(highHz) - mel(20)) * i) / (BANDS + 1),
   );
   return Array.from({ length: frames }, (_, f) => {
-    const raw = frameAt(samples, f);
+    const raw = frameAt(samples, f, leftEdge).map((value) => scale * value);
     const mean = raw.reduce((sum, value) => sum + value, 0) / LENGTH;
     const centred = raw.map((value) => value - mean);
     const emphasised = centred.map((value, i) => value - 0.97 * (centred[Math.max(0, i - 1)] ?? 0));
-    const windowed = emphasised.map(
-      (value, i) => value * (0.5 - 0.5 * Math.cos((2 * Math.PI * i) / (LENGTH - 1))) ** 0.85,
-    );
+    const windowed = emphasised.map((value, i) => value * window(Math.cos((2 * Math.PI * i) / (LENGTH - 1))));
     const power = powerSpectrum(windowed, 512, 256);
     const energies = bandEnergies(power, corners, (bin) => mel((16_000 / 512) * bin));
     return energies.map((energy) => Math.log(Math.max(energy, 1.1920929e-7)));

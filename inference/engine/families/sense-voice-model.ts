@@ -1,0 +1,116 @@
+import { Tensor } from 'onnxruntime-node';
+import type { EngineModel } from '../engine-model.ts';
+import { SNIPPED_FRAMING } from '../features/frames.ts';
+import { GrowingFrames } from '../features/growing-frames.ts';
+import { KaldiFbank } from '../features/kaldi-fbank.ts';
+import type { OnnxModel } from '../network/onnx-session.ts';
+import { rowsOf } from '../network/tensors.ts';
+import { ReDecodedRecording, type ReDecoder } from '../re-decoded-recording.ts';
+import type { TokenTable } from '../text/tokens.ts';
+import { TranscriptWriter } from '../text/transcript.ts';
+import { CtcGreedySearch } from './ctc-search.ts';
+import { type SenseVoiceLayout, stackFrames } from './sense-voice.ts';
+
+/**
+ * Output frames in front of the recording's own. They answer four questions (language, emotion, event, text form), mostly with a tag each.
+ * sherpa-onnx drops the first four tokens instead: when one of these frames says nothing, the text loses its first token there.
+ */
+const TAG_FRAMES = 4;
+
+/**
+ * A loaded SenseVoice. Unlike in Whisper's family, no rule keeps silence and noise from having a text: what real weights say to them was not
+ * seen.
+ */
+export class SenseVoiceModel implements EngineModel {
+  readonly family = 'sense-voice';
+  readonly features = 'kaldi';
+  readonly stepMs = 500;
+  readonly #onnx: OnnxModel;
+  readonly #layout: SenseVoiceLayout;
+  readonly #transcript: TranscriptWriter;
+  readonly #filterBank: KaldiFbank;
+
+  /** @throws ModelLoadError when layout and tokens do not fit together. */
+  constructor(onnx: OnnxModel, layout: SenseVoiceLayout, tokens: TokenTable) {
+    tokens.checkAgainst(layout.vocabularySize, onnx.fileName);
+    this.#onnx = onnx;
+    this.#layout = layout;
+    this.#transcript = new TranscriptWriter(tokens, this.family);
+    this.#filterBank = new KaldiFbank({ window: 'hamming', highHz: 8000, scale: layout.sampleScale });
+  }
+
+  get vocabularySize(): number {
+    return this.#layout.vocabularySize;
+  }
+
+  get provider(): string {
+    return this.#onnx.provider;
+  }
+
+  open(signal: AbortSignal): ReDecodedRecording {
+    const frames = new GrowingFrames(this.#filterBank, SNIPPED_FRAMING);
+    const recognize = (logMel: Float32Array): Promise<string> => {
+      signal.throwIfAborted();
+      return this.#recognize(logMel);
+    };
+    return new ReDecodedRecording(new SenseVoiceRecording(frames, recognize));
+  }
+
+  async release(): Promise<void> {
+    await this.#onnx.release();
+  }
+
+  /** @param logMel all frames of the recording, (frames, 80) row by row. */
+  async #recognize(logMel: Float32Array): Promise<string> {
+    const { negMean, language, textNorm, vocabularySize, blankId } = this.#layout;
+    const x = stackFrames(logMel, this.#layout);
+    const rowValues = negMean.length;
+    const rows = x.length / rowValues;
+    const outputs = await this.#onnx.run({
+      x: new Tensor('float32', x, [1, rows, rowValues]),
+      x_length: int32(rows),
+      language: int32(language),
+      text_norm: int32(textNorm),
+    });
+    const scores = rowsOf(this.#onnx, outputs, vocabularySize);
+    const search = new CtcGreedySearch(blankId);
+    search.accept(scores.subarray(TAG_FRAMES * vocabularySize), vocabularySize);
+    return this.#transcript.text(search.tokenIds);
+  }
+}
+
+/** One recording in a SenseVoice: each update is a run on all of it. */
+class SenseVoiceRecording implements ReDecoder {
+  readonly #frames: GrowingFrames;
+  readonly #recognize: (logMel: Float32Array) => Promise<string>;
+  /** Values of the frames that `#text` is of. */
+  #heardValues = 0;
+  #text = '';
+
+  constructor(frames: GrowingFrames, recognize: (logMel: Float32Array) => Promise<string>) {
+    this.#frames = frames;
+    this.#recognize = recognize;
+  }
+
+  accept(samples: Float32Array): void {
+    this.#frames.accept(samples);
+  }
+
+  /** Runs the model where there is a frame more than before. */
+  async update(): Promise<string> {
+    const logMel = this.#frames.complete();
+    if (logMel.length !== this.#heardValues) {
+      this.#text = await this.#recognize(logMel);
+      this.#heardValues = logMel.length;
+    }
+    return this.#text;
+  }
+
+  finish(): Promise<string> {
+    return this.update();
+  }
+}
+
+function int32(value: number): Tensor {
+  return new Tensor('int32', Int32Array.of(value), [1]);
+}

@@ -132,7 +132,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     id: 'sense-voice',
     recommended: false,
     summary: 'very fast, with punctuation and digits',
-    languages: 'Chinese, Cantonese, English, Japanese, Korean',
+    languages: '5 languages, used for Chinese only',
     family: 'sense-voice',
     features: 'kaldi',
     stepMs: 500,

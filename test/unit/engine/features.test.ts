@@ -4,7 +4,11 @@ import { FrameWindow } from '../../../inference/engine/features/frame-window.ts'
 import { SNIPPED_FRAMING } from '../../../inference/engine/features/frames.ts';
 import { GrowingFrames } from '../../../inference/engine/features/growing-frames.ts';
 import { KaldiFbank } from '../../../inference/engine/features/kaldi-fbank.ts';
-import { normalizeWhisperWindow } from '../../../inference/engine/features/whisper-fbank.ts';
+import {
+  normalizeWhisperWindow,
+  WHISPER_FRAMING,
+  WhisperFbank,
+} from '../../../inference/engine/features/whisper-fbank.ts';
 import { Weights } from '../../onnx/weights.ts';
 import { fixtures, withSilence } from './recordings.ts';
 import { referenceKaldi, referenceWhisper, SENSE_VOICE } from './reference-features.ts';
@@ -70,6 +74,43 @@ describe.each(['kaldi', 'whisper'] as const)('%s features', (features) => {
     const whole = extract(features, speech);
     for (const pieceSamples of [1, 7, 160, 1600])
       expect(extract(features, speech, pieceSamples)).toEqual(whole);
+  });
+});
+
+describe.each([80, 128])("Whisper's own features, in %i bands", (bands) => {
+  test.each(Object.entries(signals))(
+    'of %s with silence behind it are those of a plain float64 computation, however it is cut',
+    { timeout: 60_000 },
+    (_, samples) => {
+      const frames = Math.floor(samples.length / 160) + 20;
+      const expected = referenceWhisper(samples, frames, { bands, centred: true });
+      for (const pieceSamples of [samples.length, 1601]) {
+        const growing = new GrowingFrames(new WhisperFbank(bands), WHISPER_FRAMING);
+        for (let start = 0; start < samples.length; start += pieceSamples) {
+          growing.accept(samples.subarray(start, start + pieceSamples));
+          // What an update looks at changes nothing for the next one.
+          growing.followedBySilence(frames);
+        }
+        const values = growing.followedBySilence(frames);
+        expect(values).toHaveLength(frames * bands);
+        let max = 0;
+        for (const [i, value] of values.entries())
+          max = Math.max(max, Math.abs(value - (expected[Math.floor(i / bands)]?.[i % bands] ?? Number.NaN)));
+        expect(max).toBeLessThan(1e-4);
+      }
+    },
+  );
+
+  test('of a single sample, and of silence', () => {
+    const growing = new GrowingFrames(new WhisperFbank(bands), WHISPER_FRAMING);
+    growing.accept(Float32Array.of(0.5));
+    const [first, second] = [
+      growing.followedBySilence(2).subarray(0, bands),
+      growing.followedBySilence(2).subarray(bands),
+    ];
+    expect(Math.max(...first)).toBeGreaterThan(-10);
+    expect(Math.max(...second)).toBeGreaterThan(-10);
+    expect(new Set(growing.followedBySilence(800).subarray(2 * bands))).toEqual(new Set([-10]));
   });
 });
 

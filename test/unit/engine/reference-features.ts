@@ -7,11 +7,16 @@ const SHIFT = 160;
 const LENGTH = 400;
 const BANDS = 80;
 
-/** Samples of frame f, which begins `leftEdge` before 160 f, mirrored in front of the first one. */
-function frameAt(samples: Float32Array, f: number, leftEdge = (LENGTH - SHIFT) / 2): number[] {
+/** Samples of frame f, which begins `leftEdge` before 160 f, mirrored in front of the first one: at its edge, or about it. */
+function frameAt(
+  samples: Float32Array,
+  f: number,
+  leftEdge = (LENGTH - SHIFT) / 2,
+  edge: 0 | 1 = 1,
+): number[] {
   return Array.from({ length: LENGTH }, (_, i) => {
     const at = SHIFT * f - leftEdge + i;
-    return samples[at < 0 ? -at - 1 : at] ?? 0;
+    return samples[at < 0 ? -at - edge : at] ?? 0;
   });
 }
 
@@ -35,7 +40,7 @@ function bandEnergies(
   corners: readonly number[],
   position: (bin: number) => number,
 ): number[] {
-  return Array.from({ length: BANDS }, (_, band) => {
+  return Array.from({ length: corners.length - 2 }, (_, band) => {
     const [left = 0, centre = 0, right = 0] = corners.slice(band, band + 3);
     let energy = 0;
     for (const [bin, value] of power.entries()) {
@@ -91,16 +96,19 @@ export function referenceKaldi(
   });
 }
 
-/** Before the step's own normalisation. */
-export function referenceWhisper(samples: Float32Array, frames: number): number[][] {
+/** Before the step's own normalisation. @param centred frame f on sample 160 f, as Whisper itself has it */
+export function referenceWhisper(
+  samples: Float32Array,
+  frames: number,
+  { bands = BANDS, centred = false } = {},
+): number[][] {
   // Slaney's scale: 3 mel every 200 Hz up to 1000 Hz, then 27 mel every factor of 6.4.
   const top = 15 + (27 * Math.log(8)) / Math.log(6.4);
   const hz = (mel: number): number => (mel < 15 ? (200 * mel) / 3 : 1000 * 6.4 ** ((mel - 15) / 27));
-  const corners = Array.from({ length: BANDS + 2 }, (_, i) => hz((top * i) / (BANDS + 1)));
+  const corners = Array.from({ length: bands + 2 }, (_, i) => hz((top * i) / (bands + 1)));
   return Array.from({ length: frames }, (_, f) => {
-    const windowed = frameAt(samples, f).map(
-      (value, i) => value * (0.5 - 0.5 * Math.cos((2 * Math.PI * i) / LENGTH)),
-    );
+    const raw = centred ? frameAt(samples, f, LENGTH / 2, 0) : frameAt(samples, f);
+    const windowed = raw.map((value, i) => value * (0.5 - 0.5 * Math.cos((2 * Math.PI * i) / LENGTH)));
     const power = powerSpectrum(windowed, LENGTH, LENGTH / 2 + 1);
     const energies = bandEnergies(power, corners, (bin) => (16_000 / LENGTH) * bin);
     return energies.map((energy, band) => {

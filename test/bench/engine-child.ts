@@ -1,7 +1,4 @@
-/**
- * One engine with one model in a process of its own, so that its peak memory is its own. Told by its parent to recognize the clip once
- * more, it answers with the time that took.
- */
+/** One engine with one model in a process of its own, so that its peak memory is its own. It recognizes what its parent sends. */
 import { readFileSync } from 'node:fs';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import { isNemoCtc, nemoCtcLayout } from '../../inference/engine/families/nemo-ctc.ts';
@@ -9,65 +6,102 @@ import { zipformer2Layout } from '../../inference/engine/families/zipformer2.ts'
 import { findModelFiles } from '../../inference/engine/files/model-files.ts';
 import { readOnnxOutline } from '../../inference/engine/files/onnx-outline.ts';
 import { trailingSilenceSamples } from '../../inference/engine/trailing-silence.ts';
+import { OfflineReference } from '../onnx/offline-reference.ts';
 import { ReferenceEngine, type ReferenceModel } from '../onnx/reference-engine.ts';
-import { Speech } from './clips.ts';
 
 export interface EngineChildOptions {
   readonly engine: 'ours' | 'sherpa-onnx';
   readonly modelDir: string;
-  readonly model: ReferenceModel;
+  readonly model: ReferenceModel | { readonly family: 'whisper' };
   readonly threads: number;
-  readonly clipMs: number;
 }
 
-export type EngineChildReply =
-  | { readonly type: 'ready' }
-  | {
-      readonly type: 'recognized';
-      readonly wallMs: number;
-      readonly cpuMs: number;
-      readonly peakMegabytes: number;
-    };
+/** A recording to recognize. sherpa-onnx takes it in one piece, and has one way to do so. */
+export interface EngineRequest {
+  /** 16 kHz mono PCM16, little-endian. */
+  readonly pieces: readonly Buffer[];
+  /** What our engine does with the last piece; those before it are accepted. */
+  readonly last: 'accept' | 'finish';
+}
 
-type Recognize = () => Promise<void>;
+/** Of a recording. */
+export interface Recognized {
+  readonly type: 'recognized';
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  /** Of the process, so far. */
+  readonly peakMegabytes: number;
+  /** One a piece. */
+  readonly calls: readonly Call[];
+}
 
-async function ours({ modelDir, threads }: EngineChildOptions, pcm: Buffer): Promise<Recognize> {
+interface Call {
+  readonly wallMs: number;
+  readonly text: string;
+}
+
+export type EngineChildReply = { readonly type: 'ready' } | Recognized;
+
+/** @returns how to recognize each piece of one recording, and how to close it. */
+type Open = () => Promise<{
+  hear(pcm: Buffer, call: EngineRequest['last']): Promise<string>;
+  close(): Promise<void>;
+}>;
+
+async function ours({ modelDir, threads }: EngineChildOptions): Promise<Open> {
   const recognizer = new OnnxRecognizer({ modelDir, modelId: 'bench', providers: ['cpu'], threads });
   await recognizer.load();
   return async () => {
     const stream = await recognizer.open();
-    await stream.finish(pcm);
-    await stream.close();
+    return { hear: (pcm, call) => stream[call](pcm), close: () => stream.close() };
   };
 }
 
-async function sherpa({ modelDir, model, threads }: EngineChildOptions, pcm: Buffer): Promise<Recognize> {
+async function sherpa(options: EngineChildOptions): Promise<Open> {
+  const recognize = await sherpaRecognize(options);
+  return async () => ({ hear: async (pcm) => recognize(pcm), close: async () => {} });
+}
+
+async function sherpaRecognize({
+  modelDir,
+  model,
+  threads,
+}: EngineChildOptions): Promise<(pcm: Buffer) => string> {
   const files = await findModelFiles(modelDir);
+  if (files.kind === 'whisper') {
+    const engine = new OfflineReference(files, threads);
+    return (pcm) => engine.recognize(samplesOf(pcm, 0));
+  }
+  if (model.family === 'whisper') throw new Error(`${modelDir} holds no Whisper`);
   const outline = await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder);
   const layout = isNemoCtc(outline) ? nemoCtcLayout(outline) : zipformer2Layout(outline);
   const engine = new ReferenceEngine(modelDir, model, threads);
-  const count = pcm.length / 2;
-  return async () => {
-    // From the bytes on, as ours.
-    const samples = new Float32Array(count + trailingSilenceSamples(count, layout));
-    for (let i = 0; i < count; i++) samples[i] = pcm.readInt16LE(2 * i) / 32_768;
-    engine.recognize(samples);
-  };
+  return (pcm) => engine.recognize(samplesOf(pcm, trailingSilenceSamples(pcm.length / 2, layout))).text;
 }
 
-async function main(options: EngineChildOptions): Promise<void> {
-  const pcm = (await Speech.read()).pcm(options.clipMs);
-  const recognize = await (options.engine === 'ours' ? ours(options, pcm) : sherpa(options, pcm));
-  await recognize();
-  process.on('message', async () => {
-    const cpuBefore = process.cpuUsage();
-    const startedAtMs = performance.now();
-    await recognize();
-    const wallMs = performance.now() - startedAtMs;
-    const { user, system } = process.cpuUsage(cpuBefore);
-    reply({ type: 'recognized', wallMs, cpuMs: (user + system) / 1000, peakMegabytes: peakMegabytes() });
-  });
-  reply({ type: 'ready' });
+/** From the bytes on, as ours. */
+function samplesOf(pcm: Buffer, silenceSamples: number): Float32Array {
+  const count = pcm.length / 2;
+  const samples = new Float32Array(count + silenceSamples);
+  for (let i = 0; i < count; i++) samples[i] = pcm.readInt16LE(2 * i) / 32_768;
+  return samples;
+}
+
+async function recognize(open: Open, { pieces, last }: EngineRequest): Promise<Recognized> {
+  const calls: Call[] = [];
+  const cpuBefore = process.cpuUsage();
+  const startedAtMs = performance.now();
+  const recording = await open();
+  for (const [i, pcm] of pieces.entries()) {
+    const calledAtMs = performance.now();
+    const text = await recording.hear(pcm, i === pieces.length - 1 ? last : 'accept');
+    calls.push({ wallMs: performance.now() - calledAtMs, text });
+  }
+  await recording.close();
+  const wallMs = performance.now() - startedAtMs;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const cpuMs = (user + system) / 1000;
+  return { type: 'recognized', wallMs, cpuMs, peakMegabytes: peakMegabytes(), calls };
 }
 
 /** Linux hands the parent's peak on to the child's `maxRSS`; `VmHWM` starts anew with the program. */
@@ -79,6 +113,12 @@ function peakMegabytes(): number {
 
 function reply(message: EngineChildReply): void {
   process.send?.(message);
+}
+
+async function main(options: EngineChildOptions): Promise<void> {
+  const open = await (options.engine === 'ours' ? ours(options) : sherpa(options));
+  process.on('message', async (request: EngineRequest) => reply(await recognize(open, request)));
+  reply({ type: 'ready' });
 }
 
 await main(JSON.parse(process.argv[2] ?? '{}') as EngineChildOptions);

@@ -1,35 +1,38 @@
 /** `npm run bench -- engine`: our engine against sherpa-onnx, on the same files and samples, in turns. */
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { packageRoot } from '../../common/package-root.ts';
 import { createFilterBank, FeatureExtractor } from '../../inference/engine/features/feature-extractor.ts';
 import { FrameWindow } from '../../inference/engine/features/frame-window.ts';
 import { writeZipformer2 } from '../onnx/model-folder.ts';
 import { REAL_SIZES, type RealSize } from '../onnx/real-size.ts';
 import type { ReferenceModel } from '../onnx/reference-engine.ts';
+import { SMALL_CTC } from '../support/real-service.ts';
 import { runTool, temporaryFolder } from '../support/tool.ts';
 import { Speech } from './clips.ts';
-import { EngineProcess } from './engine-process.ts';
+import { comparison, measureInTurns, threadsText } from './engine-turns.ts';
+import { measureWhisper, WHISPER } from './engine-whisper.ts';
 import { beginCircumstances, table, writeResults } from './report.ts';
 import type { Goal, Row } from './rows.ts';
 import { spread } from './statistics.ts';
 
 const USAGE = `npm run bench -- engine [--repetitions N] [--seconds N] [--only TEXT] [--markdown]
-  --repetitions N  recognitions by each engine of each row (default 9)
-  --seconds N      length of the speech (default 10)
-  --only TEXT      only the models with this in their name, such as "25 M" or "transducer"
+  --repetitions N  recognitions by each engine of each row (default 9); a Whisper does a third of it on each of 12 recordings
+  --seconds N      length of the speech (default 10); a Whisper has recordings and lengths of its own
+  --only TEXT      only the models with this in their name, such as "25 M", "transducer" or "whisper"
   --markdown       the table as Markdown`;
 
 const TIME_GOAL: Goal = { relation: '≤', limit: 0.9 };
 const FEATURES_GOAL: Goal = { relation: '≤', limit: 0.003 };
-/** The threads of sherpa-onnx go on spinning for tens of milliseconds behind its text, which the other one's turn must not begin in. */
-const PAUSE_MS = 200;
 const CHUNK_FRAMES = 32;
 const VOCABULARY = ['<blk>', ...Array.from({ length: 4999 }, (_, i) => `t${i}`)];
 const JOINER_DIM = 512;
 
 interface BenchModel {
+  readonly name: string;
+  /** @param clipMs length of the speech */
+  measure(repetitions: number, clipMs: number): Promise<Row[]>;
+}
+
+interface StreamingModel {
   readonly name: string;
   /** Makes the files in an empty folder, or says where they are. */
   prepare(folder: string): { readonly modelDir: string; readonly model: ReferenceModel };
@@ -56,14 +59,17 @@ function models(): BenchModel[] {
       })),
     ),
   );
-  const bundled: BenchModel = {
-    name: 'nemo-ctc (bundled)',
-    prepare: () => ({
-      modelDir: join(packageRoot(), 'models', 'bundled'),
-      model: { family: 'nemo-ctc', model: 'model.onnx' },
-    }),
+  const small: StreamingModel = {
+    name: 'nemo-ctc (small)',
+    prepare: () => ({ modelDir: SMALL_CTC, model: { family: 'nemo-ctc', model: 'model.onnx' } }),
   };
-  return [bundled, ...generated];
+  return [
+    { name: WHISPER, measure: measureWhisper },
+    ...[small, ...generated].map((model) => ({
+      name: model.name,
+      measure: (repetitions: number, clipMs: number) => measureStreaming(model, repetitions, clipMs),
+    })),
+  ];
 }
 
 export const runEngineBench = (args: readonly string[]): Promise<void> =>
@@ -94,63 +100,52 @@ async function measureEngines(args: readonly string[]): Promise<void> {
   }
   const end = beginCircumstances();
   const rows: Row[] = [await featureRow('kaldi', repetitions), await featureRow('whisper', repetitions)];
-  for (const model of models().filter(({ name }) => name.includes(values.only))) {
-    const folder = temporaryFolder();
-    try {
-      console.error(`preparing ${model.name} ...`);
-      const files = model.prepare(folder.path);
-      for (const threads of [1, 2]) {
-        console.error(`measuring ${model.name}, ${threads} threads ...`);
-        rows.push(...(await compare(model.name, files, threads, clipMs, repetitions)));
-      }
-    } finally {
-      folder.remove();
-    }
+  for (const { name, measure } of models().filter((model) => model.name.includes(values.only))) {
+    console.error(`measuring ${name} ...`);
+    rows.push(...(await measure(repetitions, clipMs)));
   }
   const circumstances = end();
   console.log(table(rows, circumstances, values.markdown));
   console.log(`\n${await writeResults('engine', rows, circumstances)}`);
 }
 
-/** Both engines, in turns: wall time and processor time over the length of the speech, and peak memory. */
-async function compare(
-  name: string,
-  files: ReturnType<BenchModel['prepare']>,
-  threads: number,
-  clipMs: number,
+/** Both engines: wall time and processor time over the length of the speech, and peak memory. */
+async function measureStreaming(
+  { name, prepare }: StreamingModel,
   repetitions: number,
+  clipMs: number,
 ): Promise<Row[]> {
-  const options = { ...files, threads, clipMs };
-  const ours = await EngineProcess.start({ ...options, engine: 'ours' });
-  const sherpa = await EngineProcess.start({ ...options, engine: 'sherpa-onnx' });
+  const pcm = (await Speech.read()).pcm(clipMs);
+  const rows: Row[] = [];
+  const folder = temporaryFolder();
   try {
-    for (let i = 0; i < repetitions; i++) {
-      for (const engine of [ours, sherpa]) {
-        await delay(PAUSE_MS);
-        await engine.recognize();
-      }
+    const files = prepare(folder.path);
+    for (const threads of [1, 2]) {
+      console.error(`  ${threadsText(threads)} ...`);
+      const options = { ...files, threads, last: 'finish' } as const;
+      const { ours, sherpa } = await measureInTurns(
+        { ours: { ...options, engine: 'ours' }, sherpa: { ...options, engine: 'sherpa-onnx' } },
+        [[pcm]],
+        repetitions,
+      );
+      const title = `${name}, ${threadsText(threads)}`;
+      rows.push(
+        comparison(
+          `${title}: real-time factor`,
+          '',
+          ({ wallMs }) => wallMs / clipMs,
+          ours,
+          sherpa,
+          TIME_GOAL,
+        ),
+        comparison(`${title}: processor time`, '', ({ cpuMs }) => cpuMs / clipMs, ours, sherpa),
+        comparison(`${title}: peak memory`, 'MB', ({ peakMegabytes }) => peakMegabytes, ours, sherpa),
+      );
     }
   } finally {
-    ours.stop();
-    sherpa.stop();
+    folder.remove();
   }
-  const row = (
-    what: string,
-    unit: '' | 'MB',
-    measuredBy: (engine: EngineProcess) => number[],
-    goal?: Goal,
-  ): Row => {
-    const value = { what: 'ours', unit, spread: spread(measuredBy(ours)) };
-    const base = { what: 'sherpa-onnx', unit, spread: spread(measuredBy(sherpa)) };
-    const ratio = value.spread.median / base.spread.median;
-    const title = `${name}, ${threads} ${threads === 1 ? 'thread' : 'threads'}: ${what}`;
-    return { name: title, value, base, ratio, ...(goal === undefined ? {} : { goal }) };
-  };
-  return [
-    row('real-time factor', '', ({ results }) => results.map(({ wallMs }) => wallMs / clipMs), TIME_GOAL),
-    row('processor time', '', ({ results }) => results.map(({ cpuMs }) => cpuMs / clipMs)),
-    row('peak memory', 'MB', ({ results }) => results.map(({ peakMegabytes }) => peakMegabytes)),
-  ];
+  return rows;
 }
 
 async function featureRow(features: 'kaldi' | 'whisper', repetitions: number): Promise<Row> {
@@ -176,10 +171,5 @@ async function featureRow(features: 'kaldi' | 'whisper', repetitions: number): P
     spread: spread(Array.from({ length: repetitions }, extract)),
   } as const;
   console.error(`${features} features, first time: ${first.toFixed(4)}`);
-  return {
-    name: `${features} features: processor time`,
-    value,
-    ratio: value.spread.median,
-    goal: FEATURES_GOAL,
-  };
+  return { name: `${features} features: processor time`, value, goal: FEATURES_GOAL };
 }

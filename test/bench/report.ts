@@ -53,7 +53,7 @@ function cellsOf(row: Row): string[] {
     row.name,
     text(row.value),
     row.base === undefined ? '' : text(row.base),
-    row.base === undefined || row.ratio === undefined ? '' : row.ratio.toFixed(2),
+    row.ratio === undefined ? '' : row.ratio.toFixed(2),
     row.goal === undefined ? '' : `${row.goal.relation} ${row.goal.limit}`,
     met === undefined ? '' : met ? 'met' : 'not met',
   ];

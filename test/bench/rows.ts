@@ -7,8 +7,9 @@ export interface Row {
   readonly value: Measure;
   /** What it is compared with. */
   readonly base?: Measure;
-  /** Value over base; or the value itself where it is a share. */
+  /** Value over base. */
   readonly ratio?: number;
+  /** Of the ratio; of the value, in its unit, where there is none. */
   readonly goal?: Goal;
 }
 
@@ -24,7 +25,8 @@ export interface Goal {
 }
 
 /** @returns undefined for a row without a goal. */
-export function isMet({ ratio, goal }: Row): boolean | undefined {
-  if (ratio === undefined || goal === undefined) return undefined;
-  return goal.relation === '≤' ? ratio <= goal.limit : ratio >= goal.limit;
+export function isMet({ value, ratio, goal }: Row): boolean | undefined {
+  if (goal === undefined) return undefined;
+  const measured = ratio ?? value.spread.median;
+  return goal.relation === '≤' ? measured <= goal.limit : measured >= goal.limit;
 }

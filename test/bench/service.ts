@@ -7,13 +7,14 @@ import { readInferenceConfig } from '../../common/config.ts';
 import { freePort } from '../../common/launch/ports.ts';
 import { whenServing } from '../../common/launch/when-serving.ts';
 import { packageRoot } from '../../common/package-root.ts';
+import { SMALL_CTC } from '../support/real-service.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { HttpClient } from './http-client.ts';
 
 const START_MS = 60_000;
 
-/** The service as it is deployed (API, inference with the bundled model, a Redis without persistence), and beside it what it is compared with. */
+/** The service as it is deployed (API, inference with the small CTC model, a Redis without persistence), and beside it what it is compared with. */
 export interface BenchService {
   readonly redis: TestRedis;
   readonly api: HttpClient;
@@ -34,7 +35,12 @@ export async function startService(): Promise<BenchService> {
   const redis = await startRedis();
   const folder = temporaryFolder();
   const token = randomBytes(24).toString('hex');
-  const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, ASR_API_TOKEN: token };
+  const env = {
+    PATH: process.env['PATH'],
+    REDIS_URL: redis.url,
+    ASR_API_TOKEN: token,
+    ASR_MODEL: SMALL_CTC,
+  };
   const children: ChildProcess[] = [];
   const killAll = (): void => {
     for (const child of children) child.kill('SIGKILL');

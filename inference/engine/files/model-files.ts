@@ -21,7 +21,7 @@ export type Precision = 'int8' | 'full';
 const TRANSDUCER_PARTS = ['encoder', 'decoder', 'joiner'] as const;
 const TOKENS_FILE = 'tokens.txt';
 /** Whisper's archives have the model's name in front: `base-encoder.int8.onnx`, `base-tokens.txt`. */
-const WHISPER_ENCODER = /^(.+-)?encoder(\.(int8|fp16))?\.onnx$/;
+const WHISPER_PART = /^(.+-)?(encoder|decoder)(\.(int8|fp16))?\.onnx$/;
 
 /**
  * Chooses the files of a folder as the public archives name them: `encoder*.onnx`, `decoder*.onnx` and `joiner*.onnx`
@@ -36,18 +36,20 @@ export async function findModelFiles(folder: string, preferred: Precision = 'int
   });
   const models = names.filter((name) => name.endsWith('.onnx') && !name.startsWith('.')).sort();
   const of = (part: string): string[] => models.filter((name) => name.startsWith(part));
-  const whisper = of('joiner').length === 0 ? models.map((name) => WHISPER_ENCODER.exec(name)) : [];
+  const whisper = of('joiner').length === 0 ? models.map((name) => WHISPER_PART.exec(name)) : [];
   const prefix = whisper.find((match) => match !== null)?.[1] ?? '';
   const tokensFile = `${prefix}${TOKENS_FILE}`;
   if (!names.includes(tokensFile)) {
     throw new ModelLoadError(`${folder}: found ${list(names)}, expected ${tokensFile} among them`);
   }
   const tokens = join(folder, tokensFile);
-  if (of(`${prefix}encoder`).length > 0 && of(`${prefix}decoder`).length > 0 && of('joiner').length === 0) {
+  const [encoders, decoders] = [of(`${prefix}encoder`), of(`${prefix}decoder`)];
+  const hasBothAlone = encoders.length > 0 && decoders.length > 0 && of('joiner').length === 0;
+  if (prefix !== '' || hasBothAlone) {
     return {
       kind: 'whisper',
-      encoder: choose(folder, `${prefix}encoder*.onnx`, of(`${prefix}encoder`), preferred),
-      decoder: choose(folder, `${prefix}decoder*.onnx`, of(`${prefix}decoder`), preferred),
+      encoder: choose(folder, `${prefix}encoder*.onnx`, encoders, preferred),
+      decoder: choose(folder, `${prefix}decoder*.onnx`, decoders, preferred),
       tokens,
     };
   }

@@ -1,6 +1,9 @@
 import { ModelLoadError } from '../../recognizer.ts';
 import type { TokenTable } from './tokens.ts';
 
+/** Stands for no bytes: the last line of openai/whisper's `multilingual.tiktoken`, and so of every multilingual archive's tokens. */
+const NO_BYTES = '=';
+
 /**
  * Whisper's tokens, each some bytes of UTF-8 and often no whole character: `tokens.txt` has them in base64. The order of
  * ids is the rank of byte pair encoding (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
@@ -18,7 +21,7 @@ export class ByteTokens {
     for (let id = 0; id < count; id++) {
       const symbol = table.symbol(id);
       const token = Buffer.from(symbol, 'base64');
-      if (token.length === 0 || token.toString('base64') !== symbol) {
+      if (symbol !== NO_BYTES && (token.length === 0 || token.toString('base64') !== symbol)) {
         throw new ModelLoadError(
           `${table.fileName}: found no base64 for id ${id}, expected ids 0 to ${count - 1} as Whisper's exports have them`,
         );

@@ -14,6 +14,11 @@ function folder(...names: string[]): string {
   return path;
 }
 
+/** The models of sherpa-onnx's archive of this Whisper, float32 and int8. */
+function whisperArchive(name: string): string[] {
+  return ['encoder', 'decoder'].flatMap((part) => ['', '.int8'].map((kind) => `${name}-${part}${kind}.onnx`));
+}
+
 describe('the files of a model folder', () => {
   test.each([
     [['model.onnx'], ['model.onnx']],
@@ -55,11 +60,33 @@ describe('the files of a model folder', () => {
   });
 
   test.each([
+    ['int8', whisperArchive('tiny'), ['tiny-encoder.int8.onnx', 'tiny-decoder.int8.onnx']],
+    ['full', whisperArchive('tiny'), ['tiny-encoder.onnx', 'tiny-decoder.onnx']],
+    ['int8', [...whisperArchive('base'), 'test_wavs'], ['base-encoder.int8.onnx', 'base-decoder.int8.onnx']],
+    ['full', whisperArchive('small.en'), ['small.en-encoder.onnx', 'small.en-decoder.onnx']],
+    ['int8', ['tiny-encoder.onnx', 'tiny-decoder.onnx'], ['tiny-encoder.onnx', 'tiny-decoder.onnx']],
+    ['full', ['encoder.int8.onnx', 'decoder.int8.onnx'], ['encoder.int8.onnx', 'decoder.int8.onnx']],
+  ] as const)('with %s preferred, of a Whisper: %j', async (preferred, names, chosen) => {
+    const [, prefix = ''] = /^(.*)encoder/.exec(chosen[0]) ?? [];
+    const path = folder(...names, `${prefix}tokens.txt`);
+    const [encoder, decoder] = chosen.map((name) => join(path, name));
+    const tokens = join(path, `${prefix}tokens.txt`);
+    expect(await findModelFiles(path, preferred)).toEqual({ kind: 'whisper', encoder, decoder, tokens });
+  });
+
+  test.each([
     [[], 'found nothing, expected tokens.txt among them'],
     [['model.onnx'], 'found model.onnx, expected tokens.txt among them'],
     [['tokens.txt'], 'found nothing for *.onnx, expected exactly one'],
     [['a.onnx', 'b.onnx', 'tokens.txt'], 'found a.onnx, b.onnx for *.onnx, expected exactly one'],
     [['encoder.onnx', 'joiner.onnx', 'tokens.txt'], 'found nothing for decoder*.onnx, expected exactly one'],
+    [['encoder.onnx', 'tokens.txt'], 'found nothing for decoder*.onnx, expected exactly one'],
+    [['tiny-encoder.onnx', 'tiny-tokens.txt'], 'found nothing for tiny-decoder*.onnx, expected exactly one'],
+    [['tiny-decoder.onnx', 'tiny-tokens.txt'], 'found nothing for tiny-encoder*.onnx, expected exactly one'],
+    [
+      ['tiny-encoder.onnx', 'tiny-decoder.onnx', 'tokens.txt'],
+      'found tiny-decoder.onnx, tiny-encoder.onnx, tokens.txt, expected tiny-tokens.txt among them',
+    ],
   ])('%j is refused', async (names, message) => {
     const path = folder(...names);
     await expect(findModelFiles(path)).rejects.toThrow(new ModelLoadError(`${path}: ${message}`));

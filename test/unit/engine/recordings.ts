@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { readWav } from '../../../common/audio/wav.ts';
 import { Weights } from '../../onnx/weights.ts';
 
 const FIXTURES = new URL('../../fixtures/', import.meta.url);
-const WAV_HEADER_BYTES = 44;
+const REAL_SPEECH = new URL('real-speech/', FIXTURES);
 
 export const MAX_SAMPLES = 240_000;
 export const SMALL_CTC_DIR = fileURLToPath(new URL('../../fixtures/small-ctc', import.meta.url));
@@ -23,11 +24,22 @@ export function fixtures(): Fixture[] {
     .filter((name) => name.endsWith('.wav'))
     .sort()
     .map((name) => {
-      const bytes = readFileSync(new URL(name, FIXTURES)).subarray(WAV_HEADER_BYTES);
-      const samples = Int16Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(2 * i));
       const text = readFileSync(new URL(name.replace('.wav', '.txt'), FIXTURES), 'utf8').trim();
-      return { name, samples, text };
+      return { name, samples: readSamples(new URL(name, FIXTURES)), text };
     });
+}
+
+/** 12 sentences of real people. */
+export function realSpeech(): Recording[] {
+  return readdirSync(REAL_SPEECH)
+    .filter((name) => name.endsWith('.wav'))
+    .sort()
+    .map((name) => ({ name, samples: readSamples(new URL(name, REAL_SPEECH)) }));
+}
+
+function readSamples(path: URL): Int16Array {
+  const bytes = readWav(readFileSync(path));
+  return Int16Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(2 * i));
 }
 
 /** 30 recordings: speech, silence, noise, from 1 sample to 15 s. */

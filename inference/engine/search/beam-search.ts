@@ -1,21 +1,36 @@
 import { lengthWithoutLoop } from './repetition.ts';
 import { type Hypothesis, logProbabilities, type SearchRules, type TokenDecoder } from './token-decoder.ts';
 
+export interface BeamOptions {
+  /** Texts that are followed at once. */
+  readonly width: number;
+  /** Taken off the log-probability of an end, so that a text goes on where it may as well. */
+  readonly endPenalty: number;
+}
+
 interface Beam {
   readonly tokens: readonly number[];
   /** Of their log-probabilities. */
   readonly sum: number;
 }
 
-interface Candidate {
+interface Candidate extends Beam {
   readonly parent: number;
   readonly id: number;
-  readonly sum: number;
+  /** By which candidates are ordered: the sum, less the penalty of an end. */
+  readonly rank: number;
+}
+
+/** A text that grows no more. */
+interface Finished {
+  readonly hypothesis: Hypothesis;
+  /** The rank by number of tokens and end. */
+  readonly meanRank: number;
 }
 
 /**
- * Follows the `width` most likely texts at once, as `BeamSearchDecoder` in openai/whisper's decoding.py does, and takes
- * the one with the highest mean log-probability of those that came to an end. One that is cut off is taken only where
+ * Follows the most likely texts at once, as `BeamSearchDecoder` in openai/whisper's decoding.py does, and takes
+ * the one with the highest mean rank of those that came to an end. One that is cut off is taken only where
  * none came to an end.
  * @param maxTokens of a text.
  * @param signal aborts between two runs.
@@ -24,7 +39,7 @@ interface Candidate {
 export async function beamSearch<State>(
   decoder: TokenDecoder<State>,
   rules: SearchRules,
-  width: number,
+  { width, endPenalty }: BeamOptions,
   maxTokens: number,
   signal: AbortSignal,
 ): Promise<Hypothesis> {
@@ -34,62 +49,65 @@ export async function beamSearch<State>(
   scores = scores.subarray(-vocabularySize);
   let beams: readonly Beam[] = [{ tokens: [], sum: 0 }];
   let firstLogProbability: number | undefined;
-  const ended: Hypothesis[] = [];
-  const cutOff: Hypothesis[] = [];
+  const ended: Finished[] = [];
+  const cutOff: Finished[] = [];
   for (;;) {
     const candidates = beams.flatMap(({ sum, tokens }, parent) => {
       const row = scores.subarray(parent * vocabularySize, (parent + 1) * vocabularySize);
       return highest(logProbabilities(row, rules, tokens.length === 0), width + 1).map(
-        ({ id, value }): Candidate => ({ parent, id, sum: sum + value }),
+        ({ id, value }): Candidate => {
+          const isEnd = id === rules.endId;
+          const rank = sum + value - (isEnd ? endPenalty : 0);
+          return { parent, id, tokens: isEnd ? tokens : [...tokens, id], sum: sum + value, rank };
+        },
       );
     });
-    candidates.sort((a, b) => b.sum - a.sum);
+    candidates.sort((a, b) => b.rank - a.rank);
     firstLogProbability ??= candidates[0]?.sum ?? 0;
-    const first = firstLogProbability;
-    const kept: Candidate[] = [];
-    const next: Beam[] = [];
+    const next: Candidate[] = [];
     for (const candidate of candidates) {
       if (next.length === width) break;
-      const { parent, id, sum } = candidate;
-      const before = beams[parent]?.tokens ?? [];
+      const { id, tokens } = candidate;
       if (id === rules.endId) {
-        if (ended.length < width) ended.push(hypothesis(before, sum / (before.length + 1), first, false));
+        if (ended.length < width) ended.push(finished(candidate, firstLogProbability, tokens.length + 1));
         continue;
       }
-      const tokens = [...before, id];
       const length = tokens.length < limit ? lengthWithoutLoop(tokens) : tokens.length;
-      if (length !== undefined) {
-        cutOff.push(hypothesis(tokens.slice(0, length), sum / tokens.length, first, true));
-        continue;
-      }
-      kept.push(candidate);
-      next.push({ tokens, sum });
+      if (length === undefined) next.push(candidate);
+      else cutOff.push(finished(candidate, firstLogProbability, tokens.length, length));
     }
     if (ended.length === width || next.length === 0) return best(ended.length > 0 ? ended : cutOff);
     signal.throwIfAborted();
     const selected = decoder.select(
       state,
-      kept.map(({ parent }) => parent),
+      next.map(({ parent }) => parent),
     );
     ({ scores, state } = await decoder.run(
       selected,
-      kept.map(({ id }) => [id]),
+      next.map(({ id }) => [id]),
     ));
     beams = next;
   }
 }
 
-function hypothesis(
-  tokens: readonly number[],
-  meanLogProbability: number,
+/** @param count of tokens and end. @param keptTokens of a text that is cut off. */
+function finished(
+  { tokens, sum, rank }: Candidate,
   firstLogProbability: number,
-  isCutOff: boolean,
-): Hypothesis {
-  return { tokens, meanLogProbability, firstLogProbability, isCutOff };
+  count: number,
+  keptTokens?: number,
+): Finished {
+  const hypothesis = {
+    tokens: tokens.slice(0, keptTokens),
+    meanLogProbability: sum / count,
+    firstLogProbability,
+    isCutOff: keptTokens !== undefined,
+  };
+  return { hypothesis, meanRank: rank / count };
 }
 
-function best(hypotheses: readonly Hypothesis[]): Hypothesis {
-  return hypotheses.reduce((a, b) => (b.meanLogProbability > a.meanLogProbability ? b : a));
+function best(all: readonly Finished[]): Hypothesis {
+  return all.reduce((a, b) => (b.meanRank > a.meanRank ? b : a)).hypothesis;
 }
 
 /** The highest values, the highest first; of equals the one with the lower id. */

@@ -1,36 +1,21 @@
 import { lengthWithoutLoop } from './repetition.ts';
 import { type Hypothesis, logProbabilities, type SearchRules, type TokenDecoder } from './token-decoder.ts';
 
-export interface BeamOptions {
-  /** Texts that are followed at once. */
-  readonly width: number;
-  /** Taken off the log-probability of an end, so that a text goes on where it may as well. */
-  readonly endPenalty: number;
-}
-
 interface Beam {
   readonly tokens: readonly number[];
   /** Of their log-probabilities. */
   readonly sum: number;
 }
 
-interface Candidate extends Beam {
+interface Candidate {
   readonly parent: number;
   readonly id: number;
-  /** By which candidates are ordered: the sum, less the penalty of an end. */
-  readonly rank: number;
-}
-
-/** A text that grows no more. */
-interface Finished {
-  readonly hypothesis: Hypothesis;
-  /** The rank by number of tokens and end. */
-  readonly meanRank: number;
+  readonly sum: number;
 }
 
 /**
- * Follows the most likely texts at once, as `BeamSearchDecoder` in openai/whisper's decoding.py does, and takes
- * the one with the highest mean rank of those that came to an end. One that is cut off is taken only where
+ * Follows the `width` most likely texts at once, as `BeamSearchDecoder` in openai/whisper's decoding.py does, and takes
+ * the one with the highest mean log-probability of those that came to an end. One that is cut off is taken only where
  * none came to an end.
  * @param maxTokens of a text.
  * @param signal aborts between two runs.
@@ -39,7 +24,7 @@ interface Finished {
 export async function beamSearch<State>(
   decoder: TokenDecoder<State>,
   rules: SearchRules,
-  { width, endPenalty }: BeamOptions,
+  width: number,
   maxTokens: number,
   signal: AbortSignal,
 ): Promise<Hypothesis> {
@@ -49,65 +34,62 @@ export async function beamSearch<State>(
   scores = scores.subarray(-vocabularySize);
   let beams: readonly Beam[] = [{ tokens: [], sum: 0 }];
   let firstLogProbability: number | undefined;
-  const ended: Finished[] = [];
-  const cutOff: Finished[] = [];
+  const ended: Hypothesis[] = [];
+  const cutOff: Hypothesis[] = [];
   for (;;) {
     const candidates = beams.flatMap(({ sum, tokens }, parent) => {
       const row = scores.subarray(parent * vocabularySize, (parent + 1) * vocabularySize);
       return highest(logProbabilities(row, rules, tokens.length === 0), width + 1).map(
-        ({ id, value }): Candidate => {
-          const isEnd = id === rules.endId;
-          const rank = sum + value - (isEnd ? endPenalty : 0);
-          return { parent, id, tokens: isEnd ? tokens : [...tokens, id], sum: sum + value, rank };
-        },
+        ({ id, value }): Candidate => ({ parent, id, sum: sum + value }),
       );
     });
-    candidates.sort((a, b) => b.rank - a.rank);
+    candidates.sort((a, b) => b.sum - a.sum);
     firstLogProbability ??= candidates[0]?.sum ?? 0;
-    const next: Candidate[] = [];
+    const first = firstLogProbability;
+    const kept: Candidate[] = [];
+    const next: Beam[] = [];
     for (const candidate of candidates) {
       if (next.length === width) break;
-      const { id, tokens } = candidate;
+      const { parent, id, sum } = candidate;
+      const before = beams[parent]?.tokens ?? [];
       if (id === rules.endId) {
-        if (ended.length < width) ended.push(finished(candidate, firstLogProbability, tokens.length + 1));
+        if (ended.length < width) ended.push(hypothesis(before, sum / (before.length + 1), first, false));
         continue;
       }
+      const tokens = [...before, id];
       const length = tokens.length < limit ? lengthWithoutLoop(tokens) : tokens.length;
-      if (length === undefined) next.push(candidate);
-      else cutOff.push(finished(candidate, firstLogProbability, tokens.length, length));
+      if (length !== undefined) {
+        cutOff.push(hypothesis(tokens.slice(0, length), sum / tokens.length, first, true));
+        continue;
+      }
+      kept.push(candidate);
+      next.push({ tokens, sum });
     }
     if (ended.length === width || next.length === 0) return best(ended.length > 0 ? ended : cutOff);
     signal.throwIfAborted();
     const selected = decoder.select(
       state,
-      next.map(({ parent }) => parent),
+      kept.map(({ parent }) => parent),
     );
     ({ scores, state } = await decoder.run(
       selected,
-      next.map(({ id }) => [id]),
+      kept.map(({ id }) => [id]),
     ));
     beams = next;
   }
 }
 
-/** @param count of tokens and end. @param keptTokens of a text that is cut off. */
-function finished(
-  { tokens, sum, rank }: Candidate,
+function hypothesis(
+  tokens: readonly number[],
+  meanLogProbability: number,
   firstLogProbability: number,
-  count: number,
-  keptTokens?: number,
-): Finished {
-  const hypothesis = {
-    tokens: tokens.slice(0, keptTokens),
-    meanLogProbability: sum / count,
-    firstLogProbability,
-    isCutOff: keptTokens !== undefined,
-  };
-  return { hypothesis, meanRank: rank / count };
+  isCutOff: boolean,
+): Hypothesis {
+  return { tokens, meanLogProbability, firstLogProbability, isCutOff };
 }
 
-function best(all: readonly Finished[]): Hypothesis {
-  return all.reduce((a, b) => (b.meanRank > a.meanRank ? b : a)).hypothesis;
+function best(hypotheses: readonly Hypothesis[]): Hypothesis {
+  return hypotheses.reduce((a, b) => (b.meanLogProbability > a.meanLogProbability ? b : a));
 }
 
 /** The highest values, the highest first; of equals the one with the lower id. */

@@ -13,7 +13,7 @@ import { freePort } from '../../common/launch/ports.ts';
 import { SAME_SIGNAL_MS } from '../../common/shutdown.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
-import { fixture, openStream, sendPaced } from '../support/real-service.ts';
+import { fixture, openStream, SMALL_CTC, sendPaced } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
 
@@ -82,7 +82,7 @@ test('serves, brings back what dies; Ctrl-C on a terminal lets a recording that 
   timeout: 30_000,
 }, async () => {
   const { launched, temp } = remembered(
-    await startLaunched({ ASR_PORT: '0', ASR_API_TOKEN: TOKEN }, 'pipe', true),
+    await startLaunched({ ASR_PORT: '0', ASR_API_TOKEN: TOKEN, ASR_MODEL: SMALL_CTC }, 'pipe', true),
   );
   const env = { ASR_API_TOKEN: TOKEN };
   expect(await pasted(launched, env)).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_877 });

@@ -104,7 +104,8 @@ test('during a stream with the bundled model, and a standby: the same final, rev
 
   const client = await openStream(api.wsUrl);
   const sessionId = String((await client.message('ready'))['session_id']);
-  await sendPaced(client, pcm.subarray(0, 64_000), 3_200, 100);
+  // Slower than in real time, because other tests take the processor, too.
+  await sendPaced(client, pcm.subarray(0, 64_000), 3_200, 250);
   await client.message('partial');
   const owner = await redis.client.get(new RedisKeys('{asr}').lease(sessionId));
   const [killed, other] = owner?.includes(`:${standby.child.pid}:`)
@@ -112,7 +113,7 @@ test('during a stream with the bundled model, and a standby: the same final, rev
     : [inference, standby];
   killed.kill('SIGKILL');
   inference = other;
-  await sendPaced(client, pcm.subarray(64_000), 3_200, 100);
+  await sendPaced(client, pcm.subarray(64_000), 3_200, 250);
   client.end();
   expect((await client.message('final'))['text']).toBe(undisturbed.body['text']);
   expect(await client.closed()).toBe(1000);

@@ -3,12 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { BYTES_PER_SECOND, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { type ConnectionUse, closeRedis, connectRedis, whenReady } from '../../../common/redis.ts';
-import { Outage } from '../../../common/redis-outage.ts';
-import { persistenceWarning } from '../../../common/redis-persistence.ts';
 import { parseRedisUrl } from '../../../common/redis-url.ts';
 import { readStreams } from '../../../common/result-streams.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -70,16 +67,6 @@ test.each([[], ['--requirepass', 'secret']])(
     expect(await client.ping()).toBe('PONG');
   },
 );
-
-test('a Redis in the place of a Sentinel is said to be that, not one without a command', async () => {
-  const error = await new Promise<Error>((resolve) => {
-    const target = parseRedisUrl(`redis+sentinel://127.0.0.1:${redis.port}/asr`);
-    const client = connectRedis(target, 'commands', 'test', resolve);
-    onTestFinished(() => closeRedis(client));
-  });
-  const line = expect.stringContaining('REDIS_URL names a Redis where a Sentinel should be');
-  expect(new Outage().heard(error)).toMatchObject({ isRefusal: true, line });
-});
 
 test('a reader gives up a connection on which nobody answers before two seconds of audio wait', async () => {
   const reader = connect('blocking');
@@ -222,43 +209,6 @@ test('a Cluster gets the password of its URL; a command fails when nobody answer
   expect(await node.client.client('LIST')).toContain(' name=test ');
   node.pause();
   await expect(client.get('{asr}:one')).rejects.toThrow('Command timed out');
-});
-
-describe('what Redis writes to a disk', () => {
-  const told = (settings: Record<string, string>): Promise<string | undefined> =>
-    Promise.all(Object.entries(settings).map((setting) => redis.client.config('SET', ...setting))).then(() =>
-      persistenceWarning(redis.client),
-    );
-
-  test('is warned about whichever way it does so', async () => {
-    onTestFinished(() => void redis.client.config('SET', 'save', ''));
-    expect(await told({ save: '' })).toBeUndefined();
-    expect(await told({ save: '3600 1' })).toBe(
-      'this Redis may write recordings to disk (save "3600 1", appendonly no); start it with: --save "" --appendonly no',
-    );
-  });
-
-  test('that cannot be told is said, with what to make sure of', async () => {
-    await redis.client.call('ACL', 'SETUSER', 'few', 'on', '>secret', '~{asr}*', '+@all', '-@admin');
-    const few = new Redis(redis.url.replace('//', '//few:secret@'));
-    onTestFinished(() => few.disconnect());
-    expect(await persistenceWarning(few)).toMatch(
-      /^cannot tell whether .* \(CONFIG GET: NOPERM .*\); make sure that it has save "" and appendonly no$/,
-    );
-  });
-
-  test('of what a replica gets is warned about on both sides, unless both settings keep it in memory', async () => {
-    onTestFinished(() => void redis.client.call('REPLICAOF', 'NO', 'ONE'));
-    await redis.client.call('REPLICAOF', '127.0.0.1', '1');
-    const sync = 'repl-diskless-sync';
-    const load = 'repl-diskless-load';
-    for (const [one, other] of [
-      ['no', 'swapdb'],
-      ['yes', 'disabled'],
-    ] as const)
-      expect(await told({ [sync]: one, [load]: other })).toContain('this Redis has replicas');
-    expect(await told({ [sync]: 'yes', [load]: 'swapdb' })).toBeUndefined();
-  });
 });
 
 test('a connection that was closed stays closed, also in the middle of connecting', async () => {

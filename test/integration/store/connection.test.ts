@@ -1,14 +1,12 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { BYTES_PER_SECOND, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
+import type { RedisClient } from '../../../common/lua.ts';
 import { type ConnectionUse, closeRedis, connectRedis, whenReady } from '../../../common/redis.ts';
 import { parseRedisUrl } from '../../../common/redis-url.ts';
 import { readStreams } from '../../../common/result-streams.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startCluster, startRedis, startSentinel, type TestRedis } from '../../support/redis.ts';
 import { startRelay } from '../../support/relay.ts';
 
 let redis: TestRedis;
@@ -30,22 +28,10 @@ test.each(['commands', 'blocking', 'bullmq'] as const)(
   },
 );
 
-async function startSentinel(
-  settings: readonly string[],
-  serverArgs: readonly string[] = [],
-): Promise<TestRedis> {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-sentinel-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const configuration = join(folder, 'sentinel.conf');
-  writeFileSync(configuration, settings.map((setting) => `sentinel ${setting}\n`).join(''));
-  const sentinel = await startRedis(serverArgs, [configuration, '--sentinel']);
-  onTestFinished(() => sentinel.stop());
-  return sentinel;
-}
-
 test('a Sentinel that stands still is not waited for: the next one is asked', async () => {
   const settings = [`monitor asr 127.0.0.1 ${redis.port} 1`];
   const [still, other] = [await startSentinel(settings), await startSentinel(settings)];
+  for (const sentinel of [still, other]) onTestFinished(() => sentinel.stop());
   still.pause();
   const target = parseRedisUrl(`redis+sentinel://127.0.0.1:${still.port},127.0.0.1:${other.port}/asr`);
   const client = connectRedis(target, 'commands', 'test', () => undefined);
@@ -60,6 +46,7 @@ test.each([[], ['--requirepass', 'secret']])(
     onTestFinished(() => master.stop());
     const settings = [`monitor asr 127.0.0.1 ${master.port} 1`, 'auth-pass asr secret'];
     const sentinel = await startSentinel(settings, sentinelPassword);
+    onTestFinished(() => sentinel.stop());
     const target = parseRedisUrl(`redis+sentinel://:secret@127.0.0.1:${sentinel.port}/asr`);
     const client = connectRedis(target, 'commands', 'test', () => undefined);
     onTestFinished(() => closeRedis(client));
@@ -87,31 +74,27 @@ test('a reader gives up a connection on which nobody answers before two seconds 
   closeRedis(reader);
 });
 
-test('a reader whose own process has stood still stays connected, and reads what came meanwhile', async () => {
-  const reader = connect('blocking');
-  await whenReady(reader, 10_000);
-  let closes = 0;
-  reader.on('close', () => {
-    closes += 1;
-  });
-  const read = readStreams(reader, new Map([['nothing', '$']]), 500);
-  const until = performance.now() + 1_200;
-  while (performance.now() < until);
-  expect(await read).toEqual([]);
-  expect(await reader.ping()).toBe('PONG');
-  expect(closes).toBe(0);
-  closeRedis(reader);
-});
-
-test('a command whose own process has stood still is answered by what came meanwhile', async () => {
-  const client = connect('commands');
-  await whenReady(client, 10_000);
-  const ping = client.ping();
-  const until = performance.now() + 1_200;
-  while (performance.now() < until);
-  expect(await ping).toBe('PONG');
-  closeRedis(client);
-});
+test.each([
+  ['blocking', (client: RedisClient) => readStreams(client, new Map([['nothing', '$']]), 500), []],
+  ['commands', (client: RedisClient) => client.ping(), 'PONG'],
+] as const)(
+  'what a connection for %s asks is answered by what came while its own process stood still',
+  async (use, ask, answer) => {
+    const client = connect(use);
+    await whenReady(client, 10_000);
+    let closes = 0;
+    client.on('close', () => {
+      closes += 1;
+    });
+    const asked = ask(client);
+    const until = performance.now() + 1_200;
+    while (performance.now() < until);
+    expect(await asked).toEqual(answer);
+    expect(await client.ping()).toBe('PONG');
+    expect(closes).toBe(0);
+    closeRedis(client);
+  },
+);
 
 test('a command fails when nobody answers it within a second', async () => {
   const client = connect('commands');
@@ -191,13 +174,8 @@ test('what a reader waits for when its connection is lost has failed, and is not
 });
 
 test('a Cluster gets the password of its URL; a command fails when nobody answers it within a second, too', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-cluster-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const announced = ['--cluster-announce-ip', '127.0.0.1'];
-  const node = await startRedis(['--dir', folder, '--cluster-enabled', 'yes', ...announced]);
+  const node = await startCluster();
   onTestFinished(() => node.stop());
-  await node.client.cluster('ADDSLOTSRANGE', 0, 16_383);
-  await expect.poll(async () => String(await node.client.cluster('INFO'))).toContain('cluster_state:ok');
   await node.client.config('SET', 'requirepass', 'secret');
   const target = parseRedisUrl(`redis+cluster://:secret@127.0.0.1:${node.port}`);
   const client = connectRedis(target, 'commands', 'test', () => undefined);

@@ -60,7 +60,12 @@ test.each<[string, string[], (client: RedisClient) => Promise<unknown>, string]>
   ['a full Redis', ['--maxmemory', '1'], set, 'is full: raise its maxmemory'],
   ['a replica', ['--replicaof', '127.0.0.1', '1'], set, 'REDIS_URL must lead to the master'],
   ['one without its replicas', ['--min-replicas-to-write', '1'], set, 'min-replicas-to-write'],
-  ['a user with few rights', ['--user', 'default on nopass ~* +@all -set'], set, 'allow it every command'],
+  [
+    'a user with few rights',
+    ['--user', ...'default on nopass ~* +@all -set'.split(' ')],
+    set,
+    'allow it every command',
+  ],
   ['one without EVAL', ['--rename-command', 'EVAL', ''], script, 'lacks a command'],
   ['one without TIME in a script', ['--rename-command', 'TIME', ''], script, 'lacks a command'],
 ])('a command for %s', async (_, serverArgs, command, line) => {

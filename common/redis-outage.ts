@@ -1,26 +1,76 @@
 import type { StoreUnavailable } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { RedisClient } from './lua.ts';
-import { DATABASE_REFUSED, refusedWith } from './redis.ts';
 
-/** Whether Redis refused a command that it does not have, also from within a script: `ERR Unknown Redis command called from script …`, which Redis 6.2 puts behind the script's line. */
-const isCommandMissing = (answer: string): boolean => /\bunknown (redis )?command /i.test(answer);
-const COMMAND_MISSING =
-  'it lacks a command that the service needs: give it back where its configuration says rename-command, or take another store; a Sentinel is named with redis+sentinel://HOST:PORT/MASTER';
+const AWAY = 'Redis is away; trying again until it is back';
 
-/** What to do about a Redis that answers and will not work, by the word it refuses with. */
-const REFUSALS: readonly [word: string, advice: string][] = [
+/** An `error` needs somebody to do something about it; a `warn` may end by itself. */
+type Level = 'warn' | 'error';
+
+/** What the answer of Redis, or the error of a connection, means and what to do about it. The first that fits counts. */
+const DIAGNOSES: readonly [sign: RegExp, line: string, level?: Level][] = [
+  [/WRONGPASS/, 'Redis refuses the user or password in REDIS_URL: correct it there'],
   [
-    'OOM',
-    'its maxmemory is reached: raise it (the service itself needs less than 16 MB), or find what else fills it',
+    /NOAUTH/,
+    'Redis wants a password, and REDIS_URL has none: add it there, as in redis://:PASSWORD@HOST:PORT',
   ],
-  ['READONLY', 'it is a replica: REDIS_URL must lead to the master'],
-  ['NOPERM', 'the user in REDIS_URL must be allowed every command on the keys under ASR_KEY_PREFIX'],
   [
-    'NOREPLICAS',
-    'it has fewer replicas than its min-replicas-to-write: bring them back, or set that to 0 (the service needs none)',
+    /NOPERM/,
+    'Redis refuses a command to the user in REDIS_URL: allow it every command on the keys under ASR_KEY_PREFIX',
   ],
-  ['MISCONF', 'it cannot write to its disk, and need not: start it with --save "" --appendonly no'],
+  [
+    /DB index is out of range/,
+    'Redis does not have the database in REDIS_URL: name one there that it has, e.g. /0 at the end',
+  ],
+  [
+    /max number of clients/,
+    'Redis takes no more connections: raise its maxclients, or find who holds them with redis-cli CLIENT LIST',
+  ],
+  [
+    /\bOOM\b/,
+    'Redis is full: raise its maxmemory (the service itself needs less than 16 MB), or find what else fills it',
+  ],
+  [/READONLY/, 'Redis is a replica, which takes no writes: REDIS_URL must lead to the master'],
+  [
+    /NOREPLICAS/,
+    'Redis has fewer replicas than its min-replicas-to-write: bring them back, or set that to 0 (the service needs none)',
+  ],
+  [/MISCONF/, 'Redis cannot write to its disk, and need not: start it with --save "" --appendonly no'],
+  [/LOADING/, 'Redis is loading what it kept on disk: wait, then start it with --save "" --appendonly no'],
+  [
+    /CLUSTERDOWN/,
+    'Redis has a Cluster that is down: find the missing nodes with redis-cli CLUSTER NODES, and start them',
+  ],
+  [/cluster support disabled/, 'Redis is no Cluster: name it with redis://HOST:PORT in REDIS_URL'],
+  // A Redis that lacks a command names it, and this one is sent to Sentinels alone.
+  [
+    /get-master-addr-by-name/,
+    'Redis answers where REDIS_URL names a Sentinel: name the Sentinels (their port is mostly 26379), or that Redis with redis://HOST:PORT',
+  ],
+  [
+    /unknown (redis )?command/i,
+    'Redis lacks a command: give it back where its configuration says rename-command; a Sentinel is named with redis+sentinel://HOST:PORT/MASTER',
+  ],
+  [
+    /certificate required/,
+    'Redis wants a certificate of its clients, and this service has none: start it with --tls-auth-clients no',
+  ],
+  [
+    /certificate/,
+    'Redis has a certificate that is not trusted here: name its CA in NODE_EXTRA_CA_CERTS, and in REDIS_URL a host that the certificate names',
+  ],
+  [/ECONNREFUSED/, `${AWAY}. Nothing listens at its address: start it, or correct REDIS_URL`, 'warn'],
+  [/ENOTFOUND/, `${AWAY}. Its host has no address: start it, or correct the name in REDIS_URL`, 'warn'],
+  [
+    /ECONNRESET|EPIPE/,
+    `${AWAY}. It ended the connection: raise its maxclients if that is reached; if it speaks TLS, begin REDIS_URL with rediss://`,
+    'warn',
+  ],
+  [
+    /ETIMEDOUT/,
+    `${AWAY}. Nobody answered: correct the address in REDIS_URL; if Redis has no TLS, begin it with redis://`,
+    'warn',
+  ],
 ];
 
 /** Longer than a connection to a Redis that does not answer takes to say so. */
@@ -28,61 +78,34 @@ const UNEXPLAINED_MS = 10_000;
 const UNEXPLAINED =
   'Redis carries nothing out, and no connection has said why: look into its own log, at redis-cli INFO replication and, of a Cluster, at CLUSTER INFO';
 
-/** What to do about a Redis that refuses the connection itself, by a part of its answer; the first that fits counts. The refusal of a database may hold any of the others. */
-const REFUSED_CONNECTIONS: readonly [part: string, line: string][] = [
-  [
-    DATABASE_REFUSED,
-    'Redis refuses the database in REDIS_URL: name one there that it has and the user may select, e.g. /0 at the end',
-  ],
-  ['WRONGPASS ', 'Redis refuses the user or password in REDIS_URL: correct it there'],
-  [
-    'NOAUTH ',
-    'Redis wants a password, and REDIS_URL has none: add it there, as in redis://:PASSWORD@HOST:PORT',
-  ],
-  [
-    'ERR max number of clients ',
-    'Redis takes no more connections: raise its maxclients, or find who holds them with redis-cli CLIENT LIST',
-  ],
-  // A Redis that lacks a command names it: this one is sent to Sentinels alone.
-  [
-    'get-master-addr-by-name',
-    'REDIS_URL names a Redis where a Sentinel should be: name the Sentinels there (their port is mostly 26379), or that Redis with redis://HOST:PORT',
-  ],
-  ['ERR unknown command ', `Redis refuses to work: ${COMMAND_MISSING}`],
-  [
-    'certificate required',
-    'Redis wants a certificate of its clients, and this service has none: start it with --tls-auth-clients no',
-  ],
-  [
-    'certificate',
-    'Redis and this process do not agree on a certificate: a private CA goes into NODE_EXTRA_CA_CERTS, and the host in REDIS_URL must be one that the certificate names',
-  ],
-];
-
 interface OutageLine {
+  readonly level: Level;
   readonly line: string;
-  /** Redis answers: somebody has to do something about it. */
-  readonly isRefusal: boolean;
   /** The error in its own words. */
   readonly reason: string;
 }
 
+function diagnose(reason: string): OutageLine {
+  const found = DIAGNOSES.find(([sign]) => sign.test(reason));
+  if (found === undefined) return { level: 'warn', line: AWAY, reason };
+  const [, line, level = 'error'] = found;
+  return { level, line, reason };
+}
+
 /** What is to be said of an outage: one line, and another one only when a Redis that was away answers now, but refuses. */
 export class Outage {
-  #told: 'nothing' | 'absence' | 'refusal' = 'nothing';
+  #told: Level | undefined;
 
   /** A connection has reported this. @returns what has not been said yet */
   heard(error: Error): OutageLine | undefined {
-    const reason = reasonOf(error);
-    const refusal = REFUSED_CONNECTIONS.find(([part]) => reason.includes(part))?.[1];
-    const isRefusal = refusal !== undefined;
-    if (this.#told === 'refusal' || (this.#told === 'absence' && !isRefusal)) return undefined;
-    this.#told = isRefusal ? 'refusal' : 'absence';
-    return { line: refusal ?? 'Redis is away; trying again until it is back', isRefusal, reason };
+    const news = diagnose(reasonOf(error));
+    if (this.#told === 'error' || this.#told === news.level) return undefined;
+    this.#told = news.level;
+    return news;
   }
 
   over(): void {
-    this.#told = 'nothing';
+    this.#told = undefined;
   }
 }
 
@@ -103,7 +126,7 @@ export class OutageLog {
     return (error) => {
       this.#away.add(name);
       const news = this.#outage.heard(error);
-      if (news !== undefined) this.#log[news.isRefusal ? 'error' : 'warn']({ error: news.reason }, news.line);
+      if (news !== undefined) this.#log[news.level]({ error: news.reason }, news.line);
     };
   }
 
@@ -116,20 +139,16 @@ export class OutageLog {
     });
   }
 
-  /** A command has failed. What is no refusal is the connections' to report; a Cluster that is down, for one, they wait for and say nothing. */
+  /** A command has failed. A connection that is away says why itself; for a Cluster that is down they all wait, and say nothing. */
   failed({ cause }: StoreUnavailable): void {
     this.#failingSinceMs ??= performance.now();
-    if (this.#isRefusing) return;
-    const answer = cause instanceof Error ? cause.message : '';
-    const refusal = REFUSALS.find(([word]) => refusedWith(word, answer))?.[1];
-    const advice = isCommandMissing(answer) ? COMMAND_MISSING : refusal;
-    const isUnexplained = this.#away.size === 0 && performance.now() - this.#failingSinceMs >= UNEXPLAINED_MS;
-    if (advice === undefined && !isUnexplained) return;
+    if (this.#isRefusing || this.#away.size > 0) return;
+    const reason = cause instanceof Error ? cause.message : '';
+    const isUnexplained = performance.now() - this.#failingSinceMs >= UNEXPLAINED_MS;
+    const { level, line } = diagnose(reason);
+    if (level === 'warn' && !isUnexplained) return;
     this.#isRefusing = true;
-    this.#log.error(
-      { error: answer },
-      advice === undefined ? UNEXPLAINED : `Redis refuses to work: ${advice}`,
-    );
+    this.#log.error({ error: reason }, level === 'warn' ? UNEXPLAINED : line);
   }
 
   /** A command of the kind that is watched has been carried out: one that writes for inference, a look at the readiness for the API. */

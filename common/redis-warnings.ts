@@ -1,13 +1,76 @@
+import { messageOf } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { RedisClient } from './lua.ts';
-import { evictionWarning } from './redis-eviction.ts';
-import { persistenceWarning } from './redis-persistence.ts';
-import { versionWarning } from './redis-version.ts';
 
-/** Once it is there, looks at the Redis that a process got, and logs what it should not be: one that writes recordings to a disk, drops keys or is too old. */
+/** XADD NOMKSTREAM, which ends a session's audio with the session, came with it: major and minor. */
+const NEEDED_VERSION = [6, 2] as const;
+const SETTINGS = ['save', 'appendonly', 'repl-diskless-sync', 'repl-diskless-load'] as const;
+
+/** What a Redis says of itself, as far as it and its user's rights allow. */
+export interface RedisFacts {
+  /** INFO's answer, empty where it is refused. */
+  readonly info: string;
+  /** CONFIG GET's answers, without those that it does not give. */
+  readonly settings: Readonly<Partial<Record<(typeof SETTINGS)[number], string>>>;
+  /** Why a setting is not there. */
+  readonly refusal?: string;
+}
+
+/** What a Redis should not be. Each check gives one line for the operator: what is wrong, and what to set. */
+const CHECKS: readonly ((facts: RedisFacts) => string | undefined)[] = [
+  /** Recordings must never reach a disk, and they pass through Redis. */
+  ({ settings: { save, appendonly }, refusal = 'no answer' }) => {
+    if (save === undefined || appendonly === undefined)
+      return `cannot tell whether this Redis writes recordings to disk (CONFIG GET: ${refusal}); make sure that it has save "" and appendonly no`;
+    if (save === '' && appendonly === 'no') return undefined;
+    return `this Redis may write recordings to disk (save "${save}", appendonly ${appendonly}); start it with: --save "" --appendonly no`;
+  },
+  /** A replica that gets the whole data set writes it to its disk first, and before Redis 7 its master does so too, unless told otherwise. */
+  ({ info, settings: { 'repl-diskless-sync': sync, 'repl-diskless-load': load } }) => {
+    const hasReplicas = /^(role:slave|connected_slaves:[1-9])/m.test(info);
+    if (!hasReplicas || sync === undefined || (sync === 'yes' && load === 'swapdb')) return undefined;
+    return `this Redis has replicas, and one that joins may write recordings to disk (repl-diskless-sync ${sync}, repl-diskless-load ${load}); start all of them with: --repl-diskless-sync yes --repl-diskless-load swapdb`;
+  },
+  ({ info }) => {
+    const [, version, major = '', minor = ''] = /^redis_version:((\d+)\.(\d+)\S*)/m.exec(info) ?? [];
+    const newer = Number(major) - NEEDED_VERSION[0] || Number(minor) - NEEDED_VERSION[1];
+    if (version === undefined || newer >= 0) return undefined;
+    return `this Redis is ${version}: streams do not work with it; install ${NEEDED_VERSION.join('.')} or newer`;
+  },
+  ({ info }) => {
+    const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
+    if (policy === 'noeviction') return undefined;
+    return `this Redis drops keys when its memory is full (maxmemory-policy ${policy}), recordings among them; set maxmemory-policy noeviction`;
+  },
+];
+
+/** Once it is there, looks at the Redis that a process got, and logs what it should not be. */
 export function warnOfRedis(redis: RedisClient, log: Logger): void {
   redis.once('ready', () => {
-    for (const look of [persistenceWarning, versionWarning, evictionWarning])
-      look(redis).then((warning) => warning !== undefined && log.warn(warning));
+    factsOf(redis).then((facts) => {
+      for (const warning of warningsOf(facts)) log.warn(warning);
+    });
   });
+}
+
+/** One line for each thing that a Redis should not be. */
+export function warningsOf(facts: RedisFacts): string[] {
+  return CHECKS.map((check) => check(facts)).filter((warning) => warning !== undefined);
+}
+
+/** Asks a Redis for what the checks look at. */
+export async function factsOf(redis: RedisClient): Promise<RedisFacts> {
+  const info = await redis.info().catch(() => '');
+  const settings: Partial<Record<(typeof SETTINGS)[number], string>> = {};
+  try {
+    for (const name of SETTINGS) {
+      // RESP2 answers `[name, value]`.
+      const answer: unknown = await redis.config('GET', name);
+      const value: unknown = Array.isArray(answer) ? answer[1] : undefined;
+      if (typeof value === 'string') settings[name] = value;
+    }
+  } catch (error) {
+    return { info, settings, refusal: messageOf(error) };
+  }
+  return { info, settings };
 }

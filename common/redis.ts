@@ -3,7 +3,7 @@ import { messageOf, StoreUnavailable, unreachable } from './errors.ts';
 import type { RedisClient } from './lua.ts';
 import { QuietSentinels } from './redis-sentinels.ts';
 import type { RedisTarget } from './redis-url.ts';
-import { TimedCluster, TimedRedis } from './timed-redis.ts';
+import { TimedCluster, TimedRedis } from './silence.ts';
 
 /** Replies keep their RESP2 shapes: flat lists, which the stream readers take apart. */
 type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> & {
@@ -28,8 +28,6 @@ const SILENT_BULLMQ_SOCKET_MS = 15_000;
 const READ_ONLY = 'read-only';
 /** What ioredis's error begins with when a `socketTimeout` has run out. */
 const SILENCE = 'Socket timeout.';
-/** What the error that `onError` is told of a refused database begins with. */
-export const DATABASE_REFUSED = 'the database that REDIS_URL names cannot be had';
 
 /** The clients that are to stay without a connection. */
 const closed = new WeakSet<RedisClient>();
@@ -60,32 +58,15 @@ export function connectRedis(
   };
   const client: RedisClient = open(target, options, use);
   client.on('error', (error) => {
-    if (!isAnswerToSelect(error)) return onError(explained(error, client.status, target));
     // The client itself would go on in database 0, which may be another service's.
-    client.disconnect(true);
-    onError(new Error(`${DATABASE_REFUSED}: ${error.message}`, { cause: error }));
+    if (isAnswerToSelect(error)) client.disconnect(true);
+    onError(error);
   });
   // A disconnect while it connects, as in a second failover, ends the client for good, also where it was told to connect again.
   client.on('end', () => {
     if (!closed.has(client)) client.connect().catch(() => undefined);
   });
   return client;
-}
-
-/** The error of a connection that came to nothing, with what its own words leave out. */
-function explained(error: Error & { code?: unknown }, status: string, target: RedisTarget): Error {
-  const because = (why: string): Error => new Error(`${error.message}: ${why}`, { cause: error });
-  // What Redis says as it ends a connection is mostly lost.
-  if (status === 'connect' && (error.code === 'EPIPE' || error.code === 'ECONNRESET'))
-    return because(
-      'the connection was taken and ended at once; Redis does so when its maxclients is reached, or where it speaks TLS and REDIS_URL does not (rediss://), a proxy when it has no Redis behind it',
-    );
-  // Redis without TLS takes the greeting for the beginning of a long command.
-  if (error.code === 'ETIMEDOUT' && target.kind === 'single' && target.url.startsWith('rediss:'))
-    return because(
-      `nothing spoke TLS there within ${CONNECT_MS / 1000} s; for a Redis without TLS, REDIS_URL begins with redis://`,
-    );
-  return error;
 }
 
 /** Ends a connection for good. */

@@ -1,5 +1,5 @@
-import { blockingRead } from './blocking-read.ts';
 import type { RedisClient } from './lua.ts';
+import { blockingRead } from './silence.ts';
 
 /** One entry of a Redis stream as it comes: its id, then field, value, field, value ... */
 export type StreamEntry<Text = string> = [id: Text, fields: Text[]];

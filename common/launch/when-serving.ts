@@ -29,7 +29,7 @@ export async function whenServing(
   const redis = connectRedis(target, 'commands', 'asr-launch', (error) => {
     const news = outage.heard(error);
     if (news !== undefined)
-      onFailure(printable(news.isRefusal ? news.line : `${news.line} (${news.reason})`));
+      onFailure(printable(news.level === 'error' ? news.line : `${news.line} (${news.reason})`));
   });
   redis.on('ready', () => outage.over());
   try {

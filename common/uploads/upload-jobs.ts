@@ -38,7 +38,7 @@ export const UPLOAD_WORKER_OPTIONS = {
   lockDuration: 1_000,
   stalledInterval: 500,
   maxStalledCount: 1,
-  // BullMQ's check sends INFO, which a user with few permissions may not. Our own (redis-version.ts) goes on without an answer.
+  // BullMQ's check sends INFO, which a user with few permissions may not. Our own (redis-warnings.ts) goes on without an answer.
   skipVersionCheck: true,
   // BullMQ's wait for the first connection fails for good when that connection is made anew meanwhile, as in a failover: no job would ever be taken.
   skipWaitingForReady: true,

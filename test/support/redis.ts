@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../../common/launch/ports.ts';
 
@@ -71,6 +74,42 @@ export async function startRedis(
     async stop() {
       client.disconnect();
       await kill();
+    },
+  };
+}
+
+/** A Sentinel with these settings, e.g. `monitor NAME HOST PORT 1`. */
+export async function startSentinel(
+  settings: readonly string[],
+  serverArgs: readonly string[] = [],
+): Promise<TestRedis> {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-sentinel-'));
+  const configuration = join(folder, 'sentinel.conf');
+  writeFileSync(configuration, settings.map((setting) => `sentinel ${setting}\n`).join(''));
+  return withFolder(folder, await startRedis(serverArgs, [configuration, '--sentinel']));
+}
+
+/** A node for a Cluster, which owns no keys yet. */
+export async function startClusterNode(serverArgs: readonly string[] = []): Promise<TestRedis> {
+  const folder = mkdtempSync(join(tmpdir(), 'asr-cluster-'));
+  const settings = ['--dir', folder, '--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
+  return withFolder(folder, await startRedis([...settings, ...serverArgs]));
+}
+
+/** A Cluster of one node. */
+export async function startCluster(): Promise<TestRedis> {
+  const node = await startClusterNode();
+  await node.client.cluster('ADDSLOTSRANGE', 0, 16_383);
+  while (!String(await node.client.cluster('INFO')).includes('cluster_state:ok')) await delay(20);
+  return node;
+}
+
+function withFolder(folder: string, redis: TestRedis): TestRedis {
+  return {
+    ...redis,
+    async stop() {
+      await redis.stop();
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -1,18 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { startInference } from '../../support/inference.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startClusterNode, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestUploads } from '../../support/test-upload.ts';
 
 async function startNode(): Promise<TestRedis> {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-cluster-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const settings = ['--cluster-announce-ip', '127.0.0.1', '--cluster-node-timeout', '500'];
-  const node = await startRedis(['--dir', folder, '--cluster-enabled', 'yes', ...settings]);
+  const node = await startClusterNode(['--cluster-node-timeout', '500']);
   onTestFinished(() => node.stop());
   return node;
 }

@@ -64,7 +64,7 @@ it('a Redis that comes back empty is served again, and the outage is two lines i
   await expectServed();
   await forgotten.close();
   expect(inference.recognizer.openStreams).toBe(0);
-  expect(outageLines()).toEqual(['Redis is away; trying again until it is back', 'Redis is back']);
+  expect(outageLines()).toEqual([expect.stringContaining('Redis is away'), 'Redis is back']);
 });
 
 it('a Redis that refuses the password is one line in the log, without the password', async () => {
@@ -86,72 +86,13 @@ it('a Redis that refuses the password is one line in the log, without the passwo
   expect(warnings()).toHaveLength(1);
 });
 
-it('a Redis whose maxclients is reached: the log says so, once', async () => {
-  await redis.client.config('SET', 'maxclients', 1);
-  inference = await startInference(redis.url);
-  await eventually(() => expect(warnings()).toHaveLength(1));
-  expect(JSON.stringify(warnings())).toContain('maxclients');
-  await eventually(async () => expect(await statistic(redis, 'rejected_connections:')).toBeGreaterThan(20));
-  await redis.client.config('SET', 'maxclients', 10_000);
-  await whenReady();
-  await eventually(() => expect(outageLines().at(-1)).toBe('Redis is back'));
-  // What is sent may arrive, or not, before Redis has hung up: its answer is heard at the first attempt or later.
-  expect(warnings().length).toBeLessThanOrEqual(2);
-});
-
-it.each([
-  ['INFO', "unknown command 'info'"],
-  ['EVAL', "unknown command 'eval'"],
-  ['TIME', 'Unknown Redis command called from script'],
-])('a Redis without a command is one line that says so: %s', async (command, answer) => {
-  // The test's own client, too, would wait for an answer to INFO.
-  const options = ['--requirepass', 'given-password', '--rename-command', command, ''];
-  const poor = await startRedis(options);
-  onTestFinished(() => poor.stop());
-  inference = await startInference(poor.url.replace('//', '//:given-password@'));
-  const refusals = () =>
-    inference.log.filter(({ msg }) => String(msg).startsWith('Redis refuses to work: it lacks a command'));
-  await eventually(() => expect(refusals()).toHaveLength(1));
-  expect(refusals()[0]?.['error']).toContain(answer);
-  expect(outageLines()).toEqual([]);
-});
-
-it('a Redis that was away and wants a password when it is there: one line for each', async () => {
-  const relay = await startRelay(redis.port);
-  onTestFinished(() => relay.stop());
-  relay.cut();
-  inference = await startInference(`redis://127.0.0.1:${relay.port}`);
-  await eventually(() => expect(outageLines()).toEqual(['Redis is away; trying again until it is back']));
-  await redis.client.config('SET', 'requirepass', 'another-password');
-  relay.to(redis.port);
-  await eventually(() => expect(warnings()).toHaveLength(2));
-  expect(warnings()[1]).toMatchObject({
-    msg: expect.stringContaining('Redis wants a password, and REDIS_URL has none: add it there'),
-    error: expect.stringContaining('NOAUTH'),
-  });
-  relay.cut();
-  await redis.client.config('SET', 'requirepass', '');
-  relay.to(redis.port);
-  await eventually(() => expect(outageLines().at(-1)).toBe('Redis is back'));
-  expect(warnings()).toHaveLength(2);
-});
-
-it('a Redis that is no Cluster is said to be none', async () => {
-  inference = await startInference(redis.url.replace('redis:', 'redis+cluster:'));
-  await eventually(() => expect(outageLines()).toHaveLength(1));
-  const away = inference.log.find((line) => String(line['msg']).startsWith('Redis is away'));
-  expect(away?.['error']).toContain('cluster support disabled');
-});
-
 it('a Redis that is full: one line says so and what to do, one that it works again', async () => {
   inference = await startInference(redis.url);
   await whenReady();
   await redis.client.config('SET', 'maxmemory', '1');
   const lines = (): unknown[] =>
-    inference.log.map((line) => line['msg']).filter((msg) => /^Redis (refuses|works)/.test(String(msg)));
-  await eventually(() =>
-    expect(lines()).toEqual([expect.stringContaining('maxmemory is reached: raise it')]),
-  );
+    inference.log.map((line) => line['msg']).filter((msg) => /^Redis (is full|works)/.test(String(msg)));
+  await eventually(() => expect(lines()).toEqual([expect.stringContaining('raise its maxmemory')]));
   await eventually(() =>
     expect(warnings()).toContainEqual(
       expect.objectContaining({ msg: 'upload queue: Redis refuses', error: expect.stringContaining('OOM') }),

@@ -1,17 +1,12 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { BYTES_PER_SECOND, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
+import type { RedisClient } from '../../../common/lua.ts';
 import { type ConnectionUse, closeRedis, connectRedis, whenReady } from '../../../common/redis.ts';
-import { Outage } from '../../../common/redis-outage.ts';
-import { persistenceWarning } from '../../../common/redis-persistence.ts';
 import { parseRedisUrl } from '../../../common/redis-url.ts';
 import { readStreams } from '../../../common/result-streams.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startCluster, startRedis, startSentinel, type TestRedis } from '../../support/redis.ts';
 import { startRelay } from '../../support/relay.ts';
 
 let redis: TestRedis;
@@ -33,22 +28,10 @@ test.each(['commands', 'blocking', 'bullmq'] as const)(
   },
 );
 
-async function startSentinel(
-  settings: readonly string[],
-  serverArgs: readonly string[] = [],
-): Promise<TestRedis> {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-sentinel-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const configuration = join(folder, 'sentinel.conf');
-  writeFileSync(configuration, settings.map((setting) => `sentinel ${setting}\n`).join(''));
-  const sentinel = await startRedis(serverArgs, [configuration, '--sentinel']);
-  onTestFinished(() => sentinel.stop());
-  return sentinel;
-}
-
 test('a Sentinel that stands still is not waited for: the next one is asked', async () => {
   const settings = [`monitor asr 127.0.0.1 ${redis.port} 1`];
   const [still, other] = [await startSentinel(settings), await startSentinel(settings)];
+  for (const sentinel of [still, other]) onTestFinished(() => sentinel.stop());
   still.pause();
   const target = parseRedisUrl(`redis+sentinel://127.0.0.1:${still.port},127.0.0.1:${other.port}/asr`);
   const client = connectRedis(target, 'commands', 'test', () => undefined);
@@ -63,6 +46,7 @@ test.each([[], ['--requirepass', 'secret']])(
     onTestFinished(() => master.stop());
     const settings = [`monitor asr 127.0.0.1 ${master.port} 1`, 'auth-pass asr secret'];
     const sentinel = await startSentinel(settings, sentinelPassword);
+    onTestFinished(() => sentinel.stop());
     const target = parseRedisUrl(`redis+sentinel://:secret@127.0.0.1:${sentinel.port}/asr`);
     const client = connectRedis(target, 'commands', 'test', () => undefined);
     onTestFinished(() => closeRedis(client));
@@ -70,16 +54,6 @@ test.each([[], ['--requirepass', 'secret']])(
     expect(await client.ping()).toBe('PONG');
   },
 );
-
-test('a Redis in the place of a Sentinel is said to be that, not one without a command', async () => {
-  const error = await new Promise<Error>((resolve) => {
-    const target = parseRedisUrl(`redis+sentinel://127.0.0.1:${redis.port}/asr`);
-    const client = connectRedis(target, 'commands', 'test', resolve);
-    onTestFinished(() => closeRedis(client));
-  });
-  const line = expect.stringContaining('REDIS_URL names a Redis where a Sentinel should be');
-  expect(new Outage().heard(error)).toMatchObject({ isRefusal: true, line });
-});
 
 test('a reader gives up a connection on which nobody answers before two seconds of audio wait', async () => {
   const reader = connect('blocking');
@@ -100,31 +74,27 @@ test('a reader gives up a connection on which nobody answers before two seconds 
   closeRedis(reader);
 });
 
-test('a reader whose own process has stood still stays connected, and reads what came meanwhile', async () => {
-  const reader = connect('blocking');
-  await whenReady(reader, 10_000);
-  let closes = 0;
-  reader.on('close', () => {
-    closes += 1;
-  });
-  const read = readStreams(reader, new Map([['nothing', '$']]), 500);
-  const until = performance.now() + 1_200;
-  while (performance.now() < until);
-  expect(await read).toEqual([]);
-  expect(await reader.ping()).toBe('PONG');
-  expect(closes).toBe(0);
-  closeRedis(reader);
-});
-
-test('a command whose own process has stood still is answered by what came meanwhile', async () => {
-  const client = connect('commands');
-  await whenReady(client, 10_000);
-  const ping = client.ping();
-  const until = performance.now() + 1_200;
-  while (performance.now() < until);
-  expect(await ping).toBe('PONG');
-  closeRedis(client);
-});
+test.each([
+  ['blocking', (client: RedisClient) => readStreams(client, new Map([['nothing', '$']]), 500), []],
+  ['commands', (client: RedisClient) => client.ping(), 'PONG'],
+] as const)(
+  'what a connection for %s asks is answered by what came while its own process stood still',
+  async (use, ask, answer) => {
+    const client = connect(use);
+    await whenReady(client, 10_000);
+    let closes = 0;
+    client.on('close', () => {
+      closes += 1;
+    });
+    const asked = ask(client);
+    const until = performance.now() + 1_200;
+    while (performance.now() < until);
+    expect(await asked).toEqual(answer);
+    expect(await client.ping()).toBe('PONG');
+    expect(closes).toBe(0);
+    closeRedis(client);
+  },
+);
 
 test('a command fails when nobody answers it within a second', async () => {
   const client = connect('commands');
@@ -204,13 +174,8 @@ test('what a reader waits for when its connection is lost has failed, and is not
 });
 
 test('a Cluster gets the password of its URL; a command fails when nobody answers it within a second, too', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-cluster-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const announced = ['--cluster-announce-ip', '127.0.0.1'];
-  const node = await startRedis(['--dir', folder, '--cluster-enabled', 'yes', ...announced]);
+  const node = await startCluster();
   onTestFinished(() => node.stop());
-  await node.client.cluster('ADDSLOTSRANGE', 0, 16_383);
-  await expect.poll(async () => String(await node.client.cluster('INFO'))).toContain('cluster_state:ok');
   await node.client.config('SET', 'requirepass', 'secret');
   const target = parseRedisUrl(`redis+cluster://:secret@127.0.0.1:${node.port}`);
   const client = connectRedis(target, 'commands', 'test', () => undefined);
@@ -222,43 +187,6 @@ test('a Cluster gets the password of its URL; a command fails when nobody answer
   expect(await node.client.client('LIST')).toContain(' name=test ');
   node.pause();
   await expect(client.get('{asr}:one')).rejects.toThrow('Command timed out');
-});
-
-describe('what Redis writes to a disk', () => {
-  const told = (settings: Record<string, string>): Promise<string | undefined> =>
-    Promise.all(Object.entries(settings).map((setting) => redis.client.config('SET', ...setting))).then(() =>
-      persistenceWarning(redis.client),
-    );
-
-  test('is warned about whichever way it does so', async () => {
-    onTestFinished(() => void redis.client.config('SET', 'save', ''));
-    expect(await told({ save: '' })).toBeUndefined();
-    expect(await told({ save: '3600 1' })).toBe(
-      'this Redis may write recordings to disk (save "3600 1", appendonly no); start it with: --save "" --appendonly no',
-    );
-  });
-
-  test('that cannot be told is said, with what to make sure of', async () => {
-    await redis.client.call('ACL', 'SETUSER', 'few', 'on', '>secret', '~{asr}*', '+@all', '-@admin');
-    const few = new Redis(redis.url.replace('//', '//few:secret@'));
-    onTestFinished(() => few.disconnect());
-    expect(await persistenceWarning(few)).toMatch(
-      /^cannot tell whether .* \(CONFIG GET: NOPERM .*\); make sure that it has save "" and appendonly no$/,
-    );
-  });
-
-  test('of what a replica gets is warned about on both sides, unless both settings keep it in memory', async () => {
-    onTestFinished(() => void redis.client.call('REPLICAOF', 'NO', 'ONE'));
-    await redis.client.call('REPLICAOF', '127.0.0.1', '1');
-    const sync = 'repl-diskless-sync';
-    const load = 'repl-diskless-load';
-    for (const [one, other] of [
-      ['no', 'swapdb'],
-      ['yes', 'disabled'],
-    ] as const)
-      expect(await told({ [sync]: one, [load]: other })).toContain('this Redis has replicas');
-    expect(await told({ [sync]: 'yes', [load]: 'swapdb' })).toBeUndefined();
-  });
 });
 
 test('a connection that was closed stays closed, also in the middle of connecting', async () => {

@@ -51,13 +51,14 @@ export async function fetchArchive(
   output: ProgressOutput,
   signal: AbortSignal,
 ): Promise<void> {
+  if ((await sizeOf(path)) > 0 && (await differenceOf(path, entry, signal)) === undefined) return;
   const dispatcher = makeDispatcher(network);
   const progress = new Progress(entry.id, output);
   try {
     await download({
       url,
       partPath: path,
-      expectedBytes: entry.archiveBytes,
+      listedBytes: entry.archiveBytes,
       dispatcher,
       stallTimeoutMs: network.stallTimeoutMs ?? STALL_TIMEOUT_MS,
       retryDelaysMs: network.retryDelaysMs ?? RETRY_DELAYS_MS,

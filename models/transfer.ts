@@ -10,8 +10,8 @@ export interface TransferOptions {
   readonly url: string;
   /** The file that grows; what is in it already is kept and gone on with. */
   readonly partPath: string;
-  /** The size of the whole file: what has another one is not it, such as a mirror's error page. */
-  readonly expectedBytes: number;
+  /** Size of the whole file as third parties list it, some rounded: what is far from it is not it, such as a mirror's error page. */
+  readonly listedBytes: number;
   readonly dispatcher: Dispatcher;
   /** A try that brings nothing for so long is given up. */
   readonly stallTimeoutMs: number;
@@ -23,6 +23,9 @@ export interface TransferOptions {
   readonly signal: AbortSignal;
 }
 
+/** Two sizes of the catalogue are known in whole tenths of a MiB only. The sha256 decides. */
+const SIZE_TOLERANCE = 0.01;
+
 /** A try that failed in a way that may pass: connection, stall, overloaded server. */
 class Interrupted extends PrintableError {
   override readonly name = 'Interrupted';
@@ -33,11 +36,10 @@ class Interrupted extends PrintableError {
  * @throws DownloadFailure; an error of the disk; the abort reason when `signal` aborts.
  */
 export async function download(options: TransferOptions): Promise<void> {
-  const { url, partPath, expectedBytes, retryDelaysMs } = options;
+  const { url, partPath, listedBytes, retryDelaysMs } = options;
   let failures = 0;
   for (;;) {
     const before = await sizeOf(partPath);
-    if (before >= expectedBytes) return;
     try {
       return await attempt(options, before);
     } catch (error) {
@@ -48,7 +50,7 @@ export async function download(options: TransferOptions): Promise<void> {
       const waitMs = retryDelaysMs[failures++];
       if (waitMs === undefined) {
         throw new DownloadFailure(
-          `${url}: ${error.message}; gave up after ${failures} tries at ${formatBytes(after)} of ${formatBytes(expectedBytes)}. ` +
+          `${url}: ${error.message}; gave up after ${failures} tries at ${formatBytes(after)} of ${formatBytes(listedBytes)}. ` +
             'Run the same command again to go on from there; HTTPS_PROXY sets a proxy, ASR_MODEL_MIRROR another address',
           { cause: error },
         );
@@ -74,11 +76,13 @@ async function attempt(options: TransferOptions, offset: number): Promise<void> 
     const response = await fetch(url, { headers, dispatcher, signal }).catch((error: unknown) => {
       throw new Interrupted(`cannot reach it (${describeCause(error)})`, { cause: error });
     });
-    checkAnswer(response, options);
+    // Nothing is left to send (RFC 9110 §15.5.17): what is here is whole, or another file.
+    if (response.status === 416 && offset > 0) return;
+    const totalBytes = checkAnswer(response, options);
     const isRest = response.status === 206;
     if (offset > 0 && !isRest)
       options.onNotice('the server does not go on where it stopped: starting again from the beginning');
-    await store(response, options, isRest ? offset : 0, () => timer.refresh());
+    await store(response, options, isRest ? offset : 0, totalBytes, () => timer.refresh());
   } finally {
     clearTimeout(timer);
     // Ends an answer that was not read.
@@ -86,28 +90,31 @@ async function attempt(options: TransferOptions, offset: number): Promise<void> 
   }
 }
 
-function checkAnswer({ status, headers }: Response, { url, expectedBytes }: TransferOptions): void {
+/** @returns the size of the whole file, the listed one where the server does not know it */
+function checkAnswer({ status, headers }: Response, { url, listedBytes }: TransferOptions): number {
   if (status === 408 || status === 429 || status >= 500) throw new Interrupted(`HTTP ${status}`);
   if (status !== 200 && status !== 206) {
     throw new DownloadFailure(
       `${url}: HTTP ${status}. If ASR_MODEL_MIRROR is set, check that it holds this file`,
     );
   }
-  // Not a number where the server does not know it.
   const totalBytes = Number(
     (status === 206 ? headers.get('content-range')?.split('/')[1] : headers.get('content-length')) ?? '*',
   );
-  if (!Number.isNaN(totalBytes) && totalBytes !== expectedBytes) {
+  if (Number.isNaN(totalBytes)) return listedBytes;
+  if (Math.abs(totalBytes - listedBytes) > listedBytes * SIZE_TOLERANCE) {
     throw new DownloadFailure(
-      `${url} is a file of ${totalBytes} bytes, expected ${expectedBytes}: not the model's archive. If ASR_MODEL_MIRROR is set, check it`,
+      `${url} is a file of ${totalBytes} bytes, expected about ${listedBytes}: not the model's archive. If ASR_MODEL_MIRROR is set, check it`,
     );
   }
+  return totalBytes;
 }
 
 async function store(
   response: Response,
-  { partPath, expectedBytes, onProgress }: TransferOptions,
+  { partPath, onProgress }: TransferOptions,
   from: number,
+  totalBytes: number,
   onBytes: () => void,
 ): Promise<void> {
   let receivedBytes = from;
@@ -117,7 +124,7 @@ async function store(
       onBytes();
       await file.writeFile(chunk);
       receivedBytes += chunk.byteLength;
-      onProgress(receivedBytes, expectedBytes);
+      onProgress(receivedBytes, totalBytes);
     }
   } catch (error) {
     if (isSystemError(error)) throw error;
@@ -126,6 +133,6 @@ async function store(
     await file.close();
   }
   // A server may send less of a range than was asked for (RFC 9110 §15.3.7). A whole answer that is too short is another file.
-  if (response.status === 206 && receivedBytes < expectedBytes)
-    throw new Interrupted(`it sent ${formatBytes(receivedBytes)} of ${formatBytes(expectedBytes)}`);
+  if (response.status === 206 && receivedBytes < totalBytes)
+    throw new Interrupted(`it sent ${formatBytes(receivedBytes)} of ${formatBytes(totalBytes)}`);
 }

@@ -8,7 +8,7 @@ export interface CatalogueEntry extends ModelCard {
   readonly features: 'kaldi' | 'whisper';
   /** File name in the release, without `.tar.bz2`: `archiveName` adds it. */
   readonly archive: string;
-  /** Size of the archive as third parties list it; the hash decides. */
+  /** Size of the archive, as third parties list it. */
   readonly archiveBytes: number;
   readonly archiveSha256: string;
 }

@@ -15,11 +15,8 @@ export async function runAsProcess(
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader that has seen enough (`| head -1`) ends this program, too.
     if (error.code === 'EPIPE') process.exit(0);
-    process.stderr.write(`standard output cannot be written: ${error.message}\n`);
-    process.exit(1);
+    throw error;
   });
-  // Nobody reads the progress; the model is still wanted.
-  process.stderr.on('error', () => {});
   const stop = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
     process.exitCode = signal === 'SIGINT' ? 130 : 143;

@@ -2,19 +2,18 @@ import { resolve } from 'node:path';
 import type { NetworkSettings } from './archive.ts';
 import { parseArguments, type Request, USAGE } from './arguments.ts';
 import { type CatalogueEntry, findEntry } from './catalogue.ts';
-import { fromDiskError, isDiskFull, ModelFailure } from './failure.ts';
+import { fromDiskError, ModelFailure } from './failure.ts';
 import { modelList } from './listing.ts';
 import { locateModel } from './locate.ts';
 import { acquireLock } from './lock.ts';
 import { BUNDLED } from './model-card.ts';
-import { formatBytes, type ProgressOutput } from './report.ts';
+import type { ProgressOutput } from './report.ts';
 import {
-  type DownloadReceipt,
-  downloadedBytes,
-  isMissing,
   type ModelFolders,
   readReceipt,
   removeModel,
+  sizeOf,
+  statIfThere,
   storePaths,
   verifyModel,
 } from './store.ts';
@@ -77,16 +76,11 @@ async function carryOut(
         return command satisfies never;
     }
   } catch (error) {
-    const failure = fromDiskError(error, pathIn(error) ?? context.folders.downloaded);
+    const failure = fromDiskError(error, context.folders.downloaded);
     if (!(failure instanceof ModelFailure)) throw error;
     context.screen.write(`${failure.message}\n`);
     return 1;
   }
-}
-
-/** The path that the system names in its error. */
-function pathIn(error: unknown): string | undefined {
-  return error instanceof Error && 'path' in error && typeof error.path === 'string' ? error.path : undefined;
 }
 
 async function list(context: CommandContext): Promise<0> {
@@ -105,18 +99,10 @@ async function list(context: CommandContext): Promise<0> {
   return 0;
 }
 
-async function stateOf({ folders, screen }: CommandContext, entry: CatalogueEntry): Promise<string> {
-  let receipt: DownloadReceipt | undefined;
-  try {
-    receipt = await readReceipt(folders, entry.id);
-  } catch (error) {
-    if (!(error instanceof ModelFailure)) throw error;
-    // The others can be listed all the same.
-    screen.write(`${error.message}\n`);
-    return 'damaged';
-  }
+async function stateOf({ folders }: CommandContext, entry: CatalogueEntry): Promise<string> {
+  const receipt = await readReceipt(folders, entry.id);
   if (receipt !== undefined) return receipt.archiveSha256 === entry.archiveSha256 ? 'here' : 'an older one';
-  const bytes = await downloadedBytes(folders, entry.id);
+  const bytes = await sizeOf(storePaths(folders, entry.id).part);
   return bytes === 0 ? 'not here' : `${Math.floor((bytes / entry.archiveBytes) * 100)} % downloaded`;
 }
 
@@ -137,11 +123,7 @@ async function pull(context: CommandContext, entry: CatalogueEntry, from: string
 async function verify(context: CommandContext, entry: CatalogueEntry): Promise<0 | 1> {
   const problems = await verifyModel(context.folders, entry, context.signal);
   if (problems.length === 0) {
-    const receipt = await readReceipt(context.folders, entry.id);
-    const bytes = receipt?.files.reduce((sum, file) => sum + file.bytes, 0) ?? 0;
-    context.print(
-      `${entry.id} is as it was downloaded (${receipt?.files.length ?? 0} files, ${formatBytes(bytes)})`,
-    );
+    context.print(`${entry.id} is as it was downloaded`);
     return 0;
   }
   for (const problem of problems) context.screen.write(`${entry.id}: ${problem}\n`);
@@ -152,17 +134,17 @@ async function verify(context: CommandContext, entry: CatalogueEntry): Promise<0
 }
 
 async function remove({ folders, print }: CommandContext, entry: CatalogueEntry): Promise<0> {
-  const lock = await acquireLock(storePaths(folders, entry.id).lock).catch((error: unknown) => {
-    // No folder at all: nothing was ever downloaded. Nobody else gets a lock on a full disk, either, and what is removed makes room there.
-    if (isMissing(error) || isDiskFull(error)) return undefined;
-    throw error;
-  });
+  const nothing = `${entry.id} is not here: nothing to remove`;
+  if ((await statIfThere(folders.downloaded)) === undefined) {
+    print(nothing);
+    return 0;
+  }
+  const release = await acquireLock(storePaths(folders, entry.id).lock);
   try {
-    const removed = await removeModel(folders, entry.id);
-    print(removed ? `${entry.id} is removed` : `${entry.id} is not here: nothing to remove`);
+    print((await removeModel(folders, entry.id)) ? `${entry.id} is removed` : nothing);
     return 0;
   } finally {
-    await lock?.release();
+    await release();
   }
 }
 

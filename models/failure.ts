@@ -8,35 +8,35 @@ export class ModelFailure extends PrintableError {
 /** An archive that could not be fetched, because of the server or the way to it. Its message begins with the address. */
 export class DownloadFailure extends ModelFailure {}
 
-/** A full disk needs its own words: the system's "ENOSPC: no space left on device, write" does not say which disk or what now. */
-export function fromDiskError(error: unknown, path: string): unknown {
-  if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
-  const { code } = error;
-  if (isDiskFull(error)) {
-    return new ModelFailure(
-      `no space left on the disk of ${path}: free some and run the same command again; what is there already is kept`,
-      {
-        cause: error,
-      },
-    );
-  }
-  if (code === 'EROFS') {
-    return new ModelFailure(
-      `cannot write ${path}: its file system is read-only (EROFS); mount it writable and run the same command again`,
-      { cause: error },
-    );
-  }
-  if (code === 'EACCES' || code === 'EPERM') {
-    return new ModelFailure(
-      `cannot read or write ${path} (${code}): run the command as a user who may do both there`,
-      { cause: error },
-    );
-  }
-  return new ModelFailure(`cannot work on ${path}: ${describeCause(error)}`, { cause: error });
+/** What the system said no to: a disk, or a connection. */
+export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
-export function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+/**
+ * What a person can do about an error of the disk; any other error is returned as it is.
+ * @param path where the error itself names no path: a full disk does not say which it is.
+ */
+export function fromDiskError(error: unknown, path: string): unknown {
+  if (!isSystemError(error)) return error;
+  const where = error.path ?? path;
+  switch (error.code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new ModelFailure(
+        `no space left on the disk of ${where}: free some and run the same command again; what is there already is kept`,
+        { cause: error },
+      );
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return new ModelFailure(
+        `cannot read or write ${where} (${error.code}): make it writable for the user who runs the command`,
+        { cause: error },
+      );
+    default:
+      return new ModelFailure(`cannot work on ${where}: ${error.message}`, { cause: error });
+  }
 }
 
 /** The innermost cause in one line: undici hides what happened behind "fetch failed". */

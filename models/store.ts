@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, type Stats } from 'node:fs';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { packageRoot } from '../common/package-root.ts';
 import type { CatalogueEntry } from './catalogue.ts';
-import { describeCause, ModelFailure } from './failure.ts';
+import { ModelFailure } from './failure.ts';
 
 /** Where models lie. `downloaded/<id>/` holds a model whole or is not there at all: it appears by one rename. */
 export interface ModelFolders {
@@ -24,28 +24,10 @@ export function storePaths(folders: ModelFolders, id: string) {
     model: base,
     receipt: join(base, 'download.json'),
     lock: `${base}.lock`,
-    archive: `${base}.tar.bz2`,
     part: `${base}.tar.bz2.part`,
-    partInfo: `${base}.tar.bz2.part.json`,
     unpacking: `${base}.unpacking`,
     discarded: `${base}.discarded`,
   } as const;
-}
-
-export type StorePaths = ReturnType<typeof storePaths>;
-
-/** How much of a model's archive is here, in part or whole; 0 when none is. */
-export async function downloadedBytes(folders: ModelFolders, id: string): Promise<number> {
-  const { part, archive } = storePaths(folders, id);
-  const sizes = await Promise.all(
-    [part, archive].map((path) =>
-      stat(path).then(
-        (found) => found.size,
-        () => 0,
-      ),
-    ),
-  );
-  return Math.max(...sizes);
 }
 
 /** `download.json` in a downloaded model's folder: what came from where, so that `verify` needs no network. */
@@ -66,13 +48,11 @@ export interface ReceiptFile {
 /** @returns undefined when the model is not downloaded. */
 export async function readReceipt(folders: ModelFolders, id: string): Promise<DownloadReceipt | undefined> {
   const path = storePaths(folders, id).receipt;
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
     if (isMissing(error)) return undefined;
-    throw new ModelFailure(`cannot read ${path}: ${describeCause(error)}`, { cause: error });
-  }
+    throw error;
+  });
+  if (text === undefined) return undefined;
   const receipt = parseReceipt(text);
   if (receipt === undefined) {
     throw new ModelFailure(
@@ -83,7 +63,13 @@ export async function readReceipt(folders: ModelFolders, id: string): Promise<Do
 }
 
 function parseReceipt(text: string): DownloadReceipt | undefined {
-  const { id, url, archiveSha256, pulledAt, files } = parseRecord(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { id, url, archiveSha256, pulledAt, files }: Record<string, unknown> = { ...Object(value) };
   if (typeof id !== 'string' || typeof url !== 'string' || typeof archiveSha256 !== 'string')
     return undefined;
   if (typeof pulledAt !== 'string' || !Array.isArray(files) || !files.every(isReceiptFile)) return undefined;
@@ -120,10 +106,7 @@ export async function verifyModel(
   }
   for (const file of receipt.files) {
     const path = join(storePaths(folders, entry.id).model, file.name);
-    const found = await stat(path).catch((error: unknown) => {
-      if (isMissing(error)) return undefined;
-      throw error;
-    });
+    const found = await statIfThere(path);
     if (found === undefined) problems.push(`${file.name} is missing`);
     else if (found.size !== file.bytes)
       problems.push(`${file.name} has ${found.size} bytes, expected ${file.bytes}`);
@@ -137,22 +120,18 @@ export async function verifyModel(
 
 /** Deletes a model and what unfinished pulls left of it; the caller holds its lock. @returns false when nothing was there. */
 export async function removeModel(folders: ModelFolders, id: string): Promise<boolean> {
-  const paths = storePaths(folders, id);
-  await rm(paths.discarded, { recursive: true, force: true });
-  // Away in one step: a process that looks meanwhile sees the whole model or none.
-  await rename(paths.model, paths.discarded).catch((error: unknown) => {
-    if (!isMissing(error)) throw error;
-  });
-  let found = false;
-  for (const path of [paths.discarded, paths.unpacking, paths.archive, paths.part, paths.partInfo]) {
-    try {
-      await rm(path, { recursive: true });
-      found = true;
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
-  }
-  return found;
+  const { model, discarded, unpacking, part } = storePaths(folders, id);
+  const found = await Promise.all([model, discarded, unpacking, part].map(statIfThere));
+  await discardModel(folders, id);
+  for (const path of [discarded, unpacking, part]) await rm(path, { recursive: true, force: true });
+  return found.some((one) => one !== undefined);
+}
+
+/** Takes a model away in one step, if it is there: a process that looks meanwhile sees the whole model or none. */
+export async function discardModel(folders: ModelFolders, id: string): Promise<void> {
+  const { model, discarded } = storePaths(folders, id);
+  await rm(discarded, { recursive: true, force: true });
+  if ((await statIfThere(model)) !== undefined) await rename(model, discarded);
 }
 
 /** @returns lower-case hexadecimal sha256 of a file. */
@@ -162,28 +141,21 @@ export async function hashFile(path: string, signal?: AbortSignal): Promise<stri
   return hash.digest('hex');
 }
 
-/** The beginning of an error about an archive that is not the catalogue's. */
-export function describeMismatch(
-  where: string,
-  bytes: number,
-  sha256: string,
-  expected: CatalogueEntry,
-): string {
-  return `${where}: ${bytes} bytes with sha256 ${sha256}, expected ${expected.archiveBytes} bytes with ${expected.archiveSha256}`;
-}
-
 export function notDownloaded(id: string): ModelFailure {
   return new ModelFailure(`the model ${id} is not downloaded: run \`npm run models -- pull ${id}\``);
 }
 
-/** The fields of a JSON object that a process of ours wrote, perhaps not to its end: none when it is not one. */
-export function parseRecord(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
+/** @returns undefined when nothing is there. */
+export async function statIfThere(path: string): Promise<Stats | undefined> {
+  return stat(path).catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+}
+
+/** @returns bytes; 0 when nothing is there. */
+export async function sizeOf(path: string): Promise<number> {
+  return (await statIfThere(path))?.size ?? 0;
 }
 
 export function isMissing(error: unknown): boolean {

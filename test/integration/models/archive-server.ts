@@ -4,27 +4,18 @@ import type { AddressInfo } from 'node:net';
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/**
- * A release page for tests. Each request is answered by the next of `script`, and by `serve` (ranges, If-Range, ETag: what a good server
- * does) when the script is used up.
- */
+/** A release page for tests. Each request is answered by the next of `script`, and by `serve` when the script is used up. */
 export class ArchiveServer {
-  content: Buffer;
-  etag: string | undefined;
+  readonly content: Buffer;
   readonly script: Answer[] = [];
-  readonly requests: { path: string; range: string | undefined; ifRange: string | undefined }[] = [];
+  readonly requests: { path: string; range: string | undefined }[] = [];
   readonly #server = createServer((request, response) => {
-    this.requests.push({
-      path: request.url ?? '',
-      range: request.headers.range,
-      ifRange: request.headers['if-range'] as string | undefined,
-    });
+    this.requests.push({ path: request.url ?? '', range: request.headers.range });
     (this.script.shift() ?? this.serve)(request, response);
   });
 
-  constructor(content: Buffer, etag: string | undefined) {
+  constructor(content: Buffer) {
     this.content = content;
-    this.etag = etag;
   }
 
   async listen(): Promise<void> {
@@ -43,19 +34,8 @@ export class ArchiveServer {
   }
 
   readonly serve: Answer = (request, response) => {
-    const from = this.#rangeStart(request);
-    if (this.etag !== undefined) response.setHeader('etag', this.etag);
-    if (from >= this.content.length) {
-      response.writeHead(416, { 'content-range': `bytes */${this.content.length}` }).end();
-      return;
-    }
-    const body = this.content.subarray(from);
-    response.setHeader('content-length', body.length);
-    if (from > 0) {
-      response.statusCode = 206;
-      response.setHeader('content-range', `bytes ${from}-${this.content.length - 1}/${this.content.length}`);
-    }
-    response.end(body);
+    this.#start(request, response, this.content.length);
+    response.end();
   };
 
   /** Announces everything, sends up to byte `until` of the content, and cuts the connection once the client has `stored` that much. */
@@ -79,24 +59,12 @@ export class ArchiveServer {
       response.writeHead(code, { 'content-type': 'text/html' }).end('<html>no</html>');
     };
 
-  /** The whole file with status 200 whatever was asked for. */
-  readonly ignoreRange: Answer = (_request, response) => {
-    response.writeHead(200, { 'content-length': this.content.length }).end(this.content);
-  };
-
   #start(request: IncomingMessage, response: ServerResponse, until: number): void {
-    const from = this.#rangeStart(request);
-    if (this.etag !== undefined) response.setHeader('etag', this.etag);
+    const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
     if (from > 0)
       response.setHeader('content-range', `bytes ${from}-${this.content.length - 1}/${this.content.length}`);
     response.writeHead(from > 0 ? 206 : 200, { 'content-length': this.content.length - from });
     response.write(this.content.subarray(from, until));
-  }
-
-  #rangeStart(request: IncomingMessage): number {
-    const ifRange = request.headers['if-range'];
-    if (ifRange !== undefined && ifRange !== this.etag) return 0;
-    return Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
   }
 }
 

@@ -60,7 +60,6 @@ describe('pulling from an archive that was carried here', () => {
     const { folders, entry, paths, file, take } = await setUp();
     await mkdir(folders.downloaded);
     await writeFile(paths.part, archive.subarray(0, 50_000));
-    await writeFile(paths.partInfo, '{}');
     await take(file);
     await expectWhole(folders, entry);
   });
@@ -84,26 +83,6 @@ describe('pulling from an archive that was carried here', () => {
     expect(await refusal(stick)).toBe(
       `the folder ${stick} does not have ${NAME}: carry ${RELEASE_URL}/${NAME} there. A folder with an unpacked model needs no pull: ASR_MODEL=${stick} npm start`,
     );
-  });
-
-  it('says why it cannot read the archive', async () => {
-    const { stick, file, refusal } = await setUp();
-    await rm(file);
-    await mkdir(file);
-    expect(await refusal(stick)).toMatch(/^cannot work on .*: EISDIR: /);
-  });
-
-  it('asks for space for what comes out of it alone', async () => {
-    const { folders, file, take } = await setUp({ entry: { archiveBytes: 1e15 } });
-    await expect(take(file)).rejects.toThrow(/small needs about 2193450927\.7 MiB while it is unpacked/);
-    expect(await readdir(folders.downloaded)).toEqual([]);
-  });
-
-  it('leaves nothing half unpacked of an archive that is another model', async () => {
-    const { folders, file, take } = await setUp({ entry: { family: 'whisper' } });
-    await expect(take(file)).rejects.toThrow('the archive does not hold this model: expected one encoder');
-    expect(await readdir(folders.downloaded)).toEqual([]);
-    expect(await readFile(file)).toEqual(archive);
   });
 
   it('is what the error of a failed pull says, and the other commands know the model', async () => {

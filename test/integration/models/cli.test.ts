@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -67,7 +66,7 @@ describe('npm run models, the real catalogue', () => {
   });
 
   it('refuses what a mirror has instead of the archive', async () => {
-    const server = new ArchiveServer(Buffer.from('<html></html>'), undefined);
+    const server = new ArchiveServer(Buffer.from('<html></html>'));
     await server.listen();
     onTestFinished(() => server.close());
     // Not into the folder of this machine, which may have the model, or a part of it.
@@ -78,7 +77,7 @@ describe('npm run models, the real catalogue', () => {
       { ASR_MODEL_MIRROR: `${server.url}/mirror/` },
     ).finished;
     expect(stderr).toMatch(
-      /zipformer-small-ctc-zh-int8-2025-04-01\.tar\.bz2 is a file of 13 bytes, expected 21264113/,
+      /zipformer-small-ctc-zh-int8-2025-04-01\.tar\.bz2 is a file of 13 bytes, expected about 21264113/,
     );
     expect(code).toBe(1);
     expect(server.requests[0]?.path).toMatch(/^\/mirror\/sherpa-onnx-streaming-zipformer-small-ctc/);
@@ -92,7 +91,7 @@ describe('npm run models, a small model', () => {
   });
 
   async function setUp() {
-    const server = new ArchiveServer(archive, '"one"');
+    const server = new ArchiveServer(archive);
     await server.listen();
     onTestFinished(() => server.close());
     const folders = await temporaryFolders();
@@ -137,7 +136,7 @@ describe('npm run models, a small model', () => {
     expect((await run('list').finished).stdout).toMatch(/^small +here /m);
     expect(await run('verify', 'small').finished).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^small is as it was downloaded \(5 files, /),
+      stdout: 'small is as it was downloaded\n',
     });
 
     await writeFile(join(paths.model, 'tokens.txt'), '<blk> 0\n你 1\n坏 2\n');
@@ -152,19 +151,12 @@ describe('npm run models, a small model', () => {
 
     await writeFile(paths.receipt, '{');
     const listed = await run('list').finished;
-    expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^small +damaged /m) });
+    expect(listed.code).toBe(1);
     expect(listed.stderr).toBe(
       `${paths.receipt} is damaged: \`npm run models -- remove small\`, then \`npm run models -- pull small\`\n`,
     );
     expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
     expect(await readdir(folders.downloaded)).toEqual([]);
-  });
-
-  it('lists an archive that is whole and not unpacked', async () => {
-    const { folders, paths, run } = await setUp();
-    await mkdir(folders.downloaded, { recursive: true });
-    await writeFile(paths.archive, archive);
-    expect((await run('list').finished).stdout).toMatch(/^small +100 % downloaded /m);
   });
 
   it('says so of a model that came from an older archive', async () => {
@@ -187,11 +179,9 @@ describe('npm run models, a small model', () => {
       await mkdir(left, { recursive: true });
       await writeFile(join(left, 'model.onnx'), '');
     }
-    await writeFile(paths.archive, archive);
     expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
     expect(await readdir(folders.downloaded)).toEqual([]);
     await writeFile(paths.part, archive.subarray(0, 50_000));
-    await writeFile(paths.partInfo, '{}');
     expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
     expect(await readdir(folders.downloaded)).toEqual([]);
     expect((await run('list').finished).stdout).toMatch(/^small +not here /m);
@@ -201,7 +191,7 @@ describe('npm run models, a small model', () => {
     ['Ctrl-C', 'SIGINT', 130],
     ['SIGTERM', 'SIGTERM', 143],
   ] as const)('stops on %s and goes on from there', async (_, signal, exitCode) => {
-    const { server, paths, run, stored } = await setUp();
+    const { server, folders, run, stored } = await setUp();
     server.script.push(server.stallAt(50_000));
     const { child, finished } = run('pull', 'small');
     await stored(50_000);
@@ -210,7 +200,7 @@ describe('npm run models, a small model', () => {
       code: exitCode,
       stderr: expect.stringMatching(/\nstopped; the same command goes on from here\n$/),
     });
-    expect(existsSync(paths.lock)).toBe(false);
+    expect(await readdir(folders.downloaded)).not.toContain('small.lock');
     expect((await run('list').finished).stdout).toMatch(/^small +4\d % downloaded /m);
     expect(await run('pull', 'small').finished).toMatchObject({ code: 0 });
     expect(server.requests[1]).toMatchObject({ range: 'bytes=50000-' });
@@ -219,7 +209,6 @@ describe('npm run models, a small model', () => {
   it.each([
     'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ',
     'HTTP/1.0 200 OK\r\nContent-Length: ',
-    'HTTP/1.0 200 OK\r\nX-Length: ',
   ])('takes the archive from a server that closes its connection behind it: %j', async (head) => {
     const { server, paths, run } = await setUp();
     server.script.push(({ socket }) => {
@@ -234,21 +223,19 @@ describe('npm run models, a small model', () => {
   });
 
   it('refuses a second pull beside the first, and outlives a killed one', async () => {
-    const { server, paths, run, stored } = await setUp();
+    const { server, folders, run, stored } = await setUp();
     server.script.push(server.stallAt(30_000));
     const { child, finished } = run('pull', 'small');
     await stored(30_000);
     for (const command of ['pull', 'remove']) {
       const second = await run(command, 'small').finished;
       expect(second.code).toBe(1);
-      expect(second.stderr).toContain(`process ${child.pid} on `);
-      expect(second.stderr).toContain(
-        `is working on this model (lock ${paths.lock}): wait until it has finished`,
-      );
+      expect(second.stderr).toMatch(`process ${child.pid}@`);
+      expect(second.stderr).toContain(' is working on this model: wait until it has finished');
     }
     child.kill('SIGKILL');
     await finished;
-    expect(existsSync(paths.lock)).toBe(true);
+    expect(await readdir(folders.downloaded)).toContain('small.lock');
     expect(await run('pull', 'small').finished).toMatchObject({ code: 0 });
     expect(server.requests).toHaveLength(2);
     expect(server.requests[1]).toMatchObject({ range: 'bytes=30000-' });

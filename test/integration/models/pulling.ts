@@ -36,12 +36,11 @@ export async function archives(): Promise<{ archive: Buffer; other: Buffer }> {
 
 export interface PullOptions {
   readonly content?: Buffer;
-  readonly etag?: string | undefined;
   readonly entry?: Partial<CatalogueEntry>;
 }
 
 export async function setUpPull(archive: Buffer, options: PullOptions = {}) {
-  const server = new ArchiveServer(options.content ?? archive, 'etag' in options ? options.etag : '"one"');
+  const server = new ArchiveServer(options.content ?? archive);
   await server.listen();
   onTestFinished(() => server.close());
   const folders = await temporaryFolders();

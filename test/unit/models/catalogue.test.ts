@@ -43,13 +43,11 @@ describe('the catalogue', () => {
 
   it.each([
     ['mirror.example', '"mirror.example"'],
-    ['ftp://mirror.example', 'an address with ftp:'],
-    ['https://user:secret@mirror.example', 'an address with a user or a password'],
-    ['https://mirror.example/models?sig=secret', 'an address with a query or a fragment ("?", "#")'],
-    ['https://mirror.example/models?', 'an address with a query or a fragment ("?", "#")'],
-    ['https://user:secret/word@mirror.example', 'not an address'],
-    ['https://mirror.example:99999/models?sig=secret', 'not an address'],
-    ['https://mirror.example/#/models', 'an address with a query or a fragment ("?", "#")'],
+    ['ftp://mirror.example', '"ftp://mirror.example"'],
+    ['https://user:secret@mirror.example', 'no address that can be used'],
+    ['https://user:secret/word@mirror.example', 'no address that can be used'],
+    ['https://mirror.example/models?sig=secret', 'no address that can be used'],
+    ['https://mirror.example/#/models', 'no address that can be used'],
   ])('refuses the mirror %s', (mirror, shown) => {
     const entry = CATALOGUE[0];
     if (entry === undefined) throw new Error('the catalogue is empty');

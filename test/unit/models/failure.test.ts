@@ -4,16 +4,18 @@ import { describeCause, fromDiskError, ModelFailure } from '../../../models/fail
 it.each([
   [
     'EDQUOT',
-    'no space left on the disk of /models/x: free some and run the same command again; what is there already is kept',
+    undefined,
+    'no space left on the disk of /models: free some and run the same command again; what is there already is kept',
   ],
   [
     'EROFS',
-    'cannot write /models/x: its file system is read-only (EROFS); mount it writable and run the same command again',
+    '/models/x',
+    'cannot read or write /models/x (EROFS): make it writable for the user who runs the command',
   ],
-  ['EACCES', 'cannot read or write /models/x (EACCES): run the command as a user who may do both there'],
-])('says what to do about %s', (code, message) => {
-  const error = Object.assign(new Error(`${code}: open`), { code, syscall: 'open' });
-  expect(fromDiskError(error, '/models/x')).toEqual(new ModelFailure(message, { cause: error }));
+  ['EIO', '/models/x', 'cannot work on /models/x: EIO: open'],
+])('says what to do about %s', (code, path, message) => {
+  const error = Object.assign(new Error(`${code}: open`), { code, path, syscall: 'open' });
+  expect(fromDiskError(error, '/models')).toEqual(new ModelFailure(message, { cause: error }));
 });
 
 it('names the first of several causes, as of a name with two addresses, under what hides it', () => {

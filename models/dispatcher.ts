@@ -1,0 +1,78 @@
+import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+import { describeCause, ModelFailure } from './failure.ts';
+
+/** As the environment has them, or undefined. */
+export interface Proxies {
+  readonly httpProxy: string | undefined;
+  readonly httpsProxy: string | undefined;
+  readonly noProxy: string | undefined;
+}
+
+/** Undici reads the environment itself where a setting is undefined; an empty one keeps it from doing so. Its SOCKS is curl's "socks5h": the proxy looks names up. */
+const proxyAddress = (setting: string | undefined): string => setting?.replace(/^socks5h:/i, 'socks5:') ?? '';
+
+/** @throws ModelFailure when a proxy's address is none. */
+export function makeDispatcher({ httpProxy, httpsProxy, noProxy }: Proxies): Dispatcher {
+  try {
+    return new EnvHttpProxyAgent({
+      httpProxy: proxyAddress(httpProxy),
+      httpsProxy: proxyAddress(httpsProxy),
+      noProxy: noProxy ?? '',
+      // For http:// only, https:// has its tunnel all the same: a proxy may refuse one to port 80, as Squid does.
+      proxyTunnel: false,
+      clientFactory: (proxy, options) => new Pool(proxy, options).compose(closedForGood),
+    }).compose(closedInPeace);
+  } catch (error) {
+    // Without the value: it may hold a password.
+    throw new ModelFailure(
+      `HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not a proxy address (${describeCause(error)}): expected e.g. http://proxy.example:3128 or socks5://proxy.example:1080`,
+    );
+  }
+}
+
+/**
+ * Undici 7 ends the whole process when a server closes its connection behind the body, as HTTP/1.0 and `Connection: close` have it, while the
+ * body's reader is behind (nodejs/undici#5360). So only a connection that stays open is told to wait for the disk; what waits in memory
+ * otherwise is less than the archive.
+ */
+export function closedInPeace(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
+  return (options, handler) => {
+    let staysOpen = false;
+    return dispatch(options, {
+      ...relayedTo(handler),
+      onResponseStart: (controller, status, headers, statusText) => {
+        const hasEnd = 'content-length' in headers || 'transfer-encoding' in headers;
+        staysOpen = hasEnd && /^keep-alive$/i.test(String(headers['connection']));
+        handler.onResponseStart?.(controller, status, headers, statusText);
+      },
+      onResponseData: (controller, chunk) => {
+        handler.onResponseData?.(controller, chunk);
+        if (!staysOpen) controller.resume();
+      },
+    });
+  };
+}
+
+/**
+ * A proxy that closes the connection it is asked for a tunnel on (a SOCKS proxy given as one for HTTP) is asked again at once by undici 7, and
+ * without end, if the error says that it came from the socket (nodejs/undici#3897).
+ */
+function closedForGood(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
+  return (options, handler) =>
+    dispatch(options, {
+      ...relayedTo(handler),
+      onResponseError: (controller, error) =>
+        handler.onResponseError?.(controller, new Error(`the proxy: ${error.message}`)),
+    });
+}
+
+function relayedTo(handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
+  return {
+    onRequestStart: (...request) => handler.onRequestStart?.(...request),
+    onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
+    onResponseStart: (...response) => handler.onResponseStart?.(...response),
+    onResponseData: (...data) => handler.onResponseData?.(...data),
+    onResponseEnd: (...end) => handler.onResponseEnd?.(...end),
+    onResponseError: (...error) => handler.onResponseError?.(...error),
+  };
+}

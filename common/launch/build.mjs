@@ -1,26 +1,20 @@
 import { join } from 'node:path';
-import { doubtRecords } from './build-records.mjs';
-import { roomWords } from './files.mjs';
 import { minifyPage } from './minify-page.mjs';
-import { quietRun, SetupFailure, say } from './quiet-run.mjs';
+import { run, SetupFailure } from './run.mjs';
 
 /** The projects that `npm start` runs; the tests are not among them, so that an unfinished test stops no server. */
 const SERVERS = ['common', 'models', 'api/client', 'api/page', 'api', 'inference'];
 
 /**
- * Compiles what has changed, and minifies the page's scripts. Whether anything has is the compiler's own affair: asking it takes a tenth of a second.
+ * Compiles what has changed, which is the compiler's own affair to know, and minifies the page's scripts.
  * @param {string} root
  * @param {'servers' | 'all'} what
- * @throws {SetupFailure} when a server does not compile. A test that does not is shown and stops nothing: the type check is where it counts.
+ * @throws {SetupFailure} when something does not compile
  */
 export async function build(root, what) {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const projects = what === 'servers' ? SERVERS : [];
-  await doubtRecords(root, what === 'servers' ? SERVERS : [...SERVERS, 'test']);
-  const { ok, ending, output } = await quietRun(process.execPath, [tsc, '-b', ...projects], { cwd: root });
-  if (ok) return minifyPage(root);
-  say(output.trimEnd());
-  if (what !== 'servers') return;
-  const room = await roomWords(join(root, 'dist'));
-  throw new SetupFailure(`${room}the build failed (tsc -b: ${ending}), see above`);
+  const projects = what === 'servers' ? SERVERS.map((project) => join(root, project)) : [root];
+  const failure = run(process.execPath, [tsc, '-b', ...projects], { output: 'stderr' });
+  if (failure !== undefined) throw new SetupFailure(`the build failed (tsc -b: ${failure}), see above`);
+  await minifyPage(root);
 }

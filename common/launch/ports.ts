@@ -23,9 +23,7 @@ export async function freePort(
     try {
       return await listenOnce(host, port);
     } catch (error) {
-      // EACCES: Windows keeps ranges of ports for itself.
-      const code = error instanceof Error && 'code' in error ? error.code : undefined;
-      if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
+      if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     }
   }
   return await listenOnce(host, 0);

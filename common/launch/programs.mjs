@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
-import { lastLines, quietRun, SetupFailure, say } from './quiet-run.mjs';
+import { delimiter, join } from 'node:path';
+import { run, SetupFailure } from './run.mjs';
 
 /** @typedef {'redis-server' | 'chromium' | 'openssl' | 'curl'} ProgramName */
 
@@ -56,88 +56,54 @@ const PROGRAMS = {
   },
 };
 
-/** Where package managers put programs, for a PATH that lacks them. */
-const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin', '/opt/homebrew/bin'];
-
 /**
  * Looks for the programs, installs what is missing where apt-get can, and says what to do where it cannot.
- * Afterwards all that is there is on PATH, and CHROMIUM_PATH names the browser.
+ * Afterwards CHROMIUM_PATH names the browser; one that the user has named is taken as it is.
  * @param {readonly ProgramName[]} names
  * @throws {SetupFailure} when one that is needed is not there
  */
-export async function ensurePrograms(names) {
-  let missing = names.filter((name) => !provide(name));
-  // What is looked for in a place of the user's own, apt-get would put into another one.
-  const installable = missing.filter((name) => ownPath(name) === undefined);
-  if (installable.length > 0 && process.getuid?.() === 0 && find(['apt-get']) !== undefined) {
-    await aptInstall(installable);
-    missing = missing.filter((name) => !provide(name));
+export function ensurePrograms(names) {
+  let missing = names.filter((name) => !isThere(name));
+  if (missing.length > 0 && process.getuid?.() === 0 && find(['apt-get']) !== undefined) {
+    aptInstall(missing);
+    missing = missing.filter((name) => !isThere(name));
   }
   for (const name of missing) {
-    const own = ownPath(name);
-    const reason =
-      own === undefined
-        ? `${name} was not found: ${howToInstall(PROGRAMS[name])}`
-        : `CHROMIUM_PATH="${own}": there is nothing that this user can run; correct it, or leave it out`;
-    const line = `${reason}. Without it: ${PROGRAMS[name].without}.`;
-    if (PROGRAMS[name].needed) throw new SetupFailure(line);
-    say(line);
+    const { apt, brew, needed, without } = PROGRAMS[name];
+    const howTo = process.platform === 'darwin' ? `brew install ${brew}` : `sudo apt-get install ${apt}`;
+    const line = `${name} was not found: install it, e.g. with "${howTo}". Without it: ${without}.`;
+    if (needed) throw new SetupFailure(line);
+    console.error(line);
   }
-}
-
-/**
- * @param {ProgramName} name
- * @returns {boolean} false when it is not on this machine
- */
-function provide(name) {
-  const own = ownPath(name);
-  const path = find(own === undefined ? PROGRAMS[name].files : [own]);
-  if (path === undefined) return false;
-  if (name === 'chromium') process.env['CHROMIUM_PATH'] = path;
-  else addToPath(dirname(path));
-  return true;
 }
 
 /** @param {ProgramName} name */
-function ownPath(name) {
-  return (name === 'chromium' && process.env['CHROMIUM_PATH']) || undefined;
+function isThere(name) {
+  if (name === 'chromium') {
+    const path = process.env['CHROMIUM_PATH'] || find(PROGRAMS.chromium.files);
+    if (path !== undefined) process.env['CHROMIUM_PATH'] = path;
+    return path !== undefined;
+  }
+  return find(PROGRAMS[name].files) !== undefined;
 }
 
 /** @param {readonly ProgramName[]} names */
-async function aptInstall(names) {
-  say(`installing ${names.join(', ')} with apt-get, for the whole machine ...`);
+function aptInstall(names) {
+  console.error(`installing ${names.join(', ')} with apt-get, for the whole machine ...`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   // A failed update (one mirror of several away) need not matter; the installation that follows tells.
-  const update = await quietRun('apt-get', ['update', '-q'], { env });
-  const packages = await Promise.all(names.map((name) => aptPackage(PROGRAMS[name])));
+  run('apt-get', ['update', '-q'], { env });
+  const packages = names.map((name) => aptPackage(PROGRAMS[name]));
   const install = ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120', ...packages];
-  const { ok, ending, output } = await quietRun('apt-get', install, { env });
-  if (ok) say(`installed ${packages.join(', ')}`);
-  else
-    say(
-      `${update.ok ? '' : `${lastLines(update.output, 5)}\n`}${lastLines(output, 8)}\napt-get failed (${ending})`,
-    );
+  const failure = run('apt-get', install, { env });
+  console.error(
+    failure === undefined ? `installed ${packages.join(', ')}` : `apt-get failed (${failure}), see above`,
+  );
 }
 
 /** @param {Program} program */
-async function aptPackage({ apt, newerApt }) {
-  if (newerApt === undefined) return apt;
-  const { ok } = await quietRun('apt-cache', ['show', newerApt]);
-  return ok ? newerApt : apt;
-}
-
-/** @param {Program} program */
-function howToInstall({ apt, brew }) {
-  switch (process.platform) {
-    case 'darwin':
-      return `install it with "brew install ${brew}"`;
-    case 'win32':
-      return 'use the Windows Subsystem for Linux, where it can be installed';
-    default:
-      return find(['apt-get']) === undefined
-        ? 'install it with the package manager of this system'
-        : `install it with "sudo apt-get install ${apt}"`;
-  }
+function aptPackage({ apt, newerApt }) {
+  return newerApt !== undefined && run('apt-cache', ['show', newerApt]) === undefined ? newerApt : apt;
 }
 
 /**
@@ -145,11 +111,9 @@ function howToInstall({ apt, brew }) {
  * @returns {string | undefined} the absolute path of the first that can be run
  */
 function find(files) {
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...USUAL_FOLDERS];
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
   const candidates = files.flatMap((file) =>
-    file.includes('/')
-      ? [file]
-      : folders.filter((folder) => folder !== '').map((folder) => join(folder, file)),
+    file.includes('/') ? [file] : folders.map((folder) => join(folder, file)),
   );
   return candidates.find((path) => {
     try {
@@ -159,10 +123,4 @@ function find(files) {
       return false;
     }
   });
-}
-
-/** @param {string} folder */
-function addToPath(folder) {
-  const path = process.env['PATH'] ?? '';
-  if (!path.split(delimiter).includes(folder)) process.env['PATH'] = `${path}${delimiter}${folder}`;
 }

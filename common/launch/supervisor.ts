@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CommonConfig, type Environment, readApiConfig, readInferenceConfig } from '../config.ts';
 import { localOrigin } from '../config-addresses.ts';
@@ -38,17 +36,9 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   const stopSignal = new Promise<void>((resolve) => onStopSignals(resolve, force));
   const announcing = new AbortController();
 
-  const folder = await temporaryFolder();
-  const watch = startOrphanWatch(folder);
-  const pids = new Map<string, number>();
-  const changed = (name: string, pid: number | undefined): void => {
-    if (pid === undefined) pids.delete(name);
-    else pids.set(name, pid);
-    const servers = ['api', 'inference'].flatMap((server) => pids.get(server) ?? []);
-    watch.update({ redis: pids.get('redis'), servers });
-  };
+  const watch = startOrphanWatch();
   const keep = (name: string, first: Run, start: () => Promise<Run>): Promise<void> => {
-    const onChange = (pid: number | undefined): void => changed(name, pid);
+    const onChange = name === 'redis' ? watch.update : () => {};
     const one = new KeptProcess({ name, start, onChange, say: console.log, finishMs: FINISH_MS });
     kept.set(name, one);
     return one.keep(first);
@@ -57,11 +47,9 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   try {
     const running: Promise<void>[] = [];
     if (ownRedis) {
-      const options = { folder, onPid: (pid: number | undefined) => changed('redis', pid) };
-      const redis = await startRedis(options);
+      const redis = await startRedis();
       serverEnv['REDIS_URL'] = redis.url;
-      const restart = async (): Promise<Run> =>
-        asRun(await startRedis({ ...options, address: redis.address }));
+      const restart = async (): Promise<Run> => asRun(await startRedis(redis.address));
       running.push(keep('redis', asRun(redis), restart));
     }
     for (const name of ['inference', 'api']) {
@@ -108,18 +96,6 @@ async function prepare(env: Environment): Promise<Prepared> {
   const behindProxy = ['http_proxy', 'all_proxy', 'ALL_PROXY'].some((name) => env[name]);
   const service = { origin: localOrigin(host, port), token, tokenIsNew, model, behindProxy };
   return { service, serverEnv, ownRedis };
-}
-
-/** @throws ConfigError */
-async function temporaryFolder(): Promise<string> {
-  try {
-    return await mkdtemp(join(tmpdir(), 'asr-start-'));
-  } catch (error) {
-    const why = messageOf(error);
-    throw new ConfigError(
-      `TMPDIR="${tmpdir()}": no temporary folder can be made there (${why}); name a folder that this user may write to, e.g. TMPDIR=/tmp`,
-    );
-  }
 }
 
 async function announce(

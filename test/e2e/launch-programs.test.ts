@@ -48,8 +48,8 @@ test('no redis-server, and none to be had: one line that says what to do; with R
   expect(without.lines.at(-1)).toMatch(
     /^redis-server was not found: install it, e\.g\. with ".*redis.*"\. Without it: `npm start` also works .* REDIS_URL/,
   );
-  const compiler = `require('node:fs').mkdirSync('dist/common/launch', { recursive: true });
-    require('node:fs').writeFileSync('dist/common/launch/start.js', "console.log('started')");`;
+  const compiler = `require('node:fs').mkdirSync('dist/common/launch/supervisor', { recursive: true });
+    require('node:fs').writeFileSync('dist/common/launch/supervisor/start.js', "console.log('started')");`;
   await project.write('vendor/typescript/bin/tsc', compiler);
   project.env['REDIS_URL'] = 'redis://127.0.0.1:6379';
   const launched = project.setup('start');

@@ -129,7 +129,7 @@ test('two at once: one installs, the other waits for it', async () => {
 
 test('Ctrl-C while it installs ends npm, too; of two that come next, one takes over its lock', async () => {
   await project.installSlowly();
-  const script = join(project.folder, 'common/launch/setup.mjs');
+  const script = join(project.folder, 'common/launch/setup/setup.mjs');
   const launched = project.run('setsid', process.execPath, script, 'setup');
   const installing = await project.installing();
   process.kill(-launched.pid, 'SIGINT');

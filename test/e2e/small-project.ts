@@ -109,7 +109,7 @@ export class SmallProject {
   }
 
   setup(...args: string[]): Launched {
-    return this.run(process.execPath, join(this.folder, 'common/launch/setup.mjs'), ...args);
+    return this.run(process.execPath, join(this.folder, 'common/launch/setup/setup.mjs'), ...args);
   }
 
   async tidy(): Promise<void> {

@@ -1,5 +1,5 @@
-import { build as compile } from '../../common/launch/build.mjs';
-import { withSetupLock } from '../../common/launch/lock.mjs';
+import { build as compile } from '../../common/launch/setup/build.mjs';
+import { withSetupLock } from '../../common/launch/setup/lock.mjs';
 import { packageRoot } from '../../common/package-root.ts';
 
 /**

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
-import { freePort } from '../../common/launch/ports.ts';
+import { freePort } from '../../common/launch/supervisor/ports.ts';
 
 /** A real redis-server of one test file, on 127.0.0.1 with a free port, without persistence unless asked for. */
 export interface TestRedis {

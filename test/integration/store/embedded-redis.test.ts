@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { startRedis } from '../../../common/launch/embedded-redis.ts';
+import { startRedis } from '../../../common/launch/supervisor/embedded-redis.ts';
 
 test('no recording ever reaches a disk, or another machine; a server in its place is found by its clients', async () => {
   const first = await startRedis();

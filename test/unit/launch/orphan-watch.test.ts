@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { startOrphanWatch } from '../../../common/launch/orphan-watch.ts';
+import { startOrphanWatch } from '../../../common/launch/supervisor/orphan-watch.ts';
 import { packageRoot } from '../../../common/package-root.ts';
 
-const MODULE = pathToFileURL(join(packageRoot(), 'dist/common/launch/orphan-watch.js')).href;
+const MODULE = pathToFileURL(join(packageRoot(), 'dist/common/launch/supervisor/orphan-watch.js')).href;
 
 test('of a supervisor that was killed, Redis ends five seconds later', async () => {
   const bin = mkdtempSync(join(tmpdir(), 'asr-orphan-bin-'));

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigError } from '../../../common/config-error.ts';
-import { type Ending, KeptProcess, type Run } from '../../../common/launch/kept-process.ts';
+import { type Ending, KeptProcess, type Run } from '../../../common/launch/supervisor/child-process.ts';
 import { pausesSkipped } from '../../support/pauses.ts';
 
 /** A run that ends when the test says so. */

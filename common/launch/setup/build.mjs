@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { minifyPage } from './minify-page.mjs';
+import { minifyPage } from '../minify-page.mjs';
 import { run, SetupFailure } from './run.mjs';
 
 /** The projects that `npm start` runs; the tests are not among them, so that an unfinished test stops no server. */

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from './build.mjs';
 import { installDependencies } from './dependencies.mjs';
@@ -14,7 +14,7 @@ import { SetupFailure } from './run.mjs';
  * @property {string[]} [args]  what it gets in front of the caller's own arguments
  */
 
-const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const root = fileURLToPath(new URL('../../..', import.meta.url));
 const VITEST = 'node_modules/vitest/vitest.mjs';
 const TEST_ARGS = ['run', '--config', 'test/vitest.config.ts'];
 
@@ -23,7 +23,7 @@ const COMMANDS = {
   start: {
     build: 'servers',
     programs: (env) => (env['REDIS_URL']?.trim() ? [] : ['redis-server']),
-    run: 'dist/common/launch/start.js',
+    run: 'dist/common/launch/supervisor/start.js',
   },
   api: { build: 'servers', run: 'dist/api/main.js' },
   inference: { build: 'servers', run: 'dist/inference/main.js' },
@@ -34,7 +34,7 @@ const COMMANDS = {
   bench: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/bench/main.js' },
   eval: { build: 'all', run: 'dist/test/eval/main.js' },
   fuzz: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/fuzz/main.js' },
-  'gpu:install': { run: 'common/launch/gpu-install.mjs' },
+  'gpu:install': { run: 'common/launch/setup/gpu-install.mjs' },
   /** Only the set-up, e.g. for CI. */
   setup: {},
 };

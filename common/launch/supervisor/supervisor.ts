@@ -7,7 +7,7 @@ import { messageOf } from '../../errors.ts';
 import { packageRoot } from '../../package-root.ts';
 import { SAME_SIGNAL_MS } from '../../shutdown.ts';
 import { announcement, type Service } from './announcement.ts';
-import { KeptProcess, type Run } from './child-process.ts';
+import { type Run, SupervisedProcess } from './child-process.ts';
 import { type EmbeddedRedis, startRedis } from './embedded-redis.ts';
 import { startOrphanWatch } from './orphan-watch.ts';
 import { checkPort } from './ports.ts';
@@ -26,7 +26,7 @@ const FINISH_MS = 60_000;
 export async function supervise(env: Environment, plain: boolean): Promise<number> {
   const startedAtMs = performance.now();
   const { service, serverEnv, ownRedis } = await prepare(env);
-  const kept = new Map<string, KeptProcess>();
+  const kept = new Map<string, SupervisedProcess>();
   let exitCode = 0;
   const force = (): void => {
     // Whoever started us must not take a recording that was cut off for one that was finished.
@@ -39,7 +39,7 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   const watch = startOrphanWatch();
   const keep = (name: string, first: Run, start: () => Promise<Run>): Promise<void> => {
     const onChange = name === 'redis' ? watch.update : () => {};
-    const one = new KeptProcess({ name, start, onChange, say: console.log, finishMs: FINISH_MS });
+    const one = new SupervisedProcess({ name, start, onChange, say: console.log, finishMs: FINISH_MS });
     kept.set(name, one);
     return one.keep(first);
   };

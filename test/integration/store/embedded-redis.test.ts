@@ -24,6 +24,15 @@ test('no recording ever reaches a disk, or another machine; a server in its plac
     expect(await client.config('GET', name)).toEqual([name, value]);
 });
 
+test('only who knows its password gets in', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const stranger = new Redis(server.address.port, '127.0.0.1', { retryStrategy: () => null });
+  onTestFinished(() => stranger.disconnect());
+  stranger.on('error', () => {});
+  await expect(stranger.get('anything')).rejects.toThrow('NOAUTH');
+});
+
 /** @returns the folder that is the whole PATH now, with a program in place of redis-server */
 async function replaceServer(script: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'asr-redis-'));

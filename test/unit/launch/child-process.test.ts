@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigError } from '../../../common/config-error.ts';
-import { type Ending, KeptProcess, type Run } from '../../../common/launch/supervisor/child-process.ts';
+import { type Ending, type Run, SupervisedProcess } from '../../../common/launch/supervisor/child-process.ts';
 import { pausesSkipped } from '../../support/pauses.ts';
 
 /** A run that ends when the test says so. */
@@ -26,7 +26,7 @@ class ScriptedRun implements Run {
 const crash: Ending = { how: 'exit code 1', final: false };
 
 function kept(start: () => Promise<Run>): {
-  kept: KeptProcess;
+  kept: SupervisedProcess;
   said: string[];
   pids: (number | undefined)[];
 } {
@@ -39,7 +39,7 @@ function kept(start: () => Promise<Run>): {
     onChange: (pid: number | undefined) => pids.push(pid),
     finishMs: 50,
   };
-  return { kept: new KeptProcess(options), said, pids };
+  return { kept: new SupervisedProcess(options), said, pids };
 }
 
 test('starts again at once after the first failure, then later and later, also when a start fails', async () => {
@@ -114,9 +114,9 @@ test('waits four seconds at most', async () => {
 test.each([
   [
     'stopped, it kills what does not finish in time',
-    async (one: KeptProcess) => expect(await one.stop()).toBe(false),
+    async (one: SupervisedProcess) => expect(await one.stop()).toBe(false),
   ],
-  ['killed, it kills at once', async (one: KeptProcess) => one.kill()],
+  ['killed, it kills at once', async (one: SupervisedProcess) => one.kill()],
 ])('%s, and starts nothing again', async (_, end) => {
   const { kept: one, said } = kept(() => Promise.reject(new Error('too often')));
   const run = new ScriptedRun(1);

@@ -1,19 +1,21 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { readWav } from '../../common/audio/wav.ts';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
+import { packageRoot } from '../../common/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../common/shutdown.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { TOKEN, upload } from '../support/api.ts';
 import { fullPipe } from '../support/full-pipe.ts';
-import { fixture, openStream, sendPaced } from '../support/real-service.ts';
+import { openStream, sendPaced } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
 
@@ -136,13 +138,14 @@ test('behind a proxy that knows nothing of this machine it gets ready, and what 
 
 /** @returns what sends the rest of the recording, whose final is to be the text of an upload of it */
 async function startRecording(page: string): Promise<() => Promise<void>> {
-  const { pcm, wav } = fixture('e12');
+  const wav = await readFile(join(packageRoot(), 'test/fixtures/real-speech/BAC009S0150W0409.wav'));
+  const pcm = readWav(wav);
   const { text } = (await upload(page.slice(0, -1), wav)).body;
   expect(text).toEqual(expect.stringMatching(/./u));
   const client = await openStream(`${page.replace('http', 'ws')}ws/asr`);
-  await sendPaced(client, pcm.subarray(0, 32_000), 3_200, 25);
+  await sendPaced(client, pcm.subarray(0, 32_000), 3_200, 50);
   return async () => {
-    await sendPaced(client, pcm.subarray(32_000), 3_200, 25);
+    await sendPaced(client, pcm.subarray(32_000), 3_200, 50);
     client.end();
     expect(await client.message('final')).toMatchObject({ text });
   };

@@ -1,7 +1,7 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ifThere } from './files.mjs';
 
 /**
  * Takes out of the page's compiled scripts what a browser does not need: blanks, and the length of names that no other file knows.
@@ -10,7 +10,7 @@ import { ifThere } from './files.mjs';
  */
 export async function minifyPage(root) {
   const folder = join(root, 'dist', 'api', 'page');
-  const names = (await ifThere(readdir(folder))) ?? [];
+  const names = existsSync(folder) ? await readdir(folder) : [];
   for (const name of names.filter((name) => name.endsWith('.js'))) {
     const path = join(folder, name);
     const script = await readFile(path, 'utf8');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
-import { freePort } from '../../common/launch/ports.ts';
+import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/package-root.ts';
 import { addressOf, docker } from './compose.ts';
 

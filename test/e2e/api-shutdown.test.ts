@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../common/launch/ports.ts';
+import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/package-root.ts';
 import { fullPipe } from '../support/full-pipe.ts';
 import { ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';

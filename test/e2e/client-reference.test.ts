@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../common/launch/ports.ts';
+import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/package-root.ts';
 import { chromiumPath } from '../support/chromium.ts';
 import { wavFile } from '../support/wav.ts';

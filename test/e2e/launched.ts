@@ -55,7 +55,7 @@ export async function startLaunched(
   ownGroup = false,
 ): Promise<{ launched: Launched; temp: string }> {
   const temp = await mkdtemp(join(tmpdir(), 'asr-launch-test-'));
-  const program = join(packageRoot(), 'dist/common/launch/start.js');
+  const program = join(packageRoot(), 'dist/common/launch/supervisor/start.js');
   const child = spawn(process.execPath, [program], {
     env: { ...baseEnv(), TMPDIR: temp, HOME: temp, ...env },
     stdio: ['ignore', output, output],

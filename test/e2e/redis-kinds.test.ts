@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, expect, test } from 'vitest';
-import { freePort } from '../../common/launch/ports.ts';
+import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { closeRedis, connectRedis } from '../../common/redis.ts';
 import { Outage } from '../../common/redis-outage.ts';
 import { upload } from '../support/api.ts';

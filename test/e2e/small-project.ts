@@ -71,20 +71,21 @@ export class SmallProject {
 
   /** From now on its npm is one that does at once what the real one does, for tests whose subject is what comes before or after it. */
   async installAtOnce(): Promise<void> {
-    const installs =
-      'mkdir -p node_modules && ln -sfn ../vendor/typescript node_modules/typescript && cp package-lock.json node_modules/.package-lock.json';
-    await mkdir(join(this.folder, 'bin'));
-    await writeFile(join(this.folder, 'bin/npm'), `#!/bin/sh\n${installs}\n`, { mode: 0o755 });
-    this.env['PATH'] = `${join(this.folder, 'bin')}:${process.env['PATH']}`;
+    await this.replaceNpm(
+      'mkdir -p node_modules && ln -sfn ../vendor/typescript node_modules/typescript && cp package-lock.json node_modules/.package-lock.json',
+    );
   }
 
-  /** From now on its installation takes a minute, or until SIGUSR2 to the process that `installing` tells. (Its own script does so: npm 12 runs none of packages.) */
+  /** From now on its installation takes a minute, or until the process that `installing` tells has ended. */
   async installSlowly(): Promise<void> {
-    const manifest = JSON.parse(await readFile(join(this.folder, 'package.json'), 'utf8'));
-    manifest.scripts.install = 'node slow.cjs';
-    await this.write('package.json', JSON.stringify(manifest));
-    const slow = `process.on('SIGUSR2', () => process.exit()); require('node:fs').writeFileSync('started.new', String(process.pid)); require('node:fs').renameSync('started.new', 'started'); setTimeout(() => {}, 60000);`;
-    await this.write('slow.cjs', slow);
+    await this.replaceNpm('echo $$ > started.new; mv started.new started; exec sleep 60');
+  }
+
+  async replaceNpm(script: string): Promise<void> {
+    const bin = join(this.folder, 'bin');
+    await mkdir(bin, { recursive: true });
+    await writeFile(join(bin, 'npm'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    this.env['PATH'] = `${bin}:${process.env['PATH']}`;
   }
 
   /** @returns the process that such an installation waits for, once it is there */
@@ -108,7 +109,7 @@ export class SmallProject {
   }
 
   setup(...args: string[]): Launched {
-    return this.run(process.execPath, join(this.folder, 'common/launch/setup.mjs'), ...args);
+    return this.run(process.execPath, join(this.folder, 'common/launch/setup/setup.mjs'), ...args);
   }
 
   async tidy(): Promise<void> {

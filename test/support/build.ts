@@ -1,12 +1,15 @@
-import { spawnSync } from 'node:child_process';
+import { build as compile } from '../../common/launch/setup/build.mjs';
+import { withSetupLock } from '../../common/launch/setup/lock.mjs';
 import { packageRoot } from '../../common/package-root.ts';
 
 /**
  * Before the first test: worker threads and child processes run the compiled program, because Node 20 loads no TypeScript. Well under a
  * second when the build is up to date. A type error is shown and stops nothing here: `npm run typecheck` is where it counts.
  */
-export default function build(): void {
-  for (const step of [['node_modules/typescript/bin/tsc', '-b'], ['common/launch/minify-page.mjs']]) {
-    spawnSync(process.execPath, step, { cwd: packageRoot(), stdio: 'inherit' });
+export default async function build(): Promise<void> {
+  try {
+    await withSetupLock(packageRoot(), () => compile(packageRoot(), 'all'));
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
   }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freePort } from '../../common/launch/ports.ts';
+import { freePort } from '../../common/launch/supervisor/ports.ts';
 
 /** A real redis-server of one test file, on 127.0.0.1 with a free port, without persistence unless asked for. */
 export interface TestRedis {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { checkPort, freePort } from '../../../common/launch/ports.ts';
+import { checkPort, freePort } from '../../../common/launch/supervisor/ports.ts';
 
 async function takenPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { startServer } from '../../../common/launch/server-process.ts';
+import { startServer } from '../../../common/launch/supervisor/server-process.ts';
 
 const node = process.execPath;
 

@@ -20,7 +20,7 @@ test.each([
   const path = join(folder, 'result.json');
   const result = { numPassedTests: passes, numFailedTests: failures, testResults: files };
   writeFileSync(path, JSON.stringify(result));
-  const script = join(packageRoot(), 'common/launch/test-summary.mjs');
+  const script = join(packageRoot(), 'common/launch/setup/test-summary.mjs');
   const { stdout, status } = spawnSync(process.execPath, [script, path], { encoding: 'utf8' });
   expect([stdout, status]).toEqual([`${line}\n`, exitCode]);
 });

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigError } from '../../../common/config-error.ts';
-import { type Ending, KeptProcess, type Run } from '../../../common/launch/kept-process.ts';
+import { type Ending, type Run, SupervisedProcess } from '../../../common/launch/supervisor/child-process.ts';
 import { pausesSkipped } from '../../support/pauses.ts';
 
 /** A run that ends when the test says so. */
@@ -26,7 +26,7 @@ class ScriptedRun implements Run {
 const crash: Ending = { how: 'exit code 1', final: false };
 
 function kept(start: () => Promise<Run>): {
-  kept: KeptProcess;
+  kept: SupervisedProcess;
   said: string[];
   pids: (number | undefined)[];
 } {
@@ -39,7 +39,7 @@ function kept(start: () => Promise<Run>): {
     onChange: (pid: number | undefined) => pids.push(pid),
     finishMs: 50,
   };
-  return { kept: new KeptProcess(options), said, pids };
+  return { kept: new SupervisedProcess(options), said, pids };
 }
 
 test('starts again at once after the first failure, then later and later, also when a start fails', async () => {
@@ -76,7 +76,7 @@ test('starts again at once after the first failure, then later and later, also w
   expect(pids).toEqual([1, undefined, 2, undefined, 3, undefined, 4, undefined]);
 });
 
-test('a run of ten seconds ends a series of failures', async () => {
+test('a run of ten seconds ends a series of failures; what says that it cannot run is not started again', async () => {
   let skippedMs = 0;
   const now = performance.now.bind(performance);
   vi.spyOn(performance, 'now').mockImplementation(() => now() + skippedMs);
@@ -94,6 +94,7 @@ test('a run of ten seconds ends a series of failures', async () => {
   expect(said).toEqual(Array(2).fill('inference ended (exit code 1): starting it again'));
   third?.end({ how: 'exit code 78', final: true });
   await expect(ended).rejects.toThrow(ConfigError);
+  await expect(ended).rejects.toThrow('inference cannot run with these settings');
 });
 
 test('waits four seconds at most', async () => {
@@ -110,24 +111,21 @@ test('waits four seconds at most', async () => {
   expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 4_000, 4_000, 4_000]);
 });
 
-test('does not start again what says that it cannot run', async () => {
-  const { kept: one, said } = kept(async () => new ScriptedRun(2));
-  const run = new ScriptedRun(1);
-  const ended = one.keep(run);
-  run.end({ how: 'exit code 78', final: true });
-  await expect(ended).rejects.toThrow(ConfigError);
-  await expect(ended).rejects.toThrow('inference cannot run with these settings');
-  expect(said).toEqual([]);
-});
-
-test('kills what does not finish in time', async () => {
-  const { kept: one } = kept(async () => new ScriptedRun(2));
+test.each([
+  [
+    'stopped, it kills what does not finish in time',
+    async (one: SupervisedProcess) => expect(await one.stop()).toBe(false),
+  ],
+  ['killed, it kills at once', async (one: SupervisedProcess) => one.kill()],
+])('%s, and starts nothing again', async (_, end) => {
+  const { kept: one, said } = kept(() => Promise.reject(new Error('too often')));
   const run = new ScriptedRun(1);
   run.finishes = false;
   const ended = one.keep(run);
-  expect(await one.stop()).toBe(false);
+  await end(one);
   await ended;
   expect(await run.ended).toEqual({ how: 'SIGKILL', final: false });
+  expect(said).toEqual([]);
 });
 
 test('stopped while it starts again, it leaves nothing behind', async () => {
@@ -165,14 +163,4 @@ test('stopped while it waits, it starts nothing', async () => {
   await ended;
   expect(starts).toBe(2);
   expect(said).toHaveLength(3);
-});
-
-test('killed, it starts nothing again', async () => {
-  const { kept: one, said } = kept(() => Promise.reject(new Error('too often')));
-  const run = new ScriptedRun(1);
-  const ended = one.keep(run);
-  one.kill();
-  await ended;
-  expect(await run.ended).toEqual({ how: 'SIGKILL', final: false });
-  expect(said).toEqual([]);
 });

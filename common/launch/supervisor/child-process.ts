@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConfigError } from '../config-error.ts';
-import { messageOf } from '../errors.ts';
+import { ConfigError } from '../../config-error.ts';
+import { messageOf } from '../../errors.ts';
 
 /** One run of a program. */
 export interface Run {
@@ -20,7 +20,7 @@ export interface Ending {
   readonly final: boolean;
 }
 
-interface KeptProcessOptions {
+interface SupervisedProcessOptions {
   readonly name: string;
   readonly start: () => Promise<Run>;
   /** Called at every start and end; `pid` is undefined while it does not run. */
@@ -43,14 +43,14 @@ const MAX_DELAY_MS = 4_000;
  *     running ── ends as final ─────▶ failed
  *     running, waiting ── stop() ───▶ stopped
  */
-export class KeptProcess {
-  readonly #options: KeptProcessOptions;
+export class SupervisedProcess {
+  readonly #options: SupervisedProcessOptions;
   readonly #stopping = new AbortController();
   #run: Run | undefined;
   #failuresInARow = 0;
   #kept: Promise<void> = Promise.resolve();
 
-  constructor(options: KeptProcessOptions) {
+  constructor(options: SupervisedProcessOptions) {
     this.#options = options;
   }
 

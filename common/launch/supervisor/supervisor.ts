@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CommonConfig, type Environment, readApiConfig, readInferenceConfig } from '../config.ts';
-import { localOrigin } from '../config-addresses.ts';
-import { ConfigError, EXIT_CONFIG } from '../config-error.ts';
-import { messageOf } from '../errors.ts';
-import { packageRoot } from '../package-root.ts';
-import { SAME_SIGNAL_MS } from '../shutdown.ts';
+import { type CommonConfig, type Environment, readApiConfig, readInferenceConfig } from '../../config.ts';
+import { localOrigin } from '../../config-addresses.ts';
+import { ConfigError, EXIT_CONFIG } from '../../config-error.ts';
+import { messageOf } from '../../errors.ts';
+import { packageRoot } from '../../package-root.ts';
+import { SAME_SIGNAL_MS } from '../../shutdown.ts';
 import { announcement, type Service } from './announcement.ts';
+import { type Run, SupervisedProcess } from './child-process.ts';
 import { type EmbeddedRedis, startRedis } from './embedded-redis.ts';
-import { KeptProcess, type Run } from './kept-process.ts';
 import { startOrphanWatch } from './orphan-watch.ts';
 import { checkPort } from './ports.ts';
 import { startServer } from './server-process.ts';
@@ -28,7 +26,7 @@ const FINISH_MS = 60_000;
 export async function supervise(env: Environment, plain: boolean): Promise<number> {
   const startedAtMs = performance.now();
   const { service, serverEnv, ownRedis } = await prepare(env);
-  const kept = new Map<string, KeptProcess>();
+  const kept = new Map<string, SupervisedProcess>();
   let exitCode = 0;
   const force = (): void => {
     // Whoever started us must not take a recording that was cut off for one that was finished.
@@ -38,18 +36,10 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   const stopSignal = new Promise<void>((resolve) => onStopSignals(resolve, force));
   const announcing = new AbortController();
 
-  const folder = await temporaryFolder();
-  const watch = startOrphanWatch(folder);
-  const pids = new Map<string, number>();
-  const changed = (name: string, pid: number | undefined): void => {
-    if (pid === undefined) pids.delete(name);
-    else pids.set(name, pid);
-    const servers = ['api', 'inference'].flatMap((server) => pids.get(server) ?? []);
-    watch.update({ redis: pids.get('redis'), servers });
-  };
+  const watch = startOrphanWatch();
   const keep = (name: string, first: Run, start: () => Promise<Run>): Promise<void> => {
-    const onChange = (pid: number | undefined): void => changed(name, pid);
-    const one = new KeptProcess({ name, start, onChange, say: console.log, finishMs: FINISH_MS });
+    const onChange = name === 'redis' ? watch.update : () => {};
+    const one = new SupervisedProcess({ name, start, onChange, say: console.log, finishMs: FINISH_MS });
     kept.set(name, one);
     return one.keep(first);
   };
@@ -57,11 +47,9 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   try {
     const running: Promise<void>[] = [];
     if (ownRedis) {
-      const options = { folder, onPid: (pid: number | undefined) => changed('redis', pid) };
-      const redis = await startRedis(options);
+      const redis = await startRedis();
       serverEnv['REDIS_URL'] = redis.url;
-      const restart = async (): Promise<Run> =>
-        asRun(await startRedis({ ...options, address: redis.address }));
+      const restart = async (): Promise<Run> => asRun(await startRedis(redis.address));
       running.push(keep('redis', asRun(redis), restart));
     }
     for (const name of ['inference', 'api']) {
@@ -108,18 +96,6 @@ async function prepare(env: Environment): Promise<Prepared> {
   const behindProxy = ['http_proxy', 'all_proxy', 'ALL_PROXY'].some((name) => env[name]);
   const service = { origin: localOrigin(host, port), token, tokenIsNew, model, behindProxy };
   return { service, serverEnv, ownRedis };
-}
-
-/** @throws ConfigError */
-async function temporaryFolder(): Promise<string> {
-  try {
-    return await mkdtemp(join(tmpdir(), 'asr-start-'));
-  } catch (error) {
-    const why = messageOf(error);
-    throw new ConfigError(
-      `TMPDIR="${tmpdir()}": no temporary folder can be made there (${why}); name a folder that this user may write to, e.g. TMPDIR=/tmp`,
-    );
-  }
 }
 
 async function announce(

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = `${process.platform}/${process.arch}`;
-const runtime = join(dirname(fileURLToPath(import.meta.url)), '../../node_modules/onnxruntime-node');
+const runtime = join(dirname(fileURLToPath(import.meta.url)), '../../../node_modules/onnxruntime-node');
 
 /** @returns {string | undefined} what went wrong */
 function install() {

@@ -1,11 +1,11 @@
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CommonConfig } from '../config.ts';
-import { printable } from '../printable.ts';
-import { ReadinessStore } from '../readiness/readiness.ts';
-import { closeRedis, connectRedis } from '../redis.ts';
-import { RedisKeys } from '../redis-keys.ts';
-import { Outage } from '../redis-outage.ts';
+import type { CommonConfig } from '../../config.ts';
+import { printable } from '../../printable.ts';
+import { ReadinessStore } from '../../readiness/readiness.ts';
+import { closeRedis, connectRedis } from '../../redis.ts';
+import { RedisKeys } from '../../redis-keys.ts';
+import { Outage } from '../../redis-outage.ts';
 import type { Service } from './announcement.ts';
 
 const LOOK_AGAIN_MS = 50;

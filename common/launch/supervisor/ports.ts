@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { listenFailure } from '../listen-failure.ts';
+import { listenFailure } from '../../listen-failure.ts';
 
 /**
  * Below the ports that systems hand out by themselves, to `listen(0)` and to outgoing connections (Linux from 32768, RFC 6335 from 49152):
@@ -23,9 +23,7 @@ export async function freePort(
     try {
       return await listenOnce(host, port);
     } catch (error) {
-      // EACCES: Windows keeps ranges of ports for itself.
-      const code = error instanceof Error && 'code' in error ? error.code : undefined;
-      if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
+      if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     }
   }
   return await listenOnce(host, 0);

@@ -1,46 +1,42 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from './build.mjs';
 import { installDependencies } from './dependencies.mjs';
-import { fileWords } from './files.mjs';
+import { withSetupLock } from './lock.mjs';
 import { ensurePrograms } from './programs.mjs';
-import { Interrupted, SetupFailure } from './quiet-run.mjs';
-import { withSetupLock } from './setup-lock.mjs';
+import { SetupFailure } from './run.mjs';
 
 /**
  * @typedef {object} Command
- * @property {'servers' | 'all' | 'none'} build  what must be compiled first
+ * @property {'servers' | 'all'} [build]  what must be compiled first; the tests see to that themselves (test/support/build.ts)
  * @property {(env: NodeJS.ProcessEnv) => import('./programs.mjs').ProgramName[]} [programs]  what must be on this machine
  * @property {string} [run]  the module that takes over, from the project's folder
  * @property {string[]} [args]  what it gets in front of the caller's own arguments
  */
 
-const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const root = fileURLToPath(new URL('../../..', import.meta.url));
 const VITEST = 'node_modules/vitest/vitest.mjs';
+const TEST_ARGS = ['run', '--config', 'test/vitest.config.ts'];
 
 /** @type {Readonly<Record<string, Command>>} */
-export const COMMANDS = {
+const COMMANDS = {
   start: {
     build: 'servers',
     programs: (env) => (env['REDIS_URL']?.trim() ? [] : ['redis-server']),
-    run: 'dist/common/launch/start.js',
+    run: 'dist/common/launch/supervisor/start.js',
   },
   api: { build: 'servers', run: 'dist/api/main.js' },
   inference: { build: 'servers', run: 'dist/inference/main.js' },
   models: { build: 'servers', run: 'dist/models/cli.js' },
-  test: {
-    build: 'all',
-    programs: () => ['redis-server', 'chromium', 'openssl', 'curl'],
-    run: VITEST,
-    args: ['run', '--config', 'test/vitest.config.ts'],
-  },
-  'test:docker': { build: 'none', run: VITEST, args: ['run', '--config', 'test/docker/vitest.config.ts'] },
+  test: { programs: () => ['redis-server', 'chromium', 'openssl', 'curl'], run: VITEST, args: TEST_ARGS },
+  'test:unit': { programs: () => ['openssl'], run: VITEST, args: [...TEST_ARGS, 'test/unit'] },
+  'test:docker': { run: VITEST, args: ['run', '--config', 'test/docker/vitest.config.ts'] },
   bench: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/bench/main.js' },
   eval: { build: 'all', run: 'dist/test/eval/main.js' },
   fuzz: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/fuzz/main.js' },
-  'gpu:install': { build: 'none', run: 'common/launch/gpu-install.mjs' },
+  'gpu:install': { run: 'common/launch/setup/gpu-install.mjs' },
   /** Only the set-up, e.g. for CI. */
-  setup: { build: 'none' },
+  setup: {},
 };
 
 /** @param {readonly string[]} argv the command and its arguments */
@@ -52,26 +48,26 @@ export async function main([name = '', ...args]) {
     return;
   }
   process.chdir(root);
-  // What it says in vain, on a full disk or into a closed pipe, is no reason to leave the set-up half done.
-  process.stderr.on('error', () => {});
   try {
     await withSetupLock(root, async () => {
-      await installDependencies(root);
-      if (command.build !== 'none') await build(root, command.build);
-      await ensurePrograms(command.programs?.(process.env) ?? []);
+      installDependencies(root);
+      if (command.build !== undefined) await build(root, command.build);
+      ensurePrograms(command.programs?.(process.env) ?? []);
     });
   } catch (error) {
-    if (error instanceof Interrupted) {
-      process.kill(process.pid, error.signal);
-      return;
-    }
-    console.error(
-      error instanceof SetupFailure ? error.message : (fileWords(error, root, command.run) ?? error),
-    );
+    console.error(wordsFor(error));
     process.exitCode = 1;
     return;
   }
   if (command.run !== undefined) await become(join(root, command.run), [...(command.args ?? []), ...args]);
+}
+
+/** @param {unknown} error */
+function wordsFor(error) {
+  if (error instanceof SetupFailure) return error.message;
+  // Of the file system, e.g. in a folder of another user.
+  if (error instanceof Error && 'syscall' in error) return `the set-up cannot go on: ${error.message}`;
+  return error;
 }
 
 /**

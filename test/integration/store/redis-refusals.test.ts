@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { StoreUnavailable } from '../../../common/errors.ts';
-import { freePort } from '../../../common/launch/ports.ts';
+import { freePort } from '../../../common/launch/supervisor/ports.ts';
 import { createLogger } from '../../../common/log.ts';
 import type { RedisClient } from '../../../common/lua.ts';
 import { closeRedis, connectRedis, fromStore, whenReady } from '../../../common/redis.ts';

@@ -1,7 +1,7 @@
+import { Resampler } from '../client/audio/resampler.ts';
 import { Failure } from './failures.ts';
 import { MAX_RECORDING_MS } from './limits.ts';
 import { DATA, FrameAssembler, level, type Pcm, RIFF, wavFile } from './pcm.ts';
-import { Resampler } from './resampler.ts';
 
 /** A recording ready to be sent: a WAV as the service takes it, and its loudness for every 100 ms. */
 export interface ReadyAudio {

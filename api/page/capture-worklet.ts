@@ -1,5 +1,5 @@
+import { Resampler } from '../client/audio/resampler.ts';
 import { FrameAssembler, type Pcm } from './pcm.ts';
-import { Resampler } from './resampler.ts';
 
 /** What the worklet posts: frames of 100 ms as they fill, then one `end`. Any message to the worklet means: stop. */
 export type CaptureMessage = { type: 'frame'; pcm: Pcm } | { type: 'end'; reason: 'stopped' | 'limit' };

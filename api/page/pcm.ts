@@ -1,5 +1,5 @@
+import { TARGET_RATE_HZ } from '../client/audio/resampler.ts';
 import { BYTES_PER_SAMPLE, FRAME_SAMPLES, MAX_RECORDING_SAMPLES } from './limits.ts';
-import { TARGET_RATE_HZ } from './resampler.ts';
 
 /** One piece of 16 kHz mono PCM16 (little-endian, as every platform with a browser is). */
 export type Pcm = Int16Array<ArrayBuffer>;

@@ -1,8 +1,8 @@
+import { TARGET_RATE_HZ } from '../client/audio/resampler.ts';
 import { Failure, type FailureKind, failureOfCode } from './failures.ts';
 import { type Fields, fieldsOf } from './fields.ts';
 import { FrameSender } from './frame-sender.ts';
 import type { Pcm } from './pcm.ts';
-import { TARGET_RATE_HZ } from './resampler.ts';
 
 /** The part of a WebSocket that a session uses. */
 export interface StreamSocket {

@@ -1,6 +1,6 @@
-import { Resampler } from '../../page/resampler.ts';
 import { AsrError } from '../errors.ts';
 import { SAMPLE_RATE_HZ } from '../wire.ts';
+import { Resampler } from './resampler.ts';
 
 const LOWEST_RATE_HZ = 8_000;
 const HIGHEST_RATE_HZ = 384_000;

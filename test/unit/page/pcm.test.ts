@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { TARGET_RATE_HZ } from '../../../api/client/audio/resampler.ts';
 import type { CaptureMessage } from '../../../api/page/capture-worklet.ts';
 import * as limits from '../../../api/page/limits.ts';
 import { FrameAssembler, level, type Pcm, wavFile } from '../../../api/page/pcm.ts';
-import { TARGET_RATE_HZ } from '../../../api/page/resampler.ts';
 import * as server from '../../../common/audio/limits.ts';
 import { readWav } from '../../../common/audio/wav.ts';
 import { wavFile as asWav } from '../../support/wav.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Resampler, TARGET_RATE_HZ } from '../../../api/page/resampler.ts';
+import { Resampler, TARGET_RATE_HZ } from '../../../api/client/audio/resampler.ts';
 
 const DEVICE_RATES_HZ = [44_100, 48_000, 96_000];
 const ALL_RATES_HZ = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, ...DEVICE_RATES_HZ, 192_000];

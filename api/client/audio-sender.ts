@@ -1,10 +1,13 @@
+import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
 import { kindOf, secondsOf } from './audio/pcm.ts';
 import { AsrError } from './errors.ts';
-import { FrameCutter, littleEndian, type Pace } from './frames.ts';
+import { FrameCutter, littleEndian } from './frames.ts';
+import type { Pace } from './pace.ts';
 import type { Socket } from './socket.ts';
 import { delay } from './waiting.ts';
-import { MAX_BUFFERED_BYTES, MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from './wire.ts';
 
+/** Where the interface asks a client to stop sending. */
+const MAX_BUFFERED_BYTES = 64_000;
 /** Neither platform says when its buffer has room again. */
 const DRAIN_POLL_MS = 10;
 /** No session of the service lasts longer. A connection can stay open and take nothing for ever, as with a network that is gone. */
@@ -47,18 +50,17 @@ export class AudioSender {
       return Promise.reject(new AsrError('audio_too_long', message));
     }
     this.#acceptedSamples = totalSamples;
-    const bytes = littleEndian(samples);
-    return this.#enqueue(() => this.#cutter.push(bytes));
+    return this.#enqueue(this.#cutter.push(samples));
   }
 
   /** Sends the short last frame. */
   flush(): Promise<void> {
-    return this.#enqueue(() => this.#cutter.flush());
+    return this.#enqueue(this.#cutter.flush());
   }
 
-  async #enqueue(frames: () => Uint8Array<ArrayBuffer>[]): Promise<void> {
+  async #enqueue(frames: readonly Int16Array[]): Promise<void> {
     this.#queue = this.#queue.then(async (sink) => {
-      for (const frame of frames()) await this.#send(sink, frame);
+      for (const frame of frames) await this.#send(sink, littleEndian(frame));
       return sink;
     });
     await this.#queue;

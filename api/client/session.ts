@@ -1,16 +1,11 @@
+import { CHANNELS, ENCODING, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
 import type { FrameSink } from './audio-sender.ts';
 import { AsrError } from './errors.ts';
 import type { Socket, Transport } from './socket.ts';
 import type { StreamOptions } from './stream-options.ts';
 import { UnreadPartials } from './unread-partials.ts';
 import { after, Deferred } from './waiting.ts';
-import {
-  parseServerMessage,
-  SAMPLE_RATE_HZ,
-  type ServerMessage,
-  type StreamFinal,
-  type StreamReady,
-} from './wire.ts';
+import { parseServerMessage, type ServerMessage, type StreamFinal, type StreamReady } from './wire.ts';
 
 /*
  *               open              ready             end sent             final
@@ -74,7 +69,7 @@ export class Session {
       onOpen: () => {
         if (this.#state !== 'connecting') return;
         this.#to('starting');
-        const format = { sample_rate: SAMPLE_RATE_HZ, channels: 1, encoding: 'pcm_s16le' };
+        const format = { sample_rate: SAMPLE_RATE_HZ, channels: CHANNELS, encoding: ENCODING };
         this.#socket?.send(JSON.stringify({ type: 'start', ...format, ...token }));
       },
       onText: (text) => this.#receive(text),

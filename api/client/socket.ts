@@ -1,5 +1,3 @@
-import type { AsrError } from './errors.ts';
-
 /** What a connection tells its session. Only the first `onClose` or `onFailed` counts; what a platform tells behind it is passed on, too. */
 export interface SocketEvents {
   onOpen(): void;
@@ -7,7 +5,7 @@ export interface SocketEvents {
   /** @param code 1006 when the connection broke without a close frame */
   onClose(code: number, reason: string): void;
   /** There never was a connection. */
-  onFailed(error: AsrError): void;
+  onFailed(error: Error): void;
 }
 
 /** One WebSocket, the same for Node and browsers. */

@@ -1,7 +1,7 @@
 import { toPcm } from './audio/pcm.ts';
 import { AudioSender } from './audio-sender.ts';
 import { AsrError } from './errors.ts';
-import { Pace } from './frames.ts';
+import { Pace } from './pace.ts';
 import { Session } from './session.ts';
 import type { Transport } from './socket.ts';
 import { isPieces, type StreamOptions } from './stream-options.ts';

@@ -1,11 +1,5 @@
 import { AsrError, type AsrErrorCode, isServiceErrorCode } from './errors.ts';
 
-/** The service's audio format and limits, as this client needs them. */
-export const SAMPLE_RATE_HZ = 16_000;
-export const MAX_RECORDING_SAMPLES = 240_000;
-export const FRAME_BYTES = 3_200;
-export const MAX_BUFFERED_BYTES = 64_000;
-
 /** `GET /readyz`. `loading` also stands for a model that cannot be loaded (`error` names the exception). */
 export interface ReadyResult {
   readonly status: 'ready' | 'loading';

@@ -1,8 +1,11 @@
-import { Resampler } from '../client/audio/resampler.ts';
-import { FrameAssembler, type Pcm } from './pcm.ts';
+import { MAX_RECORDING_SAMPLES } from '../../common/audio/limits.ts';
+import { PcmConverter } from '../client/audio/converter.ts';
+import { FrameCutter } from '../client/frames.ts';
 
 /** What the worklet posts: frames of 100 ms as they fill, then one `end`. Any message to the worklet means: stop. */
-export type CaptureMessage = { type: 'frame'; pcm: Pcm } | { type: 'end'; reason: 'stopped' | 'limit' };
+export type CaptureMessage =
+  | { type: 'frame'; pcm: Int16Array }
+  | { type: 'end'; reason: 'stopped' | 'limit' };
 
 // The worklet's own globals; TypeScript's DOM library describes only the page's.
 declare const sampleRate: number;
@@ -13,15 +16,16 @@ declare function registerProcessor(name: string, processor: new () => AudioWorkl
 
 /** Runs on the audio thread, so a busy page loses no audio: device rate → 16 kHz → PCM16 frames. */
 class CaptureProcessor extends AudioWorkletProcessor {
-  readonly #resampler = new Resampler(sampleRate);
-  readonly #frames = new FrameAssembler();
+  readonly #converter = new PcmConverter(sampleRate);
+  readonly #cutter = new FrameCutter();
+  #leftSamples = MAX_RECORDING_SAMPLES;
   #ended = false;
 
   constructor() {
     super();
     this.port.onmessage = () => {
       if (this.#ended) return;
-      this.#post(this.#frames.push(this.#resampler.flush()));
+      this.#take(this.#converter.flush());
       this.#end('stopped');
     };
   }
@@ -30,21 +34,26 @@ class CaptureProcessor extends AudioWorkletProcessor {
   process(inputs: Float32Array[][]): boolean {
     if (this.#ended) return false;
     const samples = inputs[0]?.[0];
-    if (samples !== undefined) this.#post(this.#frames.push(this.#resampler.push(samples)));
-    if (this.#frames.full) this.#end('limit');
+    if (samples !== undefined) this.#take(this.#converter.push(samples));
+    if (this.#leftSamples === 0) this.#end('limit');
     return !this.#ended;
   }
 
-  #post(frames: Pcm[]): void {
-    for (const pcm of frames) {
-      this.port.postMessage({ type: 'frame', pcm } satisfies CaptureMessage, [pcm.buffer]);
-    }
+  /** No sample past the longest recording is taken. */
+  #take(samples: Int16Array): void {
+    const taken = samples.subarray(0, this.#leftSamples);
+    this.#leftSamples -= taken.length;
+    for (const pcm of this.#cutter.push(taken)) this.#post({ type: 'frame', pcm });
   }
 
   #end(reason: 'stopped' | 'limit'): void {
-    this.#post(this.#frames.flush());
     this.#ended = true;
-    this.port.postMessage({ type: 'end', reason } satisfies CaptureMessage);
+    for (const pcm of this.#cutter.flush()) this.#post({ type: 'frame', pcm });
+    this.#post({ type: 'end', reason });
+  }
+
+  #post(message: CaptureMessage): void {
+    this.port.postMessage(message);
   }
 }
 

@@ -1,14 +1,19 @@
-import { type ReadyAudio, readAudioFile } from './audio-file.ts';
-import { type Waiting, withRetries } from './backoff.ts';
+import { audioMs, BYTES_PER_SAMPLE } from '../../common/audio/limits.ts';
+import { joined } from '../client/frames.ts';
+import type { Retry, RetryOptions } from '../client/retry.ts';
+import type { StreamFinal, TranscriptionResult } from '../client/wire.ts';
+import { readAudioFile } from './audio-file.ts';
 import { asFailure, Failure } from './failures.ts';
 import { type LiveRecognition, recognizeLive } from './live-recognition.ts';
+import { levelsOf, loudness } from './loudness.ts';
 import { type Capture, type CaptureEnd, openMicrophone } from './microphone.ts';
-import { durationMs, level, type Pcm, wavFile } from './pcm.ts';
-import { readiness, transcribe, type UploadResult } from './service.ts';
-import { type FinalResult, StreamSession } from './stream-session.ts';
+import { readiness, serviceFor } from './service.ts';
 
 /** No syllable is this short: the button was tapped twice by mistake. */
 const MIN_RECORDING_MS = 200;
+
+/** The longest recording of somebody else lasts about 40 s: the waits add up to that. */
+const RETRY: RetryOptions = { attempts: 10, firstDelayMs: 500, maxDelayMs: 8_000 };
 
 export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
 
@@ -20,10 +25,14 @@ const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
 };
 
 /** One recording of this tab; `outcome` is the latest attempt's. */
-export interface Recording extends ReadyAudio {
+export interface Recording {
+  /** 16 kHz, mono. */
+  readonly samples: Int16Array;
+  /** Its loudness for every 100 ms. */
+  readonly levels: readonly number[];
   /** The file's name; undefined for the microphone. */
   readonly fileName: string | undefined;
-  readonly outcome: FinalResult | UploadResult | Failure;
+  readonly outcome: StreamFinal | TranscriptionResult | Failure;
 }
 
 export interface DictationView {
@@ -33,7 +42,7 @@ export interface DictationView {
   partial(text: string): void;
   /** The live text has ended early; the recording goes on and is recognized as a whole at its end. */
   liveTextLost(failure: Failure): void;
-  waiting(wait: Waiting): void;
+  waiting(retry: Retry): void;
   /** A failure without a recording: nothing to try again with. */
   failed(failure: Failure): void;
   recorded(recording: Recording): void;
@@ -68,42 +77,42 @@ export class Dictation {
   /** Records until `stop` or 15 s. Call it from a press. */
   async record(): Promise<void> {
     if (!this.#begin('opening')) return;
-    const pieces: Pcm[] = [];
+    const frames: Int16Array[] = [];
     const levels: number[] = [];
     let live: LiveRecognition | undefined;
-    let samples = 0;
+    let recordedMs = 0;
     this.#stopAsked = false;
     try {
       const ended = await new Promise<CaptureEnd>((resolve, reject) => {
-        const frame = (pcm: Pcm): void => {
+        const frame = (pcm: Int16Array): void => {
           // Only now: an open microphone can be seconds from its first sound, and what is said meanwhile is lost; a stream without audio would hold the one
           // slot for as long, and while somebody reads the browser's question.
           if (live === undefined) {
             this.#enter('recording');
             live = this.#goLive();
           }
-          pieces.push(pcm);
-          levels.push(level(pcm));
-          samples += pcm.length;
-          this.#view.progress(levels, durationMs(samples));
+          frames.push(pcm);
+          levels.push(loudness(pcm));
+          recordedMs += audioMs(BYTES_PER_SAMPLE * pcm.length);
+          this.#view.progress(levels, recordedMs);
           live.push(pcm);
         };
         openMicrophone({ frame, end: resolve }, this.#abort.signal).then((capture) => {
           this.#capture = capture;
         }, reject);
       });
-      if (this.#stopAsked && durationMs(samples) < MIN_RECORDING_MS) throw new Failure('too_short');
+      if (this.#stopAsked && recordedMs < MIN_RECORDING_MS) throw new Failure('too_short');
       if (live === undefined) throw new Failure('microphone_silent', ended);
       const recording: LiveRecognition = live;
       this.#enter('recognizing');
       recording.end();
-      const audio: ReadyAudio = { wav: wavFile(pieces), levels };
+      const samples = joined(frames);
       const result = recording.result.catch((error: unknown) => {
         if (asFailure(error).kind === 'unauthorized') throw error;
-        return this.#transcribe(audio.wav);
+        return this.#transcribe(samples);
       });
       const outcome = await result.catch(asFailure);
-      this.#view.recorded({ ...audio, fileName: undefined, outcome });
+      this.#view.recorded({ samples, levels, fileName: undefined, outcome });
       // A failure's own words are not to be replaced.
       if (ended === 'microphone_lost' && !(outcome instanceof Failure))
         this.#view.failed(new Failure('microphone_lost'));
@@ -126,8 +135,8 @@ export class Dictation {
   async recognizeFile(file: File): Promise<void> {
     if (!this.#begin('recognizing')) return;
     try {
-      const audio = await readAudioFile(file);
-      await this.#recognize({ ...audio, fileName: file.name });
+      const samples = await readAudioFile(file);
+      await this.#recognize({ samples, levels: levelsOf(samples), fileName: file.name });
     } catch (error) {
       this.#view.failed(asFailure(error));
     } finally {
@@ -147,10 +156,8 @@ export class Dictation {
   }
 
   #goLive(): LiveRecognition {
-    const address = new URL('ws/asr', location.href);
-    address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
     const live = recognizeLive(
-      (events) => new StreamSession(new WebSocket(address), this.#token(), events),
+      (options) => serviceFor(this.#token()).stream(options),
       (text) => this.#view.partial(text),
     );
     const abort = this.#abort;
@@ -173,17 +180,14 @@ export class Dictation {
   }
 
   async #recognize(audio: Omit<Recording, 'outcome'>): Promise<void> {
-    const outcome = await this.#transcribe(audio.wav).catch(asFailure);
+    const outcome = await this.#transcribe(audio.samples).catch(asFailure);
     this.#view.recorded({ ...audio, outcome });
   }
 
-  #transcribe(wav: Blob): Promise<UploadResult> {
+  async #transcribe(samples: Int16Array): Promise<TranscriptionResult> {
+    const onRetry = (retry: Retry): void => this.#view.waiting(retry);
     const { signal } = this.#abort;
-    return withRetries(
-      () => transcribe(wav, this.#token(), signal),
-      (wait) => this.#view.waiting(wait),
-      signal,
-    );
+    return serviceFor(this.#token()).transcribe(samples, { signal, retry: { ...RETRY, onRetry } });
   }
 
   #begin(state: DictationState): boolean {

@@ -1,3 +1,5 @@
+import { AsrError, type AsrErrorCode } from '../client/errors.ts';
+
 /** Everything that can go wrong for the person at the page; each has its words in texts-en.ts and texts-zh.ts. */
 export type FailureKind =
   | 'microphone_refused'
@@ -37,34 +39,27 @@ export class Failure extends Error {
   }
 }
 
-export function asFailure(error: unknown): Failure {
-  return error instanceof Failure ? error : new Failure('unexpected', String(error));
-}
-
-const PASSING: readonly FailureKind[] = ['busy', 'not_ready', 'connection_lost'];
-/** Those that have the name of the interface's code. */
-const SAME: readonly FailureKind[] = [
-  ...PASSING,
-  'overloaded',
-  'timeout',
-  'unauthorized',
-  'forbidden',
-  'inference_failed',
-];
-const BY_CODE: Readonly<Record<string, FailureKind>> = {
+/** What the client's errors mean to the person; all others are `unexpected`. */
+const BY_CODE: Readonly<Partial<Record<AsrErrorCode, FailureKind>>> = {
+  busy: 'busy',
+  not_ready: 'not_ready',
+  overloaded: 'overloaded',
+  timeout: 'timeout',
+  unauthorized: 'unauthorized',
+  forbidden: 'forbidden',
+  inference_failed: 'inference_failed',
   invalid_format: 'file_unreadable',
   empty_audio: 'file_empty',
   audio_too_long: 'file_too_long',
   upload_too_large: 'file_too_long',
+  network: 'connection_lost',
+  unavailable: 'connection_lost',
+  no_answer: 'connection_lost',
 };
 
-/** The failure behind an error code of the interface, HTTP or stream. */
-export function failureOfCode(code: string, message: string): Failure {
-  const kind = SAME.find((same) => same === code) ?? BY_CODE[code] ?? 'unexpected';
-  return new Failure(kind, `${code}: ${message}`);
-}
-
-/** True when the same recording, sent again a little later, can succeed. */
-export function isPassing(kind: FailureKind): boolean {
-  return PASSING.includes(kind);
+/** Whatever went wrong, in the page's own kinds. */
+export function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (!(error instanceof AsrError)) return new Failure('unexpected', String(error));
+  return new Failure(BY_CODE[error.code] ?? 'unexpected', `${error.code}: ${error.message}`);
 }

@@ -1,62 +1,60 @@
-import type { Pcm } from './pcm.ts';
-import type { FinalResult, SessionEvents, StreamSession } from './stream-session.ts';
+import { type RetryOptions, withRetry } from '../client/retry.ts';
+import type { AsrStream } from '../client/stream.ts';
+import type { StreamOptions } from '../client/stream-options.ts';
+import type { StreamFinal } from '../client/wire.ts';
 
 /** A slot is often free again right after `busy`, when somebody else's last model call has returned. */
-const BUSY_RETRIES_MS = [250, 500, 750];
+const RETRY: RetryOptions = { attempts: 4, firstDelayMs: 250, maxDelayMs: 750 };
+/** A session lasts about 40 s at most, whatever happens. */
+const FINAL_WITHIN_MS = 40_000;
 
 export interface LiveRecognition {
-  /** The final result; rejects with the Failure that ended the stream. */
-  readonly result: Promise<FinalResult>;
-  push(frame: Pcm): void;
+  /** The final result; rejects with what ended the stream. */
+  readonly result: Promise<StreamFinal>;
+  push(frame: Int16Array): void;
   end(): void;
   abandon(): void;
 }
 
 /**
- * The stream side of one recording: frames go in as they are captured, partial texts come out. `busy` at the start is tried again for 1.5 s,
- * with the audio held so far, so that nothing said meanwhile is lost.
+ * The stream side of one recording: frames go in as they are captured, partial texts come out. A session that does not get as far as
+ * `ready` is tried again for about 1.5 s, with the audio held so far, so that nothing said meanwhile is lost.
  * @param open starts a session with the service.
  */
 export function recognizeLive(
-  open: (events: SessionEvents) => Pick<StreamSession, 'push' | 'end' | 'abandon'>,
+  open: (options: StreamOptions) => AsrStream,
   partial: (text: string) => void,
 ): LiveRecognition {
-  const frames: Pcm[] = [];
-  let session: ReturnType<typeof open> | undefined;
-  let retries = 0;
+  const frames: Int16Array[] = [];
+  const abandoned = new AbortController();
+  const { signal } = abandoned;
+  let stream: AsrStream | undefined;
   let ended = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const result = new Promise<FinalResult>((final, reject) => {
-    const start = (): void => {
-      const opened = open({
-        partial,
-        final,
-        failed(failure) {
-          const retryMs = failure.kind === 'busy' ? BUSY_RETRIES_MS[retries] : undefined;
-          if (retryMs === undefined) return reject(failure);
-          retries += 1;
-          timer = setTimeout(start, retryMs);
-        },
-      });
-      session = opened;
-      for (const frame of frames) opened.push(frame);
-      if (ended) opened.end();
-    };
-    start();
-  });
+  const attempt = async (): Promise<AsrStream> => {
+    const opened = open({ signal, finalTimeoutMs: FINAL_WITHIN_MS });
+    stream = opened;
+    for (const frame of frames) void opened.send(frame);
+    if (ended) void opened.end();
+    await opened.ready;
+    return opened;
+  };
+  const run = async (): Promise<StreamFinal> => {
+    const opened = await withRetry(attempt, RETRY, signal);
+    for await (const { text } of opened) partial(text);
+    return opened.final;
+  };
   return {
-    result,
+    result: run(),
     push(frame) {
       frames.push(frame);
-      session?.push(frame);
+      void stream?.send(frame);
     },
     end() {
       ended = true;
-      session?.end();
+      void stream?.end();
     },
     abandon() {
-      clearTimeout(timer);
-      session?.abandon();
+      abandoned.abort();
     },
   };
 }

@@ -1,9 +1,10 @@
+import { audioMs, MAX_RECORDING_BYTES, MAX_RECORDING_SAMPLES } from '../../common/audio/limits.ts';
+import { FRAME_SAMPLES } from '../client/frames.ts';
 import { copyButton } from './copy-button.ts';
 import { Dictation, type DictationState, type Recording } from './dictation.ts';
 import { find } from './elements.ts';
-import { Failure } from './failures.ts';
+import { asFailure, Failure } from './failures.ts';
 import { onFileChosen } from './file-choice.ts';
-import { MAX_RECORDING_MS } from './limits.ts';
 import { measures } from './measures.ts';
 import { announce, Notice } from './notice.ts';
 import { RecordButton } from './record-button.ts';
@@ -15,7 +16,8 @@ import { Transcript } from './transcript.ts';
 import { Waveform } from './waveform.ts';
 import { texts } from './words.ts';
 
-const FRAMES_PER_RECORDING = 150;
+const MAX_RECORDING_MS = audioMs(MAX_RECORDING_BYTES);
+const FRAMES_PER_RECORDING = MAX_RECORDING_SAMPLES / FRAME_SAMPLES;
 const WARN_AT_SECONDS_LEFT = 5;
 
 /** Everything on the page, tied together; index.html holds the elements. */
@@ -40,9 +42,9 @@ class Page {
         this.#notice.keepSpeaking(failure);
         this.#checkService(failure);
       },
-      waiting: (wait) => {
-        this.#notice.waiting(wait);
-        this.#checkService(wait.failure);
+      waiting: (retry) => {
+        this.#notice.waiting(retry);
+        this.#checkService(asFailure(retry.error));
       },
       failed: (failure) => this.#failed(failure),
       recorded: (recording) => this.#recorded(recording),

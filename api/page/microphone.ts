@@ -1,9 +1,8 @@
 import type { CaptureMessage } from './capture-worklet.ts';
 import { Failure, type FailureKind } from './failures.ts';
-import type { Pcm } from './pcm.ts';
 
 export interface CaptureEvents {
-  frame(pcm: Pcm): void;
+  frame(pcm: Int16Array): void;
   /** The last event. */
   end(reason: CaptureEnd): void;
 }

@@ -1,6 +1,6 @@
-import type { Waiting } from './backoff.ts';
+import type { Retry } from '../client/retry.ts';
 import { button, find, make } from './elements.ts';
-import type { Failure, FailureKind } from './failures.ts';
+import { asFailure, type Failure, type FailureKind } from './failures.ts';
 import { texts } from './words.ts';
 
 /** Speaks to a screen reader; `urgent` interrupts. */
@@ -49,15 +49,16 @@ export class Notice {
     announce(`${what} ${texts.keepSpeaking}`);
   }
 
-  waiting({ failure, delayMs, attempt, attempts }: Waiting): void {
+  /** The recording will be sent once more. */
+  waiting({ error, delayMs, attempt, attempts }: Retry): void {
     const untilMs = performance.now() + delayMs;
     const countdown = make('p', {});
     const tick = (): void => {
       const seconds = Math.max(0, Math.ceil((untilMs - performance.now()) / 1000));
-      countdown.textContent = texts.retryIn(seconds, attempt, attempts);
+      countdown.textContent = texts.retryIn(seconds, attempt, attempts - 1);
     };
     const focused = document.activeElement === this.#stop;
-    const what = this.#show('wait', failure, countdown, this.#stop);
+    const what = this.#show('wait', asFailure(error), countdown, this.#stop);
     if (focused) this.#stop.focus();
     tick();
     this.#ticking = setInterval(tick, 250);

@@ -1,3 +1,4 @@
+import { wavOf } from '../client/audio/wav.ts';
 import { copyButton } from './copy-button.ts';
 import type { Recording } from './dictation.ts';
 import { button, find, make } from './elements.ts';
@@ -6,7 +7,7 @@ import { measures } from './measures.ts';
 import { Waveform } from './waveform.ts';
 import { texts } from './words.ts';
 
-/** 20 recordings of 15 s are 10 MB. */
+/** 20 recordings of 15 s are 20 MB: the samples, and the file that is played and saved. */
 const KEPT = 20;
 
 interface Item {
@@ -16,11 +17,11 @@ interface Item {
   readonly number: number;
 }
 
-/** The recordings of this tab, the latest first. The audio is what identifies one: trying again replaces its row. */
+/** The recordings of this tab, the latest first. Its samples are what identifies one: trying again replaces its row. */
 export class Recordings {
   readonly #section = find('section#history');
   readonly #list = find('ol#recordings');
-  readonly #items = new Map<Blob, Item>();
+  readonly #items = new Map<Int16Array, Item>();
   #count = 0;
   readonly #audio = new Audio();
   /** Shows the row that plays as silent again. */
@@ -32,14 +33,15 @@ export class Recordings {
   }
 
   add(recording: Recording): void {
-    const known = this.#items.get(recording.wav);
-    const address = known?.address ?? URL.createObjectURL(recording.wav);
+    const { samples } = recording;
+    const known = this.#items.get(samples);
+    const address = known?.address ?? URL.createObjectURL(new Blob([wavOf(samples)], { type: 'audio/wav' }));
     if (known === undefined) this.#count += 1;
     const number = known?.number ?? this.#count;
     const row = this.#row(recording, address, number);
     if (known === undefined) this.#list.prepend(row);
     else known.row.replaceWith(row);
-    this.#items.set(recording.wav, { row, address, number });
+    this.#items.set(samples, { row, address, number });
     this.#section.hidden = false;
     const [oldest] = this.#items;
     if (this.#items.size > KEPT && oldest !== undefined) this.#forget(...oldest);
@@ -50,10 +52,10 @@ export class Recordings {
     this.#audio.pause();
   }
 
-  #forget(wav: Blob, { row, address }: Item): void {
+  #forget(samples: Int16Array, { row, address }: Item): void {
     row.remove();
     URL.revokeObjectURL(address);
-    this.#items.delete(wav);
+    this.#items.delete(samples);
   }
 
   #row(recording: Recording, address: string, number: number): HTMLLIElement {

@@ -1,4 +1,4 @@
-import { delay } from './backoff.ts';
+import { delay } from '../client/waiting.ts';
 import { find } from './elements.ts';
 import { asFailure, type Failure } from './failures.ts';
 import { ModelName } from './model-name.ts';

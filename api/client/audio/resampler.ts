@@ -1,5 +1,4 @@
-/** What the service takes. The page resamples every device rate to this one. */
-export const TARGET_RATE_HZ = 16_000;
+import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
 
 const STOP_BAND_DB = 75;
 /** The transition from pass to stop band, as a part of the stop band's edge: 7.2 to 8 kHz for rates above 16 kHz. */
@@ -21,7 +20,7 @@ function besselI0(x: number): number {
 }
 
 /**
- * Continuous low-pass polyphase resampler from any device rate to 16 kHz: a Kaiser-windowed sinc, one set of coefficients for each of the
+ * Continuous low-pass polyphase resampler from any other rate to 16 kHz: a Kaiser-windowed sinc, one set of coefficients for each of the
  * `phases` places an output sample can have between two input samples. Output n is the signal at n / 16000 s, no delay added:
  * it comes out once the half filter's worth of input behind it is there. However the input is cut into blocks, the output is the same to the bit.
  */
@@ -37,25 +36,17 @@ export class Resampler {
   /** Where the next output lies after `#pending[halfTaps − 1]`, in 1/phases of an input sample. */
   #position = 0;
 
-  /** @throws RangeError when `inputRateHz` is no whole number from 8,000 to 384,000. */
+  /** @param inputRateHz a whole number from 8,000 to 384,000; not 16,000, where there is nothing to do */
   constructor(inputRateHz: number) {
-    if (!Number.isInteger(inputRateHz) || inputRateHz < 8_000 || inputRateHz > 384_000) {
-      throw new RangeError(
-        `cannot resample from ${inputRateHz} Hz: expected a whole number from 8000 to 384000`,
-      );
-    }
-    const divisor = commonDivisor(inputRateHz, TARGET_RATE_HZ);
-    this.#phases = TARGET_RATE_HZ / divisor;
+    const divisor = commonDivisor(inputRateHz, SAMPLE_RATE_HZ);
+    this.#phases = SAMPLE_RATE_HZ / divisor;
     this.#step = inputRateHz / divisor;
-    const stopHz = Math.min(inputRateHz, TARGET_RATE_HZ) / 2;
+    const stopHz = Math.min(inputRateHz, SAMPLE_RATE_HZ) / 2;
     const passHz = PASS_EDGE * stopHz;
     // Kaiser, "Nonrecursive digital filter design using the I0-sinh window function", 1974: taps for this attenuation over this transition.
     const taps = (STOP_BAND_DB - 7.95) / ((14.36 * (stopHz - passHz)) / inputRateHz);
-    this.halfTaps = inputRateHz === TARGET_RATE_HZ ? 1 : Math.ceil(taps / 2);
-    this.#coefficients =
-      inputRateHz === TARGET_RATE_HZ
-        ? Float32Array.of(1, 0)
-        : polyphase(this.#phases, this.halfTaps, (passHz + stopHz) / inputRateHz);
+    this.halfTaps = Math.ceil(taps / 2);
+    this.#coefficients = polyphase(this.#phases, this.halfTaps, (passHz + stopHz) / inputRateHz);
     this.#pending = new Float32Array(this.halfTaps - 1);
   }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { AudioSender } from '../../../api/client/audio-sender.ts';
-import { Pace } from '../../../api/client/frames.ts';
+import { Pace } from '../../../api/client/pace.ts';
 
 test('at most 64,000 bytes wait in the connection', async () => {
   let bufferedBytes = 0;

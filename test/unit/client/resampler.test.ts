@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Resampler, TARGET_RATE_HZ } from '../../../api/client/audio/resampler.ts';
+import { Resampler } from '../../../api/client/audio/resampler.ts';
+import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
 
 const DEVICE_RATES_HZ = [44_100, 48_000, 96_000];
-const ALL_RATES_HZ = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, ...DEVICE_RATES_HZ, 192_000];
+const ALL_RATES_HZ = [8_000, 11_025, 22_050, 24_000, 32_000, ...DEVICE_RATES_HZ, 192_000];
 
 /** The signal at every sample of `seconds` at `rateHz`. */
 function sampled(rateHz: number, seconds: number, signal: (t: number) => number): Float32Array {
@@ -40,14 +41,14 @@ function amplitude(samples: Float32Array, frequencyHz: number): number {
   let re = 0;
   let im = 0;
   for (const [n, value] of samples.entries()) {
-    const angle = (2 * Math.PI * frequencyHz * n) / TARGET_RATE_HZ;
+    const angle = (2 * Math.PI * frequencyHz * n) / SAMPLE_RATE_HZ;
     re += value * Math.cos(angle);
     im += value * Math.sin(angle);
   }
   return (2 * Math.hypot(re, im)) / samples.length;
 }
 
-describe('the page’s resampler', () => {
+describe('the resampler', () => {
   it.each(DEVICE_RATES_HZ)('is flat within 0.5 dB up to 7 kHz at %i Hz', (rateHz) => {
     for (let frequencyHz = 100; frequencyHz <= 7_000; frequencyHz += 300) {
       const output = resample(
@@ -73,7 +74,7 @@ describe('the page’s resampler', () => {
     const signal = (t: number) =>
       0.5 * Math.sin(2 * Math.PI * 440 * t) + 0.3 * Math.cos(2 * Math.PI * 3_100 * t);
     const output = resample(rateHz, sampled(rateHz, 0.4, signal));
-    const wanted = sampled(TARGET_RATE_HZ, 0.4, signal);
+    const wanted = sampled(SAMPLE_RATE_HZ, 0.4, signal);
     expect(output.length).toBe(wanted.length);
     const difference = steady(output).map((value, n) => value - (wanted[n + 800] ?? Number.NaN));
     expect(peak(difference)).toBeLessThan(0.001);
@@ -88,11 +89,6 @@ describe('the page’s resampler', () => {
     );
     const image = amplitude(output.subarray(0, 3_200), rateHz - 3_000);
     expect(decibel(image)).toBeLessThan(-60);
-  });
-
-  it('leaves 16 kHz exactly as it is', () => {
-    const input = sampled(TARGET_RATE_HZ, 0.1, (t) => Math.sin(t * 1_000) * Math.cos(t * 33_333));
-    expect(resample(TARGET_RATE_HZ, input)).toEqual(input);
   });
 
   it('gives the same samples to the bit however the input is cut', () => {
@@ -113,12 +109,8 @@ describe('the page’s resampler', () => {
     for (const rateHz of ALL_RATES_HZ) {
       for (const length of [0, 1, 2, 127, 128, 4_801]) {
         const output = resample(rateHz, new Float32Array(length));
-        expect(output.length).toBe(Math.ceil((length * TARGET_RATE_HZ) / rateHz));
+        expect(output.length).toBe(Math.ceil((length * SAMPLE_RATE_HZ) / rateHz));
       }
     }
-  });
-
-  it.each([0, -1, 7_999, 44_100.5, Number.NaN, 1e9])('refuses a rate of %d Hz', (rateHz) => {
-    expect(() => new Resampler(rateHz)).toThrow(RangeError);
   });
 });

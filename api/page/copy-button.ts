@@ -1,6 +1,6 @@
 import { button, make } from './elements.ts';
 import { announce } from './notice.ts';
-import { texts } from './words.ts';
+import type { Texts } from './texts.ts';
 
 const CONFIRMED_MS = 1_500;
 
@@ -15,7 +15,7 @@ function copySelected(text: string): void {
 }
 
 /** A button that copies what `text` gives when it is pressed, and says so. */
-export function copyButton(text: () => string): HTMLButtonElement {
+export function copyButton(texts: Texts, text: () => string): HTMLButtonElement {
   const element = button(texts.copy, async () => {
     try {
       await navigator.clipboard.writeText(text());

@@ -8,14 +8,13 @@ import { type LiveRecognition, recognizeLive } from './live-recognition.ts';
 import { levelsOf, loudness } from './loudness.ts';
 import { type Capture, type CaptureEnd, openMicrophone } from './microphone.ts';
 import { readiness, serviceFor } from './service.ts';
+import type { DictationState } from './texts.ts';
 
 /** No syllable is this short: the button was tapped twice by mistake. */
 const MIN_RECORDING_MS = 200;
 
 /** The longest recording of somebody else lasts about 40 s: the waits add up to that. */
 const RETRY: RetryOptions = { attempts: 10, firstDelayMs: 500, maxDelayMs: 8_000 };
-
-export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
 
 const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
   idle: ['opening', 'recognizing'],

@@ -1,31 +1,5 @@
 import { AsrError, type AsrErrorCode } from '../client/errors.ts';
-
-/** Everything that can go wrong for the person at the page; each has its words in texts-en.ts and texts-zh.ts. */
-export type FailureKind =
-  | 'microphone_refused'
-  | 'microphone_missing'
-  | 'microphone_in_use'
-  | 'microphone_silent'
-  | 'microphone_lost'
-  | 'page_not_secure'
-  | 'browser_too_old'
-  | 'too_short'
-  | 'token_missing'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'busy'
-  | 'not_ready'
-  | 'overloaded'
-  | 'connection_lost'
-  | 'stream_refused'
-  | 'timeout'
-  | 'inference_failed'
-  | 'cancelled'
-  | 'file_unreadable'
-  | 'file_cut_off'
-  | 'file_too_long'
-  | 'file_empty'
-  | 'unexpected';
+import type { FailureKind } from './texts.ts';
 
 /** @property detail what the service or the browser said, for those who want to know; not translated. */
 export class Failure extends Error {

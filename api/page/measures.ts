@@ -1,12 +1,11 @@
 import { make } from './elements.ts';
-import { texts } from './words.ts';
+import type { Measure, Texts } from './texts.ts';
 
 /** In the order in which they are shown. */
-const FIELDS = ['audio_ms', 'finalize_ms', 'inference_ms'] as const;
-export type Measure = (typeof FIELDS)[number];
+const FIELDS: readonly Measure[] = ['audio_ms', 'finalize_ms', 'inference_ms'];
 
 /** A result's figures as pairs of a `dl`; the title is the field's name in the interface. */
-export function measures(result: Readonly<Partial<Record<Measure, number>>>): HTMLElement[] {
+export function measures(texts: Texts, result: Readonly<Partial<Record<Measure, number>>>): HTMLElement[] {
   return FIELDS.flatMap((field) => {
     const ms = result[field];
     if (ms === undefined) return [];

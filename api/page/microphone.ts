@@ -1,5 +1,6 @@
 import type { CaptureMessage } from './capture-worklet.ts';
-import { Failure, type FailureKind } from './failures.ts';
+import { Failure } from './failures.ts';
+import type { FailureKind } from './texts.ts';
 
 export interface CaptureEvents {
   frame(pcm: Int16Array): void;

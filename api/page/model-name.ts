@@ -1,11 +1,16 @@
 import { find } from './elements.ts';
 import { modelName } from './service.ts';
-import { texts } from './words.ts';
+import type { Texts } from './texts.ts';
 
 /** Which model answers, below the service's state. Nothing is shown where that cannot be told. */
 export class ModelName {
   readonly #element = find('p#model');
+  readonly #texts: Texts;
   #abort = new AbortController();
+
+  constructor(texts: Texts) {
+    this.#texts = texts;
+  }
 
   /** Asks for it anew: a service that was away may have come back with another model. */
   async ask(): Promise<void> {
@@ -13,7 +18,7 @@ export class ModelName {
     const { signal } = this.#abort;
     const name = await modelName(signal).catch(() => undefined);
     if (signal.aborted || name === undefined) return;
-    this.#element.textContent = `${texts.model} ${name}`;
+    this.#element.textContent = `${this.#texts.model} ${name}`;
   }
 
   hide(): void {

@@ -1,7 +1,7 @@
 import type { Retry } from '../client/retry.ts';
 import { button, find, make } from './elements.ts';
-import { asFailure, type Failure, type FailureKind } from './failures.ts';
-import { texts } from './words.ts';
+import { asFailure, type Failure } from './failures.ts';
+import type { FailureKind, Texts } from './texts.ts';
 
 /** Speaks to a screen reader; `urgent` interrupts. */
 export function announce(words: string, urgent = false, chinese = ''): void {
@@ -14,13 +14,16 @@ const OF_TOKEN: readonly FailureKind[] = ['unauthorized', 'token_missing'];
 /** The one place that says what went wrong and what to do. */
 export class Notice {
   readonly #element = find('div#notice');
+  readonly #texts: Texts;
   readonly #stop: HTMLButtonElement;
-  readonly #notNow = make('p', { class: 'what' }, texts.notNow);
+  readonly #notNow: HTMLElement;
   #ticking: ReturnType<typeof setInterval> | undefined;
 
   /** @param cancel gives up waiting for a retry. */
-  constructor(cancel: () => void) {
+  constructor(texts: Texts, cancel: () => void) {
+    this.#texts = texts;
     this.#stop = button(texts.cancel, cancel);
+    this.#notNow = make('p', { class: 'what' }, texts.notNow);
   }
 
   hide(): void {
@@ -34,7 +37,7 @@ export class Notice {
   }
 
   failed(failure: Failure): void {
-    const [, todo] = texts.failures[failure.kind];
+    const [, todo] = this.#texts.failures[failure.kind];
     const technical = failure.kind === 'unexpected' ? [make('p', { class: 'detail' }, failure.detail)] : [];
     const what = this.#show('problem', failure, make('p', {}, todo), ...technical);
     announce(`${what} ${todo}`, true);
@@ -42,11 +45,11 @@ export class Notice {
 
   /** The recording goes on, without live text. */
   keepSpeaking(failure: Failure): void {
-    const [, todo] = texts.failures[failure.kind];
+    const [, todo] = this.#texts.failures[failure.kind];
     // What else may be said to help is for later, when the recording is done.
     const forOperator = failure.kind === 'stream_refused' ? [make('p', {}, todo)] : [];
-    const what = this.#show('wait', failure, make('p', {}, texts.keepSpeaking), ...forOperator);
-    announce(`${what} ${texts.keepSpeaking}`);
+    const what = this.#show('wait', failure, make('p', {}, this.#texts.keepSpeaking), ...forOperator);
+    announce(`${what} ${this.#texts.keepSpeaking}`);
   }
 
   /** The recording will be sent once more. */
@@ -55,7 +58,7 @@ export class Notice {
     const countdown = make('p', {});
     const tick = (): void => {
       const seconds = Math.max(0, Math.ceil((untilMs - performance.now()) / 1000));
-      countdown.textContent = texts.retryIn(seconds, attempt, attempts - 1);
+      countdown.textContent = this.#texts.retryIn(seconds, attempt, attempts - 1);
     };
     const focused = document.activeElement === this.#stop;
     const what = this.#show('wait', asFailure(error), countdown, this.#stop);
@@ -70,12 +73,12 @@ export class Notice {
     this.#element.dataset['tone'] = 'wait';
     this.#element.append(this.#notNow);
     this.#appear();
-    announce(texts.notNow);
+    announce(this.#texts.notNow);
   }
 
   /** Returns what happened, in words. */
   #show(tone: 'problem' | 'wait', failure: Failure, ...rest: Node[]): string {
-    const [what] = texts.failures[failure.kind];
+    const [what] = this.#texts.failures[failure.kind];
     this.hide();
     this.#element.dataset['tone'] = tone;
     this.#element.dataset['kind'] = failure.kind;

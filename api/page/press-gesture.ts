@@ -1,8 +1,10 @@
+import type { DictationState } from './texts.ts';
+
 /** A press this long is a hold: letting go ends it. A shorter one is a tap: the next one ends it. */
 const HOLD_MS = 500;
 
 export interface Pressable {
-  state(): 'idle' | 'opening' | 'recording' | 'recognizing';
+  state(): DictationState;
   start(): void;
   stop(): void;
 }

@@ -1,21 +1,22 @@
-import type { DictationState } from './dictation.ts';
 import { find } from './elements.ts';
 import { type Pressable, PressGesture } from './press-gesture.ts';
-import { texts } from './words.ts';
+import type { DictationState, Texts } from './texts.ts';
 
 /** The big button, and the space bar anywhere on the page where it has no other meaning. */
 export class RecordButton {
   readonly #button = find('button#record');
   readonly #hint = find('p#hint');
+  readonly #texts: Texts;
 
-  constructor(target: Pressable) {
+  constructor(texts: Texts, target: Pressable) {
+    this.#texts = texts;
     const gesture = new PressGesture(target);
     this.#onPointer(gesture);
     this.#onSpaceBar(gesture);
   }
 
   show(state: DictationState): void {
-    const [name, hint = name] = texts.button[state];
+    const [name, hint = name] = this.#texts.button[state];
     // Space bars belong to where a pointer can hover.
     const hasKeyboard = state === 'idle' && matchMedia('(any-hover: hover)').matches;
     const button = this.#button;
@@ -23,7 +24,7 @@ export class RecordButton {
     button.setAttribute('aria-label', name);
     button.setAttribute('aria-disabled', String(state === 'recognizing'));
     button.setAttribute('aria-busy', String(state === 'opening' || state === 'recognizing'));
-    this.#hint.textContent = hasKeyboard ? hint + texts.spaceHint : hint;
+    this.#hint.textContent = hasKeyboard ? hint + this.#texts.spaceHint : hint;
   }
 
   /** @param level 0 to 1 */

@@ -4,8 +4,8 @@ import type { Recording } from './dictation.ts';
 import { button, find, make } from './elements.ts';
 import { Failure } from './failures.ts';
 import { measures } from './measures.ts';
+import type { Texts } from './texts.ts';
 import { Waveform } from './waveform.ts';
-import { texts } from './words.ts';
 
 /** 20 recordings of 15 s are 20 MB: the samples, and the file that is played and saved. */
 const KEPT = 20;
@@ -26,9 +26,11 @@ export class Recordings {
   readonly #audio = new Audio();
   /** Shows the row that plays as silent again. */
   #played = (): void => {};
+  readonly #texts: Texts;
   readonly #tryAgain: (recording: Recording) => void;
 
-  constructor(tryAgain: (recording: Recording) => void) {
+  constructor(texts: Texts, tryAgain: (recording: Recording) => void) {
+    this.#texts = texts;
     this.#tryAgain = tryAgain;
   }
 
@@ -61,13 +63,13 @@ export class Recordings {
   #row(recording: Recording, address: string, number: number): HTMLLIElement {
     const { outcome } = recording;
     const failed = outcome instanceof Failure;
-    const words = failed ? texts.failures[outcome.kind][0] : outcome.text || texts.nothingHeard;
+    const words = failed ? this.#texts.failures[outcome.kind][0] : outcome.text || this.#texts.nothingHeard;
     const text = make('p', { class: failed || outcome.text === '' ? 'said none' : 'said' }, words);
     if (!failed && outcome.text !== '') text.lang = 'zh-CN';
     const name = make(
       'span',
       { class: 'name', id: `recording-${number}` },
-      `${number}. ${recording.fileName ?? texts.microphone}`,
+      `${number}. ${recording.fileName ?? this.#texts.microphone}`,
     );
     const save = make(
       'a',
@@ -76,14 +78,14 @@ export class Recordings {
         download: `${(recording.fileName ?? 'recording').replace(/\.[^.]*$/, '')}.wav`,
         class: 'quiet',
       },
-      texts.save,
+      this.#texts.save,
     );
     const actions = make('div', { class: 'actions' }, name);
-    if (failed) actions.append(button(texts.tryAgain, () => this.#tryAgain(recording)));
+    if (failed) actions.append(button(this.#texts.tryAgain, () => this.#tryAgain(recording)));
     else {
-      actions.append(make('dl', { class: 'measures' }, ...measures(outcome)));
+      actions.append(make('dl', { class: 'measures' }, ...measures(this.#texts, outcome)));
       if (outcome.text !== '') {
-        actions.append(copyButton(() => outcome.text));
+        actions.append(copyButton(this.#texts, () => outcome.text));
       }
     }
     actions.append(save);
@@ -100,7 +102,7 @@ export class Recordings {
     const canvas = make('canvas', { class: 'wave', 'aria-hidden': 'true' });
     const wave = new Waveform(canvas);
     wave.show(recording.levels);
-    const play = make('button', { type: 'button', class: 'play', 'aria-label': texts.play });
+    const play = make('button', { type: 'button', class: 'play', 'aria-label': this.#texts.play });
     play.onclick = () => {
       const playing = !this.#audio.paused;
       this.#audio.pause();
@@ -115,11 +117,11 @@ export class Recordings {
     this.#played();
     audio.src = address;
     play.dataset['playing'] = '';
-    play.setAttribute('aria-label', texts.pause);
+    play.setAttribute('aria-label', this.#texts.pause);
     const done = (): void => {
       wave.show(levels);
       delete play.dataset['playing'];
-      play.setAttribute('aria-label', texts.play);
+      play.setAttribute('aria-label', this.#texts.play);
     };
     // At its end it pauses, too.
     this.#played = audio.onpause = audio.onerror = done;

@@ -3,9 +3,7 @@ import { find } from './elements.ts';
 import { asFailure, type Failure } from './failures.ts';
 import { ModelName } from './model-name.ts';
 import { readiness } from './service.ts';
-import { texts } from './words.ts';
-
-export type Status = 'no_token' | 'checking' | 'ready' | 'loading' | 'unavailable' | 'unreachable';
+import type { Status, Texts } from './texts.ts';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;
@@ -15,16 +13,22 @@ const READY_ANSWERS = 2;
 /** The service's state beside the title. While it is not ready it is asked again, ever more rarely. */
 export class ServiceStatus {
   readonly #element = find('p#status');
-  readonly #model = new ModelName();
+  readonly #texts: Texts;
+  readonly #model: ModelName;
   #abort = new AbortController();
   /** In a row; all of them, and nothing is asked any more. */
   #readyAnswers = READY_ANSWERS;
+
+  constructor(texts: Texts) {
+    this.#texts = texts;
+    this.#model = new ModelName(texts);
+  }
 
   show(status: Status): void {
     // A screen reader would read the same words again.
     if (this.#element.dataset['status'] === status) return;
     this.#element.dataset['status'] = status;
-    this.#element.textContent = texts.status[status];
+    this.#element.textContent = this.#texts.status[status];
     if (status === 'ready') void this.#model.ask();
     else this.#model.hide();
   }

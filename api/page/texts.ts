@@ -1,8 +1,3 @@
-import type { DictationState } from './dictation.ts';
-import type { FailureKind } from './failures.ts';
-import type { Measure } from './measures.ts';
-import type { Status } from './service-status.ts';
-
 /** The words that stand in index.html, in English: each element with `data-text="key"`. */
 export type Label =
   | 'title'
@@ -20,6 +15,42 @@ export type Label =
   | 'reference'
   | 'notStored';
 
+/** Everything that can go wrong for the person at the page; each has its words in every language. */
+export type FailureKind =
+  | 'microphone_refused'
+  | 'microphone_missing'
+  | 'microphone_in_use'
+  | 'microphone_silent'
+  | 'microphone_lost'
+  | 'page_not_secure'
+  | 'browser_too_old'
+  | 'too_short'
+  | 'token_missing'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'busy'
+  | 'not_ready'
+  | 'overloaded'
+  | 'connection_lost'
+  | 'stream_refused'
+  | 'timeout'
+  | 'inference_failed'
+  | 'cancelled'
+  | 'file_unreadable'
+  | 'file_cut_off'
+  | 'file_too_long'
+  | 'file_empty'
+  | 'unexpected';
+
+/** What the page is doing. */
+export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
+
+/** What is known of the service. */
+export type Status = 'no_token' | 'checking' | 'ready' | 'loading' | 'unavailable' | 'unreachable';
+
+/** A result's figures, by their names in the interface. */
+export type Measure = 'audio_ms' | 'finalize_ms' | 'inference_ms';
+
 /** What happened, and what the person can do about it. */
 type Advice = readonly [what: string, todo: string];
 
@@ -32,7 +63,6 @@ export interface Texts {
   readonly placeholder: string;
   readonly status: Readonly<Record<Status, string>>;
   readonly model: string;
-  /** The results' figures by their names in the interface. */
   readonly measures: Readonly<Record<Measure, string>>;
   /** The record button's name in each state, and the hint below where it says more. */
   readonly button: Readonly<Record<DictationState, readonly [name: string, hint?: string]>>;
@@ -57,10 +87,4 @@ export interface Texts {
   retryIn(seconds: number, attempt: number, attempts: number): string;
   milliseconds(ms: number): string;
   readonly result: string;
-}
-
-/** Chinese when the browser's first language is Chinese, else English. Only the chosen language is fetched. */
-export async function textsFor(languages: readonly string[]): Promise<Texts> {
-  if (languages[0]?.toLowerCase().startsWith('zh')) return (await import('./texts-zh.ts')).chinese;
-  return (await import('./texts-en.ts')).english;
 }

@@ -1,13 +1,15 @@
 import { find, make } from './elements.ts';
 import { splitAtChange } from './text-change.ts';
-import { texts } from './words.ts';
+import type { Texts } from './texts.ts';
 
 /** The large text: the words as they come, then the result. */
 export class Transcript {
   readonly #element = find('p#transcript');
+  readonly #texts: Texts;
   #text = '';
 
-  constructor() {
+  constructor(texts: Texts) {
+    this.#texts = texts;
     this.clear();
   }
 
@@ -16,7 +18,7 @@ export class Transcript {
   }
 
   clear(): void {
-    this.#hint(texts.placeholder);
+    this.#hint(this.#texts.placeholder);
   }
 
   /** What goes on while there is no word yet. */
@@ -30,7 +32,7 @@ export class Transcript {
   }
 
   final(text: string): void {
-    if (text === '') this.#hint(texts.nothingHeard);
+    if (text === '') this.#hint(this.#texts.nothingHeard);
     else this.#show(text, text);
   }
 
@@ -43,7 +45,7 @@ export class Transcript {
 
   #hint(words: string): void {
     this.#text = '';
-    this.#element.lang = texts.lang;
+    this.#element.lang = this.#texts.lang;
     this.#element.classList.add('empty');
     this.#element.replaceChildren(words);
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { textsFor } from '../../../api/page/texts.ts';
+import { textsFor } from '../../../api/page/language.ts';
 import { english } from '../../../api/page/texts-en.ts';
 import { chinese } from '../../../api/page/texts-zh.ts';
 import { packageRoot } from '../../../common/package-root.ts';

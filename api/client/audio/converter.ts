@@ -1,6 +1,6 @@
 import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
-import { AsrError } from '../errors.ts';
-import { joined } from '../frames.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { joined } from './frames.ts';
 import { Resampler } from './resampler.ts';
 
 const LOWEST_RATE_HZ = 8_000;

@@ -1,5 +1,5 @@
 import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
-import { AsrError } from '../errors.ts';
+import { AsrError } from '../protocol/errors.ts';
 import { convert } from './converter.ts';
 import { toMono } from './samples.ts';
 import { bytesPerBlock, readWav } from './wav.ts';

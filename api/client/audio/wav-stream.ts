@@ -1,4 +1,4 @@
-import { AsrError } from '../errors.ts';
+import { AsrError } from '../protocol/errors.ts';
 import { PcmConverter } from './converter.ts';
 import { checkLength } from './pcm.ts';
 import { toMono } from './samples.ts';

@@ -1,6 +1,6 @@
 import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
-import { AsrError } from '../errors.ts';
-import { littleEndian } from '../frames.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { littleEndian } from './frames.ts';
 
 export interface WavFormat {
   readonly rateHz: number;

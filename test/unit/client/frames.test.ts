@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { FrameCutter } from '../../../api/client/audio/frames.ts';
 import { wavOf } from '../../../api/client/audio/wav.ts';
-import { FrameCutter } from '../../../api/client/frames.ts';
 import { readWav } from '../../../common/audio/wav.ts';
 import { wavFile } from '../../support/wav.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isServiceErrorCode, type ServiceErrorCode } from '../../../api/client/errors.ts';
+import { isServiceErrorCode, type ServiceErrorCode } from '../../../api/client/protocol/errors.ts';
 import { CLOSE_CODE, HTTP_STATUS } from '../../../common/errors.ts';
 
 test('the client knows the codes of the service, and no others', () => {

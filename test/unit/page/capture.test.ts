@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { CaptureMessage } from '../../../api/page/capture-worklet.ts';
-import { levelsOf, loudness } from '../../../api/page/loudness.ts';
+import type { CaptureMessage } from '../../../api/page/recording/capture-worklet.ts';
+import { levelsOf, loudness } from '../../../api/page/recording/loudness.ts';
 import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
 
 it('the microphone’s recording ends by itself at 15 s, with all its frames', async () => {
@@ -21,7 +21,7 @@ it('the microphone’s recording ends by itself at 15 s, with all its frames', a
   vi.stubGlobal('registerProcessor', (_name: string, processor: (typeof processors)[number]) => {
     processors.push(processor);
   });
-  await import('../../../api/page/capture-worklet.ts');
+  await import('../../../api/page/recording/capture-worklet.ts');
   const [Processor] = processors;
   if (Processor === undefined) throw new Error('the worklet registered nothing');
   const processor = new Processor();

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { AsrClient } from '../../../api/client/node.ts';
-import { Failure } from '../../../api/page/failures.ts';
-import { recognizeLive } from '../../../api/page/live-recognition.ts';
-import { serviceFor } from '../../../api/page/service.ts';
+import { Failure } from '../../../api/page/service/failures.ts';
+import { recognizeLive } from '../../../api/page/service/live-recognition.ts';
+import { serviceFor } from '../../../api/page/service/service.ts';
 import { recognizeAs, ScriptedService, type ScriptedSession } from '../client/scripted-service.ts';
 import { onStart, TOKEN } from '../client/sessions.ts';
 

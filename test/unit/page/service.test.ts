@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { AsrError, type AsrErrorCode } from '../../../api/client/errors.ts';
-import { asFailure, Failure } from '../../../api/page/failures.ts';
-import { modelName, readiness, serviceFor } from '../../../api/page/service.ts';
+import { AsrError, type AsrErrorCode } from '../../../api/client/protocol/errors.ts';
+import { asFailure, Failure } from '../../../api/page/service/failures.ts';
+import { modelName, readiness, serviceFor } from '../../../api/page/service/service.ts';
 
 const { signal } = new AbortController();
 

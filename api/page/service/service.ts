@@ -1,7 +1,7 @@
-import { AsrClientCore } from '../client/client.ts';
-import type { Transport } from '../client/socket.ts';
-import { browserTransport } from '../client/socket-browser.ts';
-import { parseObject } from '../client/wire.ts';
+import { AsrClientCore } from '../../client/client.ts';
+import { parseObject } from '../../client/protocol/wire.ts';
+import type { Transport } from '../../client/stream/socket.ts';
+import { browserTransport } from '../../client/stream/socket-browser.ts';
 import { Failure } from './failures.ts';
 
 /** A browser does not tell a page why a handshake failed: an origin that is not allowed, a proxy that passes on no WebSockets, or nobody there. */

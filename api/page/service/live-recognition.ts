@@ -1,7 +1,7 @@
-import { type RetryOptions, withRetry } from '../client/retry.ts';
-import type { AsrStream } from '../client/stream.ts';
-import type { StreamOptions } from '../client/stream-options.ts';
-import type { StreamFinal } from '../client/wire.ts';
+import { type RetryOptions, withRetry } from '../../client/protocol/retry.ts';
+import type { StreamFinal } from '../../client/protocol/wire.ts';
+import type { AsrStream } from '../../client/stream/stream.ts';
+import type { StreamOptions } from '../../client/stream/stream-options.ts';
 
 /** A slot is often free again right after `busy`, when somebody else's last model call has returned. */
 const RETRY: RetryOptions = { attempts: 4, firstDelayMs: 250, maxDelayMs: 750 };

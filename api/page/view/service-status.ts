@@ -1,9 +1,9 @@
-import { delay } from '../client/waiting.ts';
+import { delay } from '../../client/protocol/waiting.ts';
+import { asFailure, type Failure } from '../service/failures.ts';
+import { readiness } from '../service/service.ts';
+import type { Status, Texts } from '../texts/texts.ts';
 import { find } from './elements.ts';
-import { asFailure, type Failure } from './failures.ts';
 import { ModelName } from './model-name.ts';
-import { readiness } from './service.ts';
-import type { Status, Texts } from './texts.ts';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
-import { AsrError } from './errors.ts';
-import { reasonOf, toError } from './http.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { reasonOf, toError } from '../protocol/http.ts';
 import type { Socket, SocketEvents, Transport } from './socket.ts';
 
 /** Much longer than any answer of the service and most error pages. */

@@ -1,11 +1,16 @@
-import { CHANNELS, ENCODING, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
+import { CHANNELS, ENCODING, SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { after, Deferred } from '../protocol/waiting.ts';
+import {
+  parseServerMessage,
+  type ServerMessage,
+  type StreamFinal,
+  type StreamReady,
+} from '../protocol/wire.ts';
 import type { FrameSink } from './audio-sender.ts';
-import { AsrError } from './errors.ts';
 import type { Socket, Transport } from './socket.ts';
 import type { StreamOptions } from './stream-options.ts';
 import { UnreadPartials } from './unread-partials.ts';
-import { after, Deferred } from './waiting.ts';
-import { parseServerMessage, type ServerMessage, type StreamFinal, type StreamReady } from './wire.ts';
 
 /*
  *               open              ready             end sent             final

@@ -1,4 +1,4 @@
-import { find } from './elements.ts';
+import { find } from '../view/elements.ts';
 
 /** The tab's own storage: gone with the tab, never sent by itself, never in an address. */
 const STORED_AS = 'asr-token';

@@ -1,5 +1,5 @@
-import { AsrError, type AsrErrorCode } from '../client/errors.ts';
-import type { FailureKind } from './texts.ts';
+import { AsrError, type AsrErrorCode } from '../../client/protocol/errors.ts';
+import type { FailureKind } from '../texts/texts.ts';
 
 /** @property detail what the service or the browser said, for those who want to know; not translated. */
 export class Failure extends Error {

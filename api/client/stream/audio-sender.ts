@@ -1,10 +1,10 @@
-import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
-import { kindOf, secondsOf } from './audio/pcm.ts';
-import { AsrError } from './errors.ts';
-import { FrameCutter, littleEndian } from './frames.ts';
+import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
+import { FrameCutter, littleEndian } from '../audio/frames.ts';
+import { kindOf, secondsOf } from '../audio/pcm.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { delay } from '../protocol/waiting.ts';
 import type { Pace } from './pace.ts';
 import type { Socket } from './socket.ts';
-import { delay } from './waiting.ts';
 
 /** Where the interface asks a client to stop sending. */
 const MAX_BUFFERED_BYTES = 64_000;

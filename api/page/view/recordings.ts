@@ -1,10 +1,10 @@
-import { wavOf } from '../client/audio/wav.ts';
+import { wavOf } from '../../client/audio/wav.ts';
+import type { Recording } from '../recording/dictation.ts';
+import { Failure } from '../service/failures.ts';
+import type { Texts } from '../texts/texts.ts';
 import { copyButton } from './copy-button.ts';
-import type { Recording } from './dictation.ts';
 import { button, find, make } from './elements.ts';
-import { Failure } from './failures.ts';
 import { measures } from './measures.ts';
-import type { Texts } from './texts.ts';
 import { Waveform } from './waveform.ts';
 
 /** 20 recordings of 15 s are 20 MB: the samples, and the file that is played and saved. */

@@ -1,4 +1,4 @@
-import { BYTES_PER_SAMPLE, MAX_FRAME_BYTES } from '../../common/audio/limits.ts';
+import { BYTES_PER_SAMPLE, MAX_FRAME_BYTES } from '../../../common/audio/limits.ts';
 
 /** Samples of one full frame: 100 ms. */
 export const FRAME_SAMPLES = MAX_FRAME_BYTES / BYTES_PER_SAMPLE;

@@ -1,5 +1,5 @@
+import type { Measure, Texts } from '../texts/texts.ts';
 import { make } from './elements.ts';
-import type { Measure, Texts } from './texts.ts';
 
 /** In the order in which they are shown. */
 const FIELDS: readonly Measure[] = ['audio_ms', 'finalize_ms', 'inference_ms'];

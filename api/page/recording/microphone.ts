@@ -1,6 +1,6 @@
+import { Failure } from '../service/failures.ts';
+import type { FailureKind } from '../texts/texts.ts';
 import type { CaptureMessage } from './capture-worklet.ts';
-import { Failure } from './failures.ts';
-import type { FailureKind } from './texts.ts';
 
 export interface CaptureEvents {
   frame(pcm: Int16Array): void;

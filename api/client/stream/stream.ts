@@ -1,11 +1,11 @@
-import { toPcm } from './audio/pcm.ts';
+import { toPcm } from '../audio/pcm.ts';
+import { AsrError } from '../protocol/errors.ts';
+import type { StreamFinal, StreamPartial, StreamReady } from '../protocol/wire.ts';
 import { AudioSender } from './audio-sender.ts';
-import { AsrError } from './errors.ts';
 import { Pace } from './pace.ts';
 import { Session } from './session.ts';
 import type { Transport } from './socket.ts';
 import { isPieces, type StreamOptions } from './stream-options.ts';
-import type { StreamFinal, StreamPartial, StreamReady } from './wire.ts';
 
 /**
  * One recording over one connection. Iterating gives the partials as they come and ends when the final text is there (or throws the failure);

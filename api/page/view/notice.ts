@@ -1,7 +1,7 @@
-import type { Retry } from '../client/retry.ts';
+import type { Retry } from '../../client/protocol/retry.ts';
+import { asFailure, type Failure } from '../service/failures.ts';
+import type { FailureKind, Texts } from '../texts/texts.ts';
 import { button, find, make } from './elements.ts';
-import { asFailure, type Failure } from './failures.ts';
-import type { FailureKind, Texts } from './texts.ts';
 
 /** Speaks to a screen reader; `urgent` interrupts. */
 export function announce(words: string, urgent = false, chinese = ''): void {

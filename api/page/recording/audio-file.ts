@@ -1,7 +1,7 @@
-import { convert } from '../client/audio/converter.ts';
-import { checkLength, toPcm } from '../client/audio/pcm.ts';
-import { isWav, TruncatedWav, UnknownEncoding } from '../client/audio/wav.ts';
-import { Failure } from './failures.ts';
+import { convert } from '../../client/audio/converter.ts';
+import { checkLength, toPcm } from '../../client/audio/pcm.ts';
+import { isWav, TruncatedWav, UnknownEncoding } from '../../client/audio/wav.ts';
+import { Failure } from '../service/failures.ts';
 
 /** More than 15 s of any common format; decoding takes memory many times the file. */
 const MAX_FILE_BYTES = 32_000_000;

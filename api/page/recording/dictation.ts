@@ -1,14 +1,14 @@
-import { audioMs, BYTES_PER_SAMPLE } from '../../common/audio/limits.ts';
-import { joined } from '../client/frames.ts';
-import type { Retry, RetryOptions } from '../client/retry.ts';
-import type { StreamFinal, TranscriptionResult } from '../client/wire.ts';
+import { audioMs, BYTES_PER_SAMPLE } from '../../../common/audio/limits.ts';
+import { joined } from '../../client/audio/frames.ts';
+import type { Retry, RetryOptions } from '../../client/protocol/retry.ts';
+import type { StreamFinal, TranscriptionResult } from '../../client/protocol/wire.ts';
+import { asFailure, Failure } from '../service/failures.ts';
+import { type LiveRecognition, recognizeLive } from '../service/live-recognition.ts';
+import { readiness, serviceFor } from '../service/service.ts';
+import type { DictationState } from '../texts/texts.ts';
 import { readAudioFile } from './audio-file.ts';
-import { asFailure, Failure } from './failures.ts';
-import { type LiveRecognition, recognizeLive } from './live-recognition.ts';
 import { levelsOf, loudness } from './loudness.ts';
 import { type Capture, type CaptureEnd, openMicrophone } from './microphone.ts';
-import { readiness, serviceFor } from './service.ts';
-import type { DictationState } from './texts.ts';
 
 /** No syllable is this short: the button was tapped twice by mistake. */
 const MIN_RECORDING_MS = 200;

@@ -1,6 +1,6 @@
+import { modelName } from '../service/service.ts';
+import type { Texts } from '../texts/texts.ts';
 import { find } from './elements.ts';
-import { modelName } from './service.ts';
-import type { Texts } from './texts.ts';
 
 /** Which model answers, below the service's state. Nothing is shown where that cannot be told. */
 export class ModelName {

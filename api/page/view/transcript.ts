@@ -1,6 +1,6 @@
+import type { Texts } from '../texts/texts.ts';
 import { find, make } from './elements.ts';
 import { splitAtChange } from './text-change.ts';
-import type { Texts } from './texts.ts';
 
 /** The large text: the words as they come, then the result. */
 export class Transcript {

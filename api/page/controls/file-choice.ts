@@ -1,4 +1,4 @@
-import { find } from './elements.ts';
+import { find } from '../view/elements.ts';
 
 /** Recordings from files: by the button, or dropped anywhere on the page. Of several files the first is taken. */
 export function onFileChosen(chosen: (file: File) => void): void {

@@ -1,4 +1,4 @@
-import type { AudioInput } from './audio/pcm.ts';
+import type { AudioInput } from '../audio/pcm.ts';
 
 export interface StreamOptions {
   /**

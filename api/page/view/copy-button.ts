@@ -1,6 +1,6 @@
+import type { Texts } from '../texts/texts.ts';
 import { button, make } from './elements.ts';
 import { announce } from './notice.ts';
-import type { Texts } from './texts.ts';
 
 const CONFIRMED_MS = 1_500;
 

@@ -1,5 +1,5 @@
-import { AsrError } from './errors.ts';
-import { reasonOf } from './http.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { reasonOf } from '../protocol/http.ts';
 import type { Socket, SocketEvents, Transport } from './socket.ts';
 
 /** The part of the platform's WebSocket that is used here: this file compiles without the DOM library, which Node's types contradict. */

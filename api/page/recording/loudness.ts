@@ -1,4 +1,4 @@
-import { FRAME_SAMPLES } from '../client/frames.ts';
+import { FRAME_SAMPLES } from '../../client/audio/frames.ts';
 
 /** How loud a piece of audio is, from 0 (−60 dBFS or less) to 1 (full scale), by its root mean square. */
 export function loudness(pcm: Int16Array): number {

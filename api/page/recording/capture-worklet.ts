@@ -1,6 +1,6 @@
-import { MAX_RECORDING_SAMPLES } from '../../common/audio/limits.ts';
-import { PcmConverter } from '../client/audio/converter.ts';
-import { FrameCutter } from '../client/frames.ts';
+import { MAX_RECORDING_SAMPLES } from '../../../common/audio/limits.ts';
+import { PcmConverter } from '../../client/audio/converter.ts';
+import { FrameCutter } from '../../client/audio/frames.ts';
 
 /** What the worklet posts: frames of 100 ms as they fill, then one `end`. Any message to the worklet means: stop. */
 export type CaptureMessage =

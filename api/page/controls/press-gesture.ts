@@ -1,4 +1,4 @@
-import type { DictationState } from './texts.ts';
+import type { DictationState } from '../texts/texts.ts';
 
 /** A press this long is a hold: letting go ends it. A shorter one is a tap: the next one ends it. */
 const HOLD_MS = 500;

@@ -1,5 +1,5 @@
-import { Deferred } from './waiting.ts';
-import type { StreamPartial } from './wire.ts';
+import { Deferred } from '../protocol/waiting.ts';
+import type { StreamPartial } from '../protocol/wire.ts';
 
 /** More than a recording of 15 s can have; a reader that falls behind loses the oldest, which the newer ones replace. */
 const MAX_UNREAD = 64;

@@ -1,4 +1,4 @@
-import { BYTES_PER_SECOND } from '../../common/audio/limits.ts';
+import { BYTES_PER_SECOND } from '../../../common/audio/limits.ts';
 
 /** After being held up, this much time is caught up at once; a longer wait only shifts what follows. */
 const MAX_BEHIND_MS = 500;

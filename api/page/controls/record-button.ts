@@ -1,6 +1,6 @@
-import { find } from './elements.ts';
+import type { DictationState, Texts } from '../texts/texts.ts';
+import { find } from '../view/elements.ts';
 import { type Pressable, PressGesture } from './press-gesture.ts';
-import type { DictationState, Texts } from './texts.ts';
 
 /** The big button, and the space bar anywhere on the page where it has no other meaning. */
 export class RecordButton {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { WebSocket } from 'ws';
 import { AsrClient } from '../../../api/client/node.ts';
 import { Failure } from '../../../api/page/service/failures.ts';
 import { recognizeLive } from '../../../api/page/service/live-recognition.ts';
@@ -79,28 +78,23 @@ it('does not begin anew where a session breaks off in the middle', async () => {
   expect(service.sessions).toHaveLength(1);
 });
 
-it('hangs up when it is abandoned', async () => {
-  const started = new Promise<ScriptedSession>((resolve) => {
+it.each([
+  ['hangs up', (session: ScriptedSession) => session.ready()],
+  ['opens nothing any more', (session: ScriptedSession) => session.fail('busy', 1008)],
+])('%s when it is abandoned', async (_what, answer) => {
+  const answered = new Promise<ScriptedSession>((resolve) => {
     service.stream = [
       onStart((session) => {
-        session.ready();
+        answer(session);
         resolve(session);
       }),
     ];
   });
   const { recognition } = live();
-  const { closed } = await started;
+  const { closed } = await answered;
   recognition.abandon();
   await expect(recognition.result).rejects.toMatchObject({ name: 'AbortError' });
   await closed;
-});
-
-it('opens nothing any more once it is abandoned', async () => {
-  service.stream = [busy];
-  const { recognition } = live();
-  await vi.waitFor(() => expect(service.sessions[0]?.socket.readyState).toBe(WebSocket.CLOSED));
-  recognition.abandon();
-  await expect(recognition.result).rejects.toMatchObject({ name: 'AbortError' });
   expect(service.sessions).toHaveLength(1);
 });
 

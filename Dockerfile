@@ -18,7 +18,7 @@ RUN npm ci
 COPY . .
 # What runs is what the npm package holds.
 RUN node_modules/.bin/tsc -b common models api/client api/page api inference \
- && node common/launch/minify-page.mjs \
+ && node api/page/bundle.mjs \
  && npm pack --silent --ignore-scripts \
  && mkdir /app \
  && tar -xzf ./*.tgz -C /app --strip-components=1

@@ -1,8 +1,14 @@
 export { PcmConverter } from './audio/converter.ts';
 export type { AudioInput } from './audio/pcm.ts';
 export type { AsrClientOptions, ReadyOptions, TranscribeOptions } from './client.ts';
-export { AsrError, type AsrErrorCode, type ServiceErrorCode } from './errors.ts';
-export { type Retry, type RetryOptions, withRetry } from './retry.ts';
-export { AsrStream } from './stream.ts';
-export type { StreamOptions } from './stream-options.ts';
-export type { ReadyResult, StreamFinal, StreamPartial, StreamReady, TranscriptionResult } from './wire.ts';
+export { AsrError, type AsrErrorCode, type ServiceErrorCode } from './protocol/errors.ts';
+export { type Retry, type RetryOptions, withRetry } from './protocol/retry.ts';
+export type {
+  ReadyResult,
+  StreamFinal,
+  StreamPartial,
+  StreamReady,
+  TranscriptionResult,
+} from './protocol/wire.ts';
+export { AsrStream } from './stream/stream.ts';
+export type { StreamOptions } from './stream/stream-options.ts';

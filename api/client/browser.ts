@@ -1,5 +1,5 @@
 import { AsrClientCore, type AsrClientOptions } from './client.ts';
-import { browserTransport } from './socket-browser.ts';
+import { browserTransport } from './stream/socket-browser.ts';
 
 export * from './api.ts';
 

@@ -8,8 +8,8 @@ import { Report } from './cli/report.ts';
 import { printable } from './cli/status-line.ts';
 import { readToken } from './cli/token.ts';
 import { transcribeAll } from './cli/transcribe.ts';
-import { messageOf } from './errors.ts';
 import { AsrClient } from './node.ts';
+import { messageOf } from './protocol/errors.ts';
 
 async function run(signal: AbortSignal): Promise<ExitCode> {
   const command = parseCommandLine(process.argv.slice(2), process.env);

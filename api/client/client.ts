@@ -1,12 +1,11 @@
 import { type AudioInput, toPcm } from './audio/pcm.ts';
 import { wavOf } from './audio/wav.ts';
-import { littleEndian } from './frames.ts';
-import { request, toReadiness, toTranscription } from './http.ts';
-import { type RetryOptions, withRetry } from './retry.ts';
-import type { Transport } from './socket.ts';
-import { AsrStream } from './stream.ts';
-import type { StreamOptions } from './stream-options.ts';
-import type { ReadyResult, TranscriptionResult } from './wire.ts';
+import { request, toReadiness, toTranscription } from './protocol/http.ts';
+import { type RetryOptions, withRetry } from './protocol/retry.ts';
+import type { ReadyResult, TranscriptionResult } from './protocol/wire.ts';
+import type { Transport } from './stream/socket.ts';
+import { AsrStream } from './stream/stream.ts';
+import type { StreamOptions } from './stream/stream-options.ts';
 
 export interface AsrClientOptions {
   /** The service's base address, e.g. `https://asr.example.com`. */
@@ -57,7 +56,7 @@ export class AsrClientCore {
    */
   async transcribe(audio: AudioInput, options: TranscribeOptions = {}): Promise<TranscriptionResult> {
     const { signal, timeoutMs = 90_000, retry = {} } = options;
-    const wav = wavOf(littleEndian(await toPcm(audio)));
+    const wav = wavOf(await toPcm(audio));
     const url = `${this.#baseUrl}/v1/audio/transcriptions`;
     const attempt = async (): Promise<TranscriptionResult> => {
       const body = new FormData();

@@ -1,5 +1,5 @@
 import { AsrClientCore, type AsrClientOptions } from './client.ts';
-import { nodeTransport } from './socket-node.ts';
+import { nodeTransport } from './stream/socket-node.ts';
 
 export * from './api.ts';
 

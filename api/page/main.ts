@@ -1,36 +1,37 @@
-import { copyButton } from './copy-button.ts';
-import { Dictation, type DictationState, type Recording } from './dictation.ts';
-import { find } from './elements.ts';
-import { Failure } from './failures.ts';
-import { onFileChosen } from './file-choice.ts';
-import { MAX_RECORDING_MS } from './limits.ts';
-import { measures } from './measures.ts';
-import { announce, Notice } from './notice.ts';
-import { RecordButton } from './record-button.ts';
-import { Recordings } from './recordings.ts';
-import { ServiceStatus } from './service-status.ts';
-import type { Label } from './texts.ts';
-import { TokenField } from './token.ts';
-import { Transcript } from './transcript.ts';
-import { Waveform } from './waveform.ts';
-import { texts } from './words.ts';
+import { audioMs, MAX_RECORDING_BYTES, MAX_RECORDING_SAMPLES } from '../../common/audio/limits.ts';
+import { FRAME_SAMPLES } from '../client/audio/frames.ts';
+import { onFileChosen } from './controls/file-choice.ts';
+import { RecordButton } from './controls/record-button.ts';
+import { TokenField } from './controls/token.ts';
+import { Dictation, type Recording } from './recording/dictation.ts';
+import { asFailure, Failure } from './service/failures.ts';
+import { textsFor } from './texts/language.ts';
+import type { DictationState, Label, Texts } from './texts/texts.ts';
+import { copyButton } from './view/copy-button.ts';
+import { find } from './view/elements.ts';
+import { measures } from './view/measures.ts';
+import { announce, Notice } from './view/notice.ts';
+import { Recordings } from './view/recordings.ts';
+import { ServiceStatus } from './view/service-status.ts';
+import { Transcript } from './view/transcript.ts';
+import { Waveform } from './view/waveform.ts';
 
-const FRAMES_PER_RECORDING = 150;
+const MAX_RECORDING_MS = audioMs(MAX_RECORDING_BYTES);
+const FRAMES_PER_RECORDING = MAX_RECORDING_SAMPLES / FRAME_SAMPLES;
 const WARN_AT_SECONDS_LEFT = 5;
 
 /** Everything on the page, tied together; index.html holds the elements. */
 class Page {
-  readonly #status = new ServiceStatus();
+  readonly #texts: Texts;
+  readonly #status: ServiceStatus;
   readonly #token = new TokenField((token) => this.#checkToken(token));
-  readonly #notice = new Notice(() => this.#dictation.cancel());
-  readonly #transcript = new Transcript();
-  readonly #recordings = new Recordings((recording) =>
-    this.#begin(() => this.#dictation.tryAgain(recording)),
-  );
+  readonly #notice: Notice;
+  readonly #transcript: Transcript;
+  readonly #recordings: Recordings;
   readonly #wave = new Waveform(find('canvas#wave'), FRAMES_PER_RECORDING);
   readonly #measures = find('dl#measures');
   readonly #left = find('span#left');
-  readonly #copy = copyButton(() => this.#transcript.text);
+  readonly #copy: HTMLButtonElement;
   readonly #dictation = new Dictation(
     {
       state: (state) => this.#stateChanged(state),
@@ -40,22 +41,31 @@ class Page {
         this.#notice.keepSpeaking(failure);
         this.#checkService(failure);
       },
-      waiting: (wait) => {
-        this.#notice.waiting(wait);
-        this.#checkService(wait.failure);
+      waiting: (retry) => {
+        this.#notice.waiting(retry);
+        this.#checkService(asFailure(retry.error));
       },
       failed: (failure) => this.#failed(failure),
       recorded: (recording) => this.#recorded(recording),
     },
     () => this.#token.value,
   );
-  readonly #button = new RecordButton({
-    state: () => this.#dictation.state,
-    start: () => this.#begin(() => this.#dictation.record()),
-    stop: () => this.#dictation.stop(),
-  });
+  readonly #button: RecordButton;
 
-  constructor() {
+  constructor(texts: Texts) {
+    this.#texts = texts;
+    this.#status = new ServiceStatus(texts);
+    this.#notice = new Notice(texts, () => this.#dictation.cancel());
+    this.#transcript = new Transcript(texts);
+    this.#recordings = new Recordings(texts, (recording) =>
+      this.#begin(() => this.#dictation.tryAgain(recording)),
+    );
+    this.#copy = copyButton(texts, () => this.#transcript.text);
+    this.#button = new RecordButton(texts, {
+      state: () => this.#dictation.state,
+      start: () => this.#begin(() => this.#dictation.record()),
+      stop: () => this.#dictation.stop(),
+    });
     onFileChosen((file) => this.#begin(() => this.#dictation.recognizeFile(file)));
     this.#copy.hidden = true;
     this.#measures.after(this.#copy);
@@ -134,17 +144,17 @@ class Page {
     this.#notice.hide();
     this.#status.show('ready');
     this.#transcript.final(outcome.text);
-    this.#measures.replaceChildren(...measures(outcome));
+    this.#measures.replaceChildren(...measures(this.#texts, outcome));
     this.#copy.hidden = outcome.text === '';
-    announce(outcome.text === '' ? texts.nothingHeard : texts.result, false, outcome.text);
+    announce(outcome.text === '' ? this.#texts.nothingHeard : this.#texts.result, false, outcome.text);
   }
 
   #stateChanged(state: DictationState): void {
     this.#button.show(state);
     document.body.dataset['state'] = state;
     if (state === 'recording') {
-      this.#transcript.wait(texts.listening);
-      announce(texts.listening);
+      this.#transcript.wait(this.#texts.listening);
+      announce(this.#texts.listening);
     } else {
       this.#button.loudness(0);
     }
@@ -164,13 +174,12 @@ class Page {
     const secondsLeft = Math.ceil((MAX_RECORDING_MS - recordedMs) / 1000);
     if (this.#left.textContent === String(secondsLeft)) return;
     this.#left.textContent = String(secondsLeft);
-    if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(texts.left(secondsLeft));
-    if (secondsLeft === 0) announce(texts.limitReached);
+    if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(this.#texts.left(secondsLeft));
+    if (secondsLeft === 0) announce(this.#texts.limitReached);
   }
 }
 
-function translate(): void {
-  const { lang, labels, level } = texts;
+function translate({ lang, labels, level }: Texts): void {
   document.documentElement.lang = lang;
   find('meter#level').setAttribute('aria-label', level);
   if (labels === undefined) return;
@@ -181,5 +190,6 @@ function translate(): void {
   }
 }
 
-translate();
-new Page();
+const texts = await textsFor(navigator.languages);
+translate(texts);
+new Page(texts);

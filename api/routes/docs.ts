@@ -96,7 +96,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
         const [file, extension = ''] = match ?? [];
         const type = CONTENT_TYPES[extension];
         if (file === undefined || type === undefined) return reply.callNotFound();
-        const folder = extension === 'js' ? join(root, 'dist', 'api', 'page') : join(root, 'api', 'page');
+        const folder = extension === 'js' ? join(root, 'dist', 'page') : join(root, 'api', 'page');
         const content = await readFile(join(folder, file), 'utf8').catch((error: NodeJS.ErrnoException) => {
           if (error.code === 'ENOENT') return undefined;
           throw error;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Value from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AsrErrorCode, ServiceErrorCode } from '../../api/client/errors.ts';
+import type { AsrErrorCode, ServiceErrorCode } from '../../api/client/protocol/errors.ts';
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors.ts';
 import { ClientMessage, ServerMessage } from '../../common/messages/stream.ts';
 import { packageRoot } from '../../common/package-root.ts';

@@ -142,13 +142,13 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
       await page.locator('#file').setInputFiles(WAV);
       const stop = page.getByRole('button', { name: 'Stop waiting' });
       await stop.focus();
-      await page.locator('#notice', { hasText: '(3 of 8)' }).waitFor();
+      await page.locator('#notice', { hasText: '(3 of 9)' }).waitFor();
       // Nor does the service's state begin anew with every attempt.
       const checks = ((await spoken()) as string[]).filter((words) => words === 'Checking');
       expect(checks.length).toBeLessThanOrEqual(1);
       expect(await page.locator('#notice button:focus').count()).toBe(1);
       // Said once, and not again with every attempt.
-      expect(await page.locator('#announcement').textContent()).toContain('(1 of 8)');
+      expect(await page.locator('#announcement').textContent()).toContain('(1 of 9)');
       await page.keyboard.press('Enter');
       await notice(page, 'cancelled').waitFor();
       await page.locator('#record:focus').waitFor();

@@ -3,8 +3,8 @@ import { withSetupLock } from '../../common/launch/setup/lock.mjs';
 import { packageRoot } from '../../common/package-root.ts';
 
 /**
- * Before the first test: worker threads and child processes run the compiled program, because Node 20 loads no TypeScript. Well under a
- * second when the build is up to date. A type error is shown and stops nothing here: `npm run typecheck` is where it counts.
+ * Before the first test: worker threads and child processes run the compiled program, because Node 20 loads no TypeScript, and browsers
+ * the bundled page. Well under a second when the build is up to date. A type error is shown and stops nothing here: `npm run typecheck` is where it counts.
  */
 export default async function build(): Promise<void> {
   try {

@@ -1,6 +1,7 @@
-import { Resampler } from '../../page/resampler.ts';
-import { AsrError } from '../errors.ts';
-import { SAMPLE_RATE_HZ } from '../wire.ts';
+import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { joined } from './frames.ts';
+import { Resampler } from './resampler.ts';
 
 const LOWEST_RATE_HZ = 8_000;
 const HIGHEST_RATE_HZ = 384_000;
@@ -28,6 +29,12 @@ export class PcmConverter {
   flush(): Int16Array {
     return quantize(this.#resampler?.flush() ?? new Float32Array(0));
   }
+}
+
+/** @param mono a whole recording. @returns it as `PcmConverter` gives it, in one piece. @throws AsrError as that does */
+export function convert(mono: Float32Array, rateHz: number): Int16Array {
+  const converter = new PcmConverter(rateHz);
+  return joined([converter.push(mono), converter.flush()]);
 }
 
 function quantize(samples: Float32Array): Int16Array {

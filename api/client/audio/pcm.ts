@@ -1,6 +1,6 @@
-import { AsrError } from '../errors.ts';
-import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../wire.ts';
-import { PcmConverter } from './converter.ts';
+import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { convert } from './converter.ts';
 import { toMono } from './samples.ts';
 import { bytesPerBlock, readWav } from './wav.ts';
 
@@ -33,15 +33,9 @@ export const kindOf = (value: unknown): string => Object.prototype.toString.call
 
 function wavToPcm(file: Uint8Array): Int16Array {
   const wav = readWav(file);
-  const converter = new PcmConverter(wav.rateHz);
   // Before any sample is converted: a file of hours is refused at once.
   checkLength(wav.data.byteLength / bytesPerBlock(wav), wav.rateHz);
-  const body = converter.push(toMono(wav));
-  const tail = converter.flush();
-  const joined = new Int16Array(body.length + tail.length);
-  joined.set(body);
-  joined.set(tail, body.length);
-  return joined;
+  return convert(toMono(wav), wav.rateHz);
 }
 
 /** @throws AsrError `empty_audio` or `audio_too_long` */

@@ -1,8 +1,8 @@
-import { AsrError } from '../errors.ts';
+import { AsrError } from '../protocol/errors.ts';
 import { PcmConverter } from './converter.ts';
 import { checkLength } from './pcm.ts';
 import { toMono } from './samples.ts';
-import { bytesPerBlock, findChunks, isWav, truncated, type WavFormat } from './wav.ts';
+import { bytesPerBlock, findChunks, isWav, TruncatedWav, type WavFormat } from './wav.ts';
 
 /** Longer than anything programs put before the audio. */
 const MAX_HEADER_BYTES = 1_048_576;
@@ -47,7 +47,7 @@ export async function* wavStreamToPcm(
   if (converter === undefined)
     throw new AsrError('invalid_format', 'the input ended before a WAV header did');
   if (expectedBytes !== undefined && takenBytes + blockBytes <= expectedBytes)
-    throw truncated(expectedBytes, takenBytes);
+    throw new TruncatedWav(expectedBytes, takenBytes);
   if (takenBytes === 0) throw new AsrError('empty_audio', 'the recording has no audio sample');
   yield converter.flush();
 }

@@ -1,5 +1,6 @@
-import { AsrError } from '../errors.ts';
-import { SAMPLE_RATE_HZ } from '../wire.ts';
+import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { littleEndian } from './frames.ts';
 
 export interface WavFormat {
   readonly rateHz: number;
@@ -40,12 +41,22 @@ const FORMAT_FLOAT = 3;
 const FORMAT_A_LAW = 6;
 const FORMAT_MU_LAW = 7;
 const FORMAT_EXTENSIBLE = 0xfffe;
-/** Programs that write to a pipe do not know the size and put one of these, or a little less. */
+/** Programs that write to a pipe do not know the size and put 0, one of these, or a little less. */
 const STREAMING_SIZE = 0x7fff_f000;
 export const MAX_CHANNELS = 64;
 
 /** A WAV file of a codec that is not read here; another program may. */
 export class UnknownEncoding extends AsrError {}
+
+/** A WAV file that ends before its own audio does. */
+export class TruncatedWav extends AsrError {
+  constructor(announcedBytes: number, thereBytes: number) {
+    super(
+      'invalid_format',
+      `the file is truncated: ${announcedBytes} bytes of audio announced, ${thereBytes} there`,
+    );
+  }
+}
 
 const invalid = (message: string): AsrError => new AsrError('invalid_format', message);
 
@@ -65,8 +76,10 @@ export function readWav(file: Uint8Array): WavAudio {
   if (format === undefined) throw invalid('the WAV file has no whole fmt chunk');
   if (place === undefined) throw invalid('the WAV file has no data chunk');
   const followingBytes = file.byteLength - place.startByte;
-  const bytes = place.bytes ?? followingBytes;
-  if (bytes > followingBytes) throw truncated(bytes, followingBytes);
+  // Some programs put the size of the whole file in place of the sound's.
+  const isOpen = place.bytes === undefined || place.bytes === file.byteLength;
+  const bytes = isOpen ? followingBytes : place.bytes;
+  if (bytes > followingBytes) throw new TruncatedWav(bytes, followingBytes);
   const blockBytes = bytesPerBlock(format);
   const data = new DataView(file.buffer, file.byteOffset + place.startByte, bytes - (bytes % blockBytes));
   return { ...format, data };
@@ -85,15 +98,12 @@ export function findChunks(file: Uint8Array) {
     if (id === 'fmt ' && startByte + declaredBytes <= view.byteLength) {
       format = readFormat(new DataView(file.buffer, file.byteOffset + startByte, declaredBytes));
     } else if (id === 'data') {
-      place = { startByte, bytes: declaredBytes >= STREAMING_SIZE ? undefined : declaredBytes };
+      const isOpen = declaredBytes === 0 || declaredBytes >= STREAMING_SIZE;
+      place = { startByte, bytes: isOpen ? undefined : declaredBytes };
     }
     position = startByte + declaredBytes + (declaredBytes % 2);
   }
   return { format, place };
-}
-
-export function truncated(announcedBytes: number, thereBytes: number): AsrError {
-  return invalid(`the file is truncated: ${announcedBytes} bytes of audio announced, ${thereBytes} there`);
 }
 
 export function bytesPerBlock(format: WavFormat): number {
@@ -145,8 +155,9 @@ function encodingOf(code: number, containerBits: number): SampleEncoding | undef
   }
 }
 
-/** @returns a WAV file (44-byte header) of 16 kHz mono PCM16 samples, given as little-endian bytes. */
-export function wavOf(pcm: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+/** @returns a WAV file (44-byte header) of these samples: 16 kHz, mono, PCM16. */
+export function wavOf(samples: Int16Array): Uint8Array<ArrayBuffer> {
+  const pcm = littleEndian(samples);
   const file = new Uint8Array(44 + pcm.length);
   const header = new DataView(file.buffer);
   const put = (offset: number, text: string) => file.set(new TextEncoder().encode(text), offset);

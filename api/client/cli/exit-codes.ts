@@ -1,4 +1,4 @@
-import { AsrError } from '../errors.ts';
+import { AsrError } from '../protocol/errors.ts';
 
 /** Exit codes; `help.ts` documents them for people. */
 export const EXIT = {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { AsrError } from '../errors.ts';
-import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../wire.ts';
+import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
+import { AsrError } from '../protocol/errors.ts';
 
 /** A little more than is taken, so that "too long" is seen without decoding a film. */
 const DECODED_SECONDS = 16;

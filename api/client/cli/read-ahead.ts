@@ -1,5 +1,5 @@
 import { ReadableStream } from 'node:stream/web';
-import { MAX_RECORDING_SAMPLES } from '../wire.ts';
+import { MAX_RECORDING_SAMPLES } from '../../../common/audio/limits.ts';
 
 /**
  * Reads on while nobody takes the samples yet: a recorder that is not read from drops what it hears. More than one recording is not kept, as none is taken.

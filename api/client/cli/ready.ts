@@ -1,7 +1,7 @@
-import { AsrError } from '../errors.ts';
 import type { AsrClient } from '../node.ts';
-import { delay } from '../waiting.ts';
-import type { ReadyResult } from '../wire.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { delay } from '../protocol/waiting.ts';
+import type { ReadyResult } from '../protocol/wire.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import type { Output } from './report.ts';
 import { printable } from './status-line.ts';

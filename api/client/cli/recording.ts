@@ -2,7 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import { toPcm } from '../audio/pcm.ts';
 import { isWav, UnknownEncoding } from '../audio/wav.ts';
 import { wavStreamToPcm } from '../audio/wav-stream.ts';
-import { AsrError } from '../errors.ts';
+import { AsrError } from '../protocol/errors.ts';
 import { decodeWithFfmpeg } from './ffmpeg.ts';
 
 /** 15 s of anything that has a use: 16 channels of 32 bits at 192 kHz are 184 MB. */

@@ -1,7 +1,7 @@
 import type { WriteStream } from 'node:tty';
-import { AsrError, messageOf } from '../errors.ts';
-import type { Retry } from '../retry.ts';
-import type { StreamFinal, StreamPartial, TranscriptionResult } from '../wire.ts';
+import { AsrError, messageOf } from '../protocol/errors.ts';
+import type { Retry } from '../protocol/retry.ts';
+import type { StreamFinal, StreamPartial, TranscriptionResult } from '../protocol/wire.ts';
 import { printable, StatusLine } from './status-line.ts';
 
 export interface Output {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '../protocol/errors.ts';
 import { UsageError } from './exit-codes.ts';
 
 /** @throws UsageError when there is no token */

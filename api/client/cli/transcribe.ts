@@ -1,7 +1,8 @@
+import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
 import type { AsrClient } from '../node.ts';
-import { type Retry, withRetry } from '../retry.ts';
-import type { AsrStream } from '../stream.ts';
-import { SAMPLE_RATE_HZ, type StreamFinal, type TranscriptionResult } from '../wire.ts';
+import { type Retry, withRetry } from '../protocol/retry.ts';
+import type { StreamFinal, TranscriptionResult } from '../protocol/wire.ts';
+import type { AsrStream } from '../stream/stream.ts';
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts';
 import { readAhead } from './read-ahead.ts';
 import { readRecordingFile, readRecordingInput } from './recording.ts';

@@ -1,12 +1,12 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { minifyPage } from '../minify-page.mjs';
 import { run, SetupFailure } from './run.mjs';
 
 /** The projects that `npm start` runs; the tests are not among them, so that an unfinished test stops no server. */
 const SERVERS = ['common', 'models', 'api/client', 'api/page', 'api', 'inference'];
 
 /**
- * Compiles what has changed, which is the compiler's own affair to know, and minifies the page's scripts.
+ * Compiles what has changed, which is the compiler's own affair to know, and bundles the page's scripts.
  * @param {string} root
  * @param {'servers' | 'all'} what
  * @throws {SetupFailure} when something does not compile
@@ -16,5 +16,7 @@ export async function build(root, what) {
   const projects = what === 'servers' ? SERVERS.map((project) => join(root, project)) : [root];
   const failure = run(process.execPath, [tsc, '-b', ...projects], { output: 'stderr' });
   if (failure !== undefined) throw new SetupFailure(`the build failed (tsc -b: ${failure}), see above`);
-  await minifyPage(root);
+  const bundle = join(root, 'api', 'page', 'bundle.mjs');
+  const unbundled = existsSync(bundle) ? run(process.execPath, [bundle], { output: 'stderr' }) : undefined;
+  if (unbundled !== undefined) throw new SetupFailure(`the page is not bundled (${unbundled}), see above`);
 }

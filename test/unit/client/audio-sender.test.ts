@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { AudioSender } from '../../../api/client/audio-sender.ts';
-import { Pace } from '../../../api/client/frames.ts';
+import { AudioSender } from '../../../api/client/stream/audio-sender.ts';
+import { Pace } from '../../../api/client/stream/pace.ts';
 
 test('at most 64,000 bytes wait in the connection', async () => {
   let bufferedBytes = 0;

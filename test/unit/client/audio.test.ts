@@ -161,6 +161,8 @@ test.for([
     file: wavFile(samples16(5), { after: [chunk('data', Buffer.alloc(4))] }),
   },
   { name: 'a size left open by a pipe', file: wavFile(samples16(5), { dataBytes: 0xffff_ffff }) },
+  { name: 'a size left at zero', file: wavFile(samples16(5), { dataBytes: 0 }) },
+  { name: "the file's size in place of the sound's", file: wavFile(samples16(5), { dataBytes: 54 }) },
   { name: 'a size left open by SoX', file: wavFile(samples16(5), { dataBytes: 0x7fff_f000 }) },
   {
     name: 'the format behind the data',
@@ -252,6 +254,6 @@ test.for([
 
 test('sample rates are whole numbers from 8,000 to 384,000, both included', () => {
   for (const rateHz of [8_000, 384_000]) expect(() => new PcmConverter(rateHz)).not.toThrow();
-  for (const rateHz of [7_999, 384_001, 44_100.5, Number.NaN])
+  for (const rateHz of [-1, 0, 7_999, 384_001, 44_100.5, Number.NaN])
     expect(() => new PcmConverter(rateHz)).toThrow(`a sample rate of ${rateHz} Hz`);
 });

@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { reasonOf } from '../../../api/client/http.ts';
 import { AsrClient } from '../../../api/client/node.ts';
-import { excerpt } from '../../../api/client/wire.ts';
+import { reasonOf } from '../../../api/client/protocol/http.ts';
+import { excerpt } from '../../../api/client/protocol/wire.ts';
 import { json, ScriptedService } from './scripted-service.ts';
 import { failure, PCM, TOKEN } from './sessions.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AsrClient, type AsrClientOptions, AsrError, type Retry } from '../../../api/client/node.ts';
-import { withRetry } from '../../../api/client/retry.ts';
+import { withRetry } from '../../../api/client/protocol/retry.ts';
 import { wavFile } from '../../support/wav.ts';
 import { drop, html, json, ScriptedService } from './scripted-service.ts';
 import { failure, TOKEN } from './sessions.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { readAhead } from '../../../api/client/cli/read-ahead.ts';
 import { readRecordingFile, readRecordingInput } from '../../../api/client/cli/recording.ts';
-import { Deferred } from '../../../api/client/waiting.ts';
+import { Deferred } from '../../../api/client/protocol/waiting.ts';
 import { wavFile } from '../../support/wav.ts';
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { AsrError, type AsrErrorCode } from '../../../api/client/node.ts';
-import { withRetry } from '../../../api/client/retry.ts';
+import { withRetry } from '../../../api/client/protocol/retry.ts';
 
 test.each([
   [0, [250, 500, 1_000, 2_000, 4_000, 4_000, 4_000]],

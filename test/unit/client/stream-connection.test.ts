@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { WebSocket } from 'ws';
 import { AsrClient as BrowserClient } from '../../../api/client/browser.ts';
 import { AsrClient, AsrError } from '../../../api/client/node.ts';
-import { browserTransport } from '../../../api/client/socket-browser.ts';
+import { browserTransport } from '../../../api/client/stream/socket-browser.ts';
 import { wavFile } from '../../support/wav.ts';
 import { recognizeAs, ScriptedService } from './scripted-service.ts';
 import { failure, onStart, PCM, partials, TOKEN } from './sessions.ts';

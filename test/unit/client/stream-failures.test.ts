@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { AsrClient as BrowserClient } from '../../../api/client/browser.ts';
 import { AsrClient } from '../../../api/client/node.ts';
-import type { Transport } from '../../../api/client/socket.ts';
-import { AsrStream } from '../../../api/client/stream.ts';
+import type { Transport } from '../../../api/client/stream/socket.ts';
+import { AsrStream } from '../../../api/client/stream/stream.ts';
 import { recognizeAs, ScriptedService, type ScriptedSession } from './scripted-service.ts';
 import { failure, onStart, PCM, partials, TOKEN } from './sessions.ts';
 

@@ -1,62 +1,73 @@
-import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { Failure } from '../../../api/page/failures.ts';
-import { modelName, readiness, transcribe } from '../../../api/page/service.ts';
+import { afterEach, expect, it, vi } from 'vitest';
+import { AsrError, type AsrErrorCode } from '../../../api/client/protocol/errors.ts';
+import { asFailure, Failure } from '../../../api/page/service/failures.ts';
+import { modelName, readiness, serviceFor } from '../../../api/page/service/service.ts';
 
-let server: Server;
-let answer: (response: ServerResponse) => void;
+const { signal } = new AbortController();
 
-beforeAll(async () => {
-  server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const { fetch } = globalThis;
-  // A browser adds the page's address.
-  vi.stubGlobal('fetch', (path: string, init: RequestInit) =>
-    fetch(`http://127.0.0.1:${address.port}/${path}`, init),
+afterEach(() => void vi.unstubAllGlobals());
+
+/** Every request of the page gets this answer. @returns what it asked for */
+function answer(status: number, body: string): unknown[] {
+  const asked: unknown[] = [];
+  vi.stubGlobal('location', new URL('https://asr.example/asr/?from=here'));
+  vi.stubGlobal('fetch', async (address: string, { headers }: RequestInit) => {
+    asked.push(address, headers);
+    return new Response(body, { status, headers: { 'content-type': 'application/json' } });
+  });
+  return asked;
+}
+
+it('of every failure of the client the page has something to say', () => {
+  const kinds: Readonly<Record<AsrErrorCode, Failure['kind']>> = {
+    busy: 'busy',
+    not_ready: 'not_ready',
+    overloaded: 'overloaded',
+    timeout: 'timeout',
+    unauthorized: 'unauthorized',
+    forbidden: 'forbidden',
+    inference_failed: 'inference_failed',
+    invalid_format: 'file_unreadable',
+    empty_audio: 'file_empty',
+    audio_too_long: 'file_too_long',
+    upload_too_large: 'file_too_long',
+    network: 'connection_lost',
+    unavailable: 'connection_lost',
+    no_answer: 'connection_lost',
+    invalid_form: 'unexpected',
+    invalid_message: 'unexpected',
+    invalid_sequence: 'unexpected',
+    invalid_frame: 'unexpected',
+    unexpected_response: 'unexpected',
+  };
+  const codes = Object.keys(kinds) as AsrErrorCode[];
+  expect(Object.fromEntries(codes.map((code) => [code, asFailure(new AsrError(code, '')).kind]))).toEqual(
+    kinds,
   );
+  expect(asFailure(new AsrError('invalid_form', 'no file'))).toMatchObject({
+    detail: 'invalid_form: no file',
+  });
+  expect(asFailure(new Error('moon'))).toMatchObject({ kind: 'unexpected', detail: 'Error: moon' });
+  const own = new Failure('cancelled');
+  expect(asFailure(own)).toBe(own);
 });
-afterAll(() => {
-  vi.unstubAllGlobals();
-  server.closeAllConnections();
-  server.close();
-});
-
-const REQUESTS = [
-  (signal: AbortSignal) => readiness('token', signal),
-  (signal: AbortSignal) => transcribe(new Blob(['wav']), 'token', signal),
-];
-const unaborted = new AbortController().signal;
 
 it.each([
-  [502, '<h1>Bad Gateway</h1>', 'connection_lost'],
-  [503, '<h1>Service Unavailable</h1>', 'connection_lost'],
-  [504, '', 'connection_lost'],
-  // Somebody else's sign-in page, and a fault that has no code of the interface.
-  [200, '<h1>Welcome</h1>', 'unexpected'],
-  [500, '<h1>Internal Server Error</h1>', 'unexpected'],
-  [403, '{"error":"forbidden","message":"not this address"}', 'forbidden'],
-])('of an answer %i %s it is told %s', async (status, body, kind) => {
-  answer = (response) => response.writeHead(status).end(body);
-  for (const request of REQUESTS) await expect(request(unaborted)).rejects.toMatchObject({ kind });
+  [200, '{"status":"ready","busy":false}', 'ready'],
+  [503, '{"status":"loading","busy":false,"error":null}', 'loading'],
+  // It does not load: nobody should wait for it.
+  [503, '{"status":"loading","busy":false,"error":"ModelLoadError"}', 'unavailable'],
+])('of an answer %i %s the service is %s', async (status, body, state) => {
+  const asked = answer(status, body);
+  expect(await readiness('a-token', signal)).toBe(state);
+  // Beside the page, also behind a proxy's path.
+  expect(asked).toEqual(['https://asr.example/asr/readyz', { authorization: 'Bearer a-token' }]);
 });
 
-it('an answer that breaks off is a lost connection, which passes', async () => {
-  answer = (response) => {
-    response.writeHead(200, { 'content-length': '100' }).write('{"status":', () => response.destroy());
-  };
-  for (const request of REQUESTS)
-    await expect(request(unaborted)).rejects.toMatchObject({ kind: 'connection_lost' });
-});
-
-it('who waits no longer is told so, and of no lost connection', async () => {
-  for (const request of REQUESTS) {
-    const abort = new AbortController();
-    answer = () => abort.abort(new Failure('cancelled'));
-    await expect(request(abort.signal)).rejects.toMatchObject({ kind: 'cancelled' });
-  }
+it.each(['', '错误的令牌'])('a token that no header can hold ("%s") is refused without asking', (token) => {
+  const asked = answer(200, '');
+  expect(() => serviceFor(token)).toThrow(expect.objectContaining({ kind: 'unauthorized' }));
+  expect(asked).toEqual([]);
 });
 
 it.each([
@@ -69,6 +80,6 @@ it.each([
   [503, '{"error":"not_ready"}', undefined],
   [200, '<h1>Welcome</h1>', undefined],
 ])('of an answer %i %s the model is %s', async (status, body, name) => {
-  answer = (response) => response.writeHead(status).end(body);
-  expect(await modelName(unaborted)).toBe(name);
+  answer(status, body);
+  expect(await modelName(signal)).toBe(name);
 });

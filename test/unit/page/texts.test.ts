@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { textsFor } from '../../../api/page/texts.ts';
-import { english } from '../../../api/page/texts-en.ts';
-import { chinese } from '../../../api/page/texts-zh.ts';
+import { textsFor } from '../../../api/page/texts/language.ts';
+import { english } from '../../../api/page/texts/texts-en.ts';
+import { chinese } from '../../../api/page/texts/texts-zh.ts';
 import { packageRoot } from '../../../common/package-root.ts';
 
 const html = readFileSync(join(packageRoot(), 'api', 'page', 'index.html'), 'utf8');

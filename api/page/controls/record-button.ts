@@ -1,0 +1,77 @@
+import type { DictationState, Texts } from '../texts/texts.ts';
+import { find } from '../view/elements.ts';
+import { type Pressable, PressGesture } from './press-gesture.ts';
+
+/** The big button, and the space bar anywhere on the page where it has no other meaning. */
+export class RecordButton {
+  readonly #button = find('button#record');
+  readonly #hint = find('p#hint');
+  readonly #texts: Texts;
+
+  constructor(texts: Texts, target: Pressable) {
+    this.#texts = texts;
+    const gesture = new PressGesture(target);
+    this.#onPointer(gesture);
+    this.#onSpaceBar(gesture);
+  }
+
+  show(state: DictationState): void {
+    const [name, hint = name] = this.#texts.button[state];
+    // Space bars belong to where a pointer can hover.
+    const hasKeyboard = state === 'idle' && matchMedia('(any-hover: hover)').matches;
+    const button = this.#button;
+    button.dataset['state'] = state;
+    button.setAttribute('aria-label', name);
+    button.setAttribute('aria-disabled', String(state === 'recognizing'));
+    button.setAttribute('aria-busy', String(state === 'opening' || state === 'recognizing'));
+    this.#hint.textContent = hasKeyboard ? hint + this.#texts.spaceHint : hint;
+  }
+
+  /** @param level 0 to 1 */
+  loudness(level: number): void {
+    this.#button.style.setProperty('--level', level.toFixed(2));
+    find('meter#level').value = Math.round(level * 100);
+  }
+
+  #onPointer(gesture: PressGesture): void {
+    let releasedAtMs = -Infinity;
+    this.#button.addEventListener('pointerdown', (event) => {
+      if (event.button !== 0) return;
+      this.#button.setPointerCapture(event.pointerId);
+      gesture.down(event.timeStamp);
+    });
+    for (const type of ['pointerup', 'pointercancel'] as const) {
+      this.#button.addEventListener(type, (event) => {
+        gesture.up(event.timeStamp);
+        releasedAtMs = event.timeStamp;
+      });
+    }
+    // A pointer's own click follows at once, or not at all: not after a touch that was cancelled or has moved.
+    this.#button.addEventListener('click', (event) => {
+      if (event.timeStamp - releasedAtMs > 400) gesture.tap();
+    });
+    // A long press on a touch screen would open a menu instead of recording.
+    this.#button.addEventListener('contextmenu', (event) => event.preventDefault());
+  }
+
+  #onSpaceBar(gesture: PressGesture): void {
+    // False prevents the default: a held Enter would press the button again and again. A held Tab goes on.
+    this.#button.onkeydown = (event) => !event.repeat || event.key !== 'Enter';
+    let down = false;
+    document.addEventListener('keydown', (event) => {
+      if (event.code !== 'Space' || event.ctrlKey || event.altKey || event.metaKey) return;
+      const other = event.target instanceof Element && event.target.closest('input, button, a') !== null;
+      if (other && event.target !== this.#button) return;
+      event.preventDefault();
+      if (event.repeat) return;
+      down = true;
+      gesture.down(event.timeStamp);
+    });
+    document.addEventListener('keyup', (event) => {
+      if (event.code !== 'Space' || !down) return;
+      down = false;
+      event.preventDefault();
+      gesture.up(event.timeStamp);
+    });
+  }
+}

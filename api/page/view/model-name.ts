@@ -1,0 +1,29 @@
+import { modelName } from '../service/service.ts';
+import type { Texts } from '../texts/texts.ts';
+import { find } from './elements.ts';
+
+/** Which model answers, below the service's state. Nothing is shown where that cannot be told. */
+export class ModelName {
+  readonly #element = find('p#model');
+  readonly #texts: Texts;
+  #abort = new AbortController();
+
+  constructor(texts: Texts) {
+    this.#texts = texts;
+  }
+
+  /** Asks for it anew: a service that was away may have come back with another model. */
+  async ask(): Promise<void> {
+    this.hide();
+    const { signal } = this.#abort;
+    const name = await modelName(signal).catch(() => undefined);
+    if (signal.aborted || name === undefined) return;
+    this.#element.textContent = `${this.#texts.model} ${name}`;
+  }
+
+  hide(): void {
+    this.#abort.abort();
+    this.#abort = new AbortController();
+    this.#element.textContent = '';
+  }
+}

@@ -1,0 +1,106 @@
+import type { Retry } from '../../client/protocol/retry.ts';
+import { asFailure, type Failure } from '../service/failures.ts';
+import type { FailureKind, Texts } from '../texts/texts.ts';
+import { button, find, make } from './elements.ts';
+
+/** Speaks to a screen reader; `urgent` interrupts. */
+export function announce(words: string, urgent = false, chinese = ''): void {
+  find(urgent ? 'p#alert' : 'p#announcement').replaceChildren(words, make('span', { lang: 'zh' }, chinese));
+}
+
+/** Failures that are shown at the token's field, where the person puts them right. */
+const OF_TOKEN: readonly FailureKind[] = ['unauthorized', 'token_missing'];
+
+/** The one place that says what went wrong and what to do. */
+export class Notice {
+  readonly #element = find('div#notice');
+  readonly #texts: Texts;
+  readonly #stop: HTMLButtonElement;
+  readonly #notNow: HTMLElement;
+  #ticking: ReturnType<typeof setInterval> | undefined;
+
+  /** @param cancel gives up waiting for a retry. */
+  constructor(texts: Texts, cancel: () => void) {
+    this.#texts = texts;
+    this.#stop = button(texts.cancel, cancel);
+    this.#notNow = make('p', { class: 'what' }, texts.notNow);
+  }
+
+  hide(): void {
+    clearInterval(this.#ticking);
+    this.#element.hidden = true;
+    this.#element.title = '';
+    this.#element.replaceChildren();
+    this.#place(false);
+    // The alert's words are removed, too: a screen reader that goes on to the page's end would read them still.
+    announce('', true);
+  }
+
+  failed(failure: Failure): void {
+    const [, todo] = this.#texts.failures[failure.kind];
+    const technical = failure.kind === 'unexpected' ? [make('p', { class: 'detail' }, failure.detail)] : [];
+    const what = this.#show('problem', failure, make('p', {}, todo), ...technical);
+    announce(`${what} ${todo}`, true);
+  }
+
+  /** The recording goes on, without live text. */
+  keepSpeaking(failure: Failure): void {
+    const [, todo] = this.#texts.failures[failure.kind];
+    // What else may be said to help is for later, when the recording is done.
+    const forOperator = failure.kind === 'stream_refused' ? [make('p', {}, todo)] : [];
+    const what = this.#show('wait', failure, make('p', {}, this.#texts.keepSpeaking), ...forOperator);
+    announce(`${what} ${this.#texts.keepSpeaking}`);
+  }
+
+  /** The recording will be sent once more. */
+  waiting({ error, delayMs, attempt, attempts }: Retry): void {
+    const untilMs = performance.now() + delayMs;
+    const countdown = make('p', {});
+    const tick = (): void => {
+      const seconds = Math.max(0, Math.ceil((untilMs - performance.now()) / 1000));
+      countdown.textContent = this.#texts.retryIn(seconds, attempt, attempts - 1);
+    };
+    const focused = document.activeElement === this.#stop;
+    const what = this.#show('wait', asFailure(error), countdown, this.#stop);
+    if (focused) this.#stop.focus();
+    tick();
+    this.#ticking = setInterval(tick, 250);
+    if (attempt === 1) announce(`${what} ${countdown.textContent}`);
+  }
+
+  /** Something else was asked for in the middle of a recording, whose own notice stays. */
+  notNow(): void {
+    this.#element.dataset['tone'] = 'wait';
+    this.#element.append(this.#notNow);
+    this.#appear();
+    announce(this.#texts.notNow);
+  }
+
+  /** Returns what happened, in words. */
+  #show(tone: 'problem' | 'wait', failure: Failure, ...rest: Node[]): string {
+    const [what] = this.#texts.failures[failure.kind];
+    this.hide();
+    this.#element.dataset['tone'] = tone;
+    this.#element.dataset['kind'] = failure.kind;
+    this.#element.title = failure.detail;
+    this.#element.append(make('p', { class: 'what' }, what), ...rest);
+    this.#place(OF_TOKEN.includes(failure.kind));
+    this.#appear();
+    return what;
+  }
+
+  /** The field names the error as its own while it stands there. */
+  #place(atToken: boolean): void {
+    const input = find('input#token');
+    if (atToken) find('p#token-hint').before(this.#element);
+    else find('canvas#wave').before(this.#element);
+    input.setAttribute('aria-invalid', String(atToken));
+    input.setAttribute('aria-describedby', atToken ? 'notice token-hint' : 'token-hint');
+  }
+
+  /** In a small window, or a large zoom, its place may be out of sight. */
+  #appear(): void {
+    this.#element.hidden = false;
+    this.#element.scrollIntoView({ block: 'nearest' });
+  }
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { FrameCutter } from '../../../api/client/audio/frames.ts';
+import { wavOf } from '../../../api/client/audio/wav.ts';
+import { readWav } from '../../../common/audio/wav.ts';
+import { wavFile } from '../../support/wav.ts';
+
+const samples = Int16Array.from({ length: 4_000 }, (_, n) => ((n * 7_919) % 65_536) - 32_768);
+
+test.each([1, 43, 1_600, 1_601, 9_999])('pieces of %i samples become frames and a shorter tail', (length) => {
+  const cutter = new FrameCutter();
+  const frames: Int16Array[] = [];
+  for (let start = 0; start < samples.length; start += length) {
+    const piece = samples.slice(start, start + length);
+    frames.push(...cutter.push(piece));
+    // The caller may use its buffer again.
+    piece.fill(0);
+  }
+  frames.push(...cutter.flush());
+  expect(frames.map((frame) => frame.byteLength)).toEqual([3_200, 3_200, 1_600]);
+  expect(frames.flatMap((frame) => [...frame])).toEqual([...samples]);
+});
+
+test('samples become a WAV that the server, and every other program, reads as they are', () => {
+  const file = Buffer.from(wavOf(samples));
+  expect(readWav(file)).toEqual(Buffer.from(samples.buffer));
+  expect(file).toEqual(wavFile(Buffer.from(samples.buffer)));
+});

@@ -1,13 +1,15 @@
+import type { Server } from 'node:http';
 import websocket from '@fastify/websocket';
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify';
 import type { ApiConfig } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 import { dropForwardedPorts } from './access.ts';
+import { replyToBrokenHandshake, replyToBrokenHttp } from './broken-http.ts';
+import { Connections } from './connections.ts';
+import { replyNotFound, replyWithError } from './error-replies.ts';
 import { InFlight, KEPT_CONNECTIONS_MS, stopListeningOnClose } from './in-flight.ts';
 import type { ApiMetrics } from './metrics.ts';
 import { registerOpenApi } from './openapi.ts';
-import { PipelinedRequests } from './pipelined-requests.ts';
-import { replyNotFound, replyToBrokenHandshake, replyToBrokenHttp, replyWithError } from './replies.ts';
 import { refuseStrayHandshake, requireHost, sayThatRefusalsClose } from './request-checks.ts';
 import { RequestReports } from './request-reports.ts';
 import { docsRoutes } from './routes/docs.ts';
@@ -18,7 +20,6 @@ import { transcriptionRoutes } from './routes/transcriptions.ts';
 import { longestSilenceMs, serverOptions, WS_OPTIONS } from './server-options.ts';
 import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-clocks.ts';
-import { takeUpgrades, type Upgrades } from './upgrades.ts';
 
 /** How long a shutdown waits for what is under way: the longest stream session (40 s) ends by itself in it, and all uploads but the slowest do. */
 export const DRAIN_MS = 42_000;
@@ -49,15 +50,15 @@ export async function buildApp({
   drainMs = DRAIN_MS,
 }: AppParts): Promise<FastifyInstance> {
   const reports = new RequestReports(metrics, log);
-  const pipelined = new PipelinedRequests();
+  const connections = new Connections();
   const inFlight = new InFlight((request, reply) => reports.ended(request, reply));
   const streams = new StreamDrain();
   const logger: FastifyBaseLogger = log;
   const app = fastify({
-    ...serverOptions(config, unreadMs, keptMs + drainMs),
+    ...serverOptions(config, unreadMs, keptMs + drainMs, connections.isHandshake),
     loggerInstance: logger,
     clientErrorHandler: (error, socket) =>
-      void pipelined.broken(error, socket, (current) => {
+      void connections.broken(error, socket, (current) => {
         const refusal = replyToBrokenHttp(error, socket, current);
         if (refusal === undefined || (current && inFlight.refused(current, refusal))) return;
         // A connection on which nothing was ever sent, such as a browser makes in advance, is no request.
@@ -73,20 +74,14 @@ export async function buildApp({
 
   // In front of the WebSocket plugin's own hook, from which on it answers no handshake.
   stopListeningOnClose(app);
-  const upgrades = takeUpgrades(app.server, pipelined);
-  app.addHook('preClose', async () => {
-    // Kept connections bring requests for as long as streams are waited for, and those have their answers, too.
-    await inFlight.drained(streams.drain(drainMs), keptMs, keptMs + drainMs);
-    upgrades.endWaiting();
-  });
-  await takeHandshakes(app, upgrades, inFlight);
+  // Kept connections bring requests for as long as streams are waited for, and those have their answers, too.
+  app.addHook('preClose', () => inFlight.drained(streams.drain(drainMs), keptMs, keptMs + drainMs));
+  await takeHandshakes(app, connections.watch(app), inFlight);
 
   // Behind the WebSocket plugin's own hook, which marks a handshake so that its socket is closed when it is refused.
-  pipelined.watch(app.server);
   inFlight.watch(app);
   app.addHook('onRequest', sayThatRefusalsClose);
   app.addHook('onRequest', dropForwardedPorts);
-  app.addHook('onRequest', pipelined.inTurn);
   app.addHook('onRequest', services.access.checkPeer);
   app.addHook('onRequest', requireHost);
   app.addHook('onRequest', refuseStrayHandshake);
@@ -119,9 +114,9 @@ function takeAnyRequest(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }
 
-async function takeHandshakes(app: FastifyInstance, upgrades: Upgrades, inFlight: InFlight): Promise<void> {
+async function takeHandshakes(app: FastifyInstance, server: Server, inFlight: InFlight): Promise<void> {
   await app.register(websocket, {
-    options: { ...WS_OPTIONS, server: upgrades.handshakes },
+    options: { ...WS_OPTIONS, server },
     // ws has closed the connection already, with the code that says why.
     errorHandler: (error, _socket, request) =>
       request.log.debug({ err: error }, 'a WebSocket connection broke'),

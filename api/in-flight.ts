@@ -3,7 +3,7 @@ import { Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { endedWithin } from '../common/shutdown.ts';
-import type { Refusal } from './replies.ts';
+import type { Refusal } from './request-reports.ts';
 
 /**
  * For how long a replica that ends still serves what comes on connections that are kept alive, behind the last that it had to do: whoever has one does not know of
@@ -39,12 +39,8 @@ export class InFlight {
       this.#count += 1;
       this.#begun += 1;
       const { socket } = request.raw;
-      let isEnded = false;
       // Fastify's onResponse does not run for a client that hung up before its answer.
-      const ended = (): void => {
-        if (isEnded) return;
-        isEnded = true;
-        socket.off('close', ended);
+      reply.raw.once('close', () => {
         const refusal = this.#refusals.get(request.raw);
         if (refusal !== undefined) {
           request.failureCode = refusal.code;
@@ -63,10 +59,7 @@ export class InFlight {
         };
         socket.once('close', arrived);
         request.raw.once('end', arrived);
-      };
-      reply.raw.once('close', ended);
-      // A response that waits for others in front of it (pipelining) is not told when the connection goes.
-      socket.once('close', ended).setMaxListeners(0);
+      });
     });
     app.addHook('onResponse', async (request, reply) => {
       if (request.ws) this.#onEnd(request, reply);
@@ -123,6 +116,6 @@ export function stopListeningOnClose(app: FastifyInstance): void {
   });
   // Fastify says so of requests that arrive from then on, not of those that are under way.
   app.addHook('onSend', async (_request, reply) => {
-    if (isEnding) reply.header('connection', 'close');
+    if (isEnding) reply.raw.shouldKeepAlive = false;
   });
 }

@@ -1,7 +1,29 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../common/log.ts';
 import type { ApiMetrics } from './metrics.ts';
-import { type Refusal, requestLine } from './replies.ts';
+
+/** nginx's status for a client that hung up before it had its answer, or the whole of it; only logs and metrics know it. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** What the client was told, for the log and the metrics. */
+export interface Refusal {
+  readonly status: number;
+  readonly code: string;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What went wrong, for the log line. */
+    failureCode?: string;
+    /**
+     * For the log line, where the code does not say enough: whether the peer, the origin or a handshake's token was refused (a browser keeps the answer from its
+     * page), and why the service could not serve a request (500, 503).
+     */
+    failureReason?: string;
+    /** Durations in milliseconds of a recording that was recognized, for the log line. */
+    recognized?: { readonly audioMs: number; readonly inferenceMs: number };
+  }
+}
 
 /** What log and metrics are told of requests, one line each. */
 export class RequestReports {
@@ -29,4 +51,26 @@ export class RequestReports {
     this.#metrics.request(line);
     this.#log.info({ ...line, outcome: 'error', peer }, 'request');
   }
+}
+
+interface RequestLine {
+  readonly route: string;
+  readonly status: number;
+  readonly [field: string]: unknown;
+}
+
+function requestLine(request: FastifyRequest, reply: FastifyReply): RequestLine {
+  const isGone = request.failureCode === 'client_gone';
+  return {
+    method: request.method,
+    // The route's pattern, never the address: somebody may have put a token into its query.
+    route: request.routeOptions.url ?? 'unknown',
+    status: isGone ? CLIENT_CLOSED_REQUEST : reply.statusCode,
+    outcome: isGone ? 'disconnected' : reply.statusCode < 400 ? 'done' : 'error',
+    code: request.failureCode,
+    reason: request.failureReason,
+    peer: request.ip,
+    ...request.recognized,
+    durationMs: Math.round(reply.elapsedTime * 10) / 10,
+  };
 }

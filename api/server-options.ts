@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify';
 import type { ApiConfig } from '../common/config.ts';
 import { UPLOAD_DEADLINE_MS } from '../common/uploads/upload-jobs.ts';
 import { decodablePath } from './request-checks.ts';
-import { UPGRADE_OPTIONS } from './upgrades.ts';
 
 /** Frames up to this size get the interface's own `invalid_frame`; a larger one is cut off by the WebSocket layer (1009). */
 const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
@@ -36,11 +35,13 @@ export function longestSilenceMs({ uploadTimeoutMs }: ApiConfig): number {
  * The limits of connections and requests, and what Fastify would do otherwise than this service.
  * @param unreadMs how long an answer may stand still because its client does not read it
  * @param endingMs how long a shutdown waits at most
+ * @param shouldUpgradeCallback which requests change to another protocol
  */
 export function serverOptions(
   { uploadTimeoutMs, trustedProxies }: ApiConfig,
   unreadMs: number,
   endingMs: number,
+  shouldUpgradeCallback: (request: IncomingMessage) => boolean,
 ): FastifyHttpOptions<Server, FastifyBaseLogger> {
   return {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -55,7 +56,7 @@ export function serverOptions(
       connectionsCheckingInterval: 1_000,
       // Node's own answer to a request without one has no body.
       requireHostHeader: false,
-      ...UPGRADE_OPTIONS,
+      ...{ shouldUpgradeCallback },
     },
     // Fastify gives all preClose hooks this long, by itself 10 s, and would then reset what they wait for.
     pluginTimeout: endingMs + 2_000,

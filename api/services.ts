@@ -18,7 +18,7 @@ import {
   UploadStore,
 } from '../common/uploads/upload-jobs.ts';
 import { Access } from './access.ts';
-import { Cleanups } from './cleanups.ts';
+import { BackgroundWork } from './background-work.ts';
 import { ResultFeed } from './result-feed.ts';
 import { StreamOpener } from './stream-opener.ts';
 import { Transcriber } from './transcriber.ts';
@@ -83,7 +83,7 @@ export function createServices(
   const slot = new Slot(redis, keys);
   const uploads = new UploadStore(redis, keys);
   const feed = new ResultFeed(blocking, redis, log);
-  const cleanups = new Cleanups(log);
+  const background = new BackgroundWork(log);
   return {
     access,
     readiness,
@@ -94,7 +94,7 @@ export function createServices(
       queue: new UploadQueue(queue),
       feed,
       keys,
-      cleanups,
+      background,
       replica,
       log,
       deadlineMs: uploadDeadlineMs,
@@ -107,7 +107,7 @@ export function createServices(
       redis,
       keys,
       scripts: new SessionProducerScripts(),
-      cleanups,
+      background,
       replica,
     }),
     queue,
@@ -115,7 +115,7 @@ export function createServices(
     outages,
     closing: [
       // After that a slot that could not be given back has run out.
-      { name: 'cleanups', run: () => endedWithin(cleanups.finished(), SLOT_TTL_MS) },
+      { name: 'background work', run: () => endedWithin(background.finished(), SLOT_TTL_MS) },
       {
         name: 'redis',
         run: async () => {

@@ -7,7 +7,7 @@ import { SessionProducer, type SessionProducerScripts } from '../common/sessions
 import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, slotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
 import type { Access } from './access.ts';
-import type { Cleanups } from './cleanups.ts';
+import type { BackgroundWork } from './background-work.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { acquireSlot, keepSlot } from './slot-keeper.ts';
 import { StreamFailure } from './stream-failure.ts';
@@ -41,7 +41,7 @@ interface StreamOpenerParts {
   readonly keys: RedisKeys;
   readonly scripts: SessionProducerScripts;
   readonly replica: string;
-  readonly cleanups: Cleanups;
+  readonly background: BackgroundWork;
 }
 
 /** Whether the handshake's header was right; if it had none, what `start` carried. */
@@ -59,19 +59,19 @@ export class StreamOpener {
   open(sessionId: string, credential: Credential, events: StreamEvents): Promise<ActiveStream> {
     const opening = this.#open(sessionId, credential, events);
     // When the client hangs up meanwhile, the session ends only once it is open: a shutdown has to wait for that.
-    this.#parts.cleanups.endOf(opening);
+    this.#parts.background.add(opening);
     return opening;
   }
 
   async #open(sessionId: string, credential: Credential, events: StreamEvents): Promise<ActiveStream> {
-    const { access, readiness, slot, feed, redis, keys, scripts, replica, cleanups } = this.#parts;
+    const { access, readiness, slot, feed, redis, keys, scripts, replica, background } = this.#parts;
     checkCredential(access, credential);
     if (!(await readiness.isReady()))
       throw new StreamFailure('not_ready', 'the model is not ready yet; try again shortly');
 
     const holder = slotHolder({ id: sessionId, via: 'ws', replica, since: new Date().toISOString() });
     const producer = new SessionProducer(redis, keys, scripts, sessionId, holder);
-    const fence = await acquireSlot(slot, holder, (free) => cleanups.now({ sessionId }, free));
+    const fence = await acquireSlot(slot, holder, (free) => background.run({ sessionId }, free));
     if (fence === undefined)
       throw new StreamFailure('busy', 'another recognition task is active; try again shortly');
 
@@ -103,7 +103,7 @@ export class StreamOpener {
     const abort = (): void => {
       stop();
       // Tried for as long as the slot lasts: until it is freed nobody else is served.
-      cleanups.now({ sessionId }, () =>
+      background.run({ sessionId }, () =>
         untilAnswered(performance.now() + SLOT_TTL_MS, () => producer.abort()),
       );
     };
@@ -128,7 +128,7 @@ export class StreamOpener {
       done: () => {
         stop();
         // Behind the messages that end the connection.
-        cleanups.behindAnswer({ sessionId }, () => producer.forget());
+        background.run({ sessionId }, () => producer.forget());
       },
       abort,
     };

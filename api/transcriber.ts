@@ -6,7 +6,7 @@ import type { RedisKeys } from '../common/redis-keys.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
 import type { UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
-import type { Cleanups } from './cleanups.ts';
+import type { BackgroundWork } from './background-work.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { acquireSlot, keepSlot } from './slot-keeper.ts';
 import type { UploadQueue } from './upload-queue.ts';
@@ -18,7 +18,7 @@ interface TranscriberParts {
   readonly queue: UploadQueue;
   readonly feed: ResultFeed;
   readonly keys: RedisKeys;
-  readonly cleanups: Cleanups;
+  readonly background: BackgroundWork;
   readonly replica: string;
   readonly log: Logger;
   /** How long an upload waits for its end. */
@@ -51,14 +51,14 @@ export class Transcriber {
    */
   transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
     const work = this.#transcribe(id, pcm);
-    this.#parts.cleanups.endOf(work);
+    this.#parts.background.add(work);
     return work;
   }
 
   async #transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
-    const { slot, uploads, queue, replica } = this.#parts;
+    const { slot, uploads, queue, background, replica } = this.#parts;
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
-    const fence = await acquireSlot(slot, holder, (free) => this.#behindAnswer(id, free));
+    const fence = await acquireSlot(slot, holder, (free) => background.run({ requestId: id }, free));
     if (fence === undefined)
       throw new ApiFailure('busy', 'another recognition task is active; try again shortly');
     const job: UploadJob = { id, holder, fence };
@@ -66,10 +66,10 @@ export class Transcriber {
       // On one connection, so the samples are there before the job is.
       await Promise.all([uploads.putSamples(id, pcm), queue.add(job)]);
       const { text, inferenceMs } = await this.#resultOf(id, await this.#outcome(job));
-      this.#behindAnswer(id, () => uploads.forget(id));
+      background.run({ requestId: id }, () => uploads.forget(id));
       return { text, audio_ms: audioMs(pcm.length), inference_ms: inferenceMs };
     } catch (error) {
-      this.#behindAnswer(id, () => this.#giveUp(id, holder));
+      background.run({ requestId: id }, () => this.#giveUp(id, holder));
       throw error;
     }
   }
@@ -115,9 +115,5 @@ export class Transcriber {
     if (await untilAnswered(deadlineMs, () => queue.remove(id)))
       await untilAnswered(deadlineMs, () => slot.release(holder));
     await untilAnswered(deadlineMs, () => uploads.forget(id));
-  }
-
-  #behindAnswer(requestId: string, clean: () => Promise<unknown>): void {
-    this.#parts.cleanups.behindAnswer({ requestId }, clean);
   }
 }

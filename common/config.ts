@@ -1,5 +1,4 @@
-import { isBlockedPort } from './blocked-ports.ts';
-import { address, baseUrl, browserOrigin, proxy } from './config-addresses.ts';
+import { address, baseUrl, browserOrigin, isBlockedPort, proxy } from './config-addresses.ts';
 import { ConfigError, fail } from './config-error.ts';
 import { defaultThreads } from './cpu-threads.ts';
 import { messageOf } from './errors.ts';

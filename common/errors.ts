@@ -66,6 +66,11 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
+/** The client hung up before its request was complete: there is nobody to answer. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+}
+
 /** The name of an exception's type: what a client may know of a failure whose message is for the log. */
 export function errorName(error: unknown): string {
   return error instanceof Error ? error.name : 'Error';

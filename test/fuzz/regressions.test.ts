@@ -79,40 +79,6 @@ describe('broken HTTP', () => {
     expect(connection.answers()).toMatchObject([{ status: 404 }]);
   });
 
-  test.each([
-    ['/healthz', 200],
-    ['/%zz', 404],
-  ])(
-    'a WebSocket handshake pipelined behind a request for %s that is not answered yet leaves no socket behind',
-    async (path, status) => {
-      const first = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
-      const connection = await sent(`${first}GET /ws/asr HTTP/1.1\r\n${handshake}\r\n`);
-      await connection.untilClosed();
-      expect(connection.answers()).toMatchObject([{ status }]);
-    },
-  );
-
-  test('a request that offers HTTP/2 is served as what it is, with its body', async () => {
-    const offer =
-      'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n';
-    const body = '--B\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n\r\n--B--';
-    const upload = `Content-Type: multipart/form-data; boundary=B\r\nContent-Length: ${body.length}\r\n`;
-    const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n${offer}`;
-    const connection = await sent(`GET /readyz ${head}\r\n`);
-    await connection.answersUntil(1);
-    connection.write(`POST /v1/audio/transcriptions ${head}${upload}\r\n${body}`);
-    const [ready, refused] = await connection.answersUntil(2);
-    expect(ready?.status).toBe(200);
-    expect(refused && assertDocumented(refused)).toBe('empty_audio');
-  });
-
-  test('one that offers HTTP/2 and wants its connection ended has that, too', async () => {
-    const offer = 'Connection: close, Upgrade\r\nUpgrade: h2c\r\n';
-    const connection = await sent(`GET /healthz HTTP/1.1\r\nHost: x\r\n${offer}\r\n`);
-    await connection.untilClosed();
-    expect(connection.answers()).toMatchObject([{ status: 200 }]);
-  });
-
   test('a handshake may write the name of its protocol as it likes', async () => {
     const key = `Sec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n`;
     const named = handshake.replace('websocket', 'WebSocket');
@@ -121,33 +87,6 @@ describe('broken HTTP', () => {
     connection.end();
     await connection.untilClosed();
   });
-
-  const manyHeaders = `Connection: Upgrade\r\nUpgrade: h2c\r\n${'a:b\r\n'.repeat(2_500)}`;
-  const bodyLikeRequest = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
-  const next = 'GET /next HTTP/1.1\r\nHost: x\r\n\r\n';
-
-  test('nor do thousands of headers make its body another request', async () => {
-    const headers = `${manyHeaders}Authorization: Bearer ${TOKEN}\r\nContent-Length: ${bodyLikeRequest.length}\r\n`;
-    const connection = await sent(
-      `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\n${headers}\r\n${bodyLikeRequest}`,
-    );
-    await connection.answersUntil(1);
-    connection.write(next);
-    const answers = await connection.answersUntil(2);
-    expect(answers.map(({ status }) => status)).toEqual([422, 404]);
-  });
-
-  // Node 26 drops what comes in one packet with such a request.
-  test.skipIf(Number.parseInt(process.versions.node, 10) >= 26)(
-    'nor those of a request with another one behind it',
-    async () => {
-      const headers = `${manyHeaders}Content-Length: ${bodyLikeRequest.length}\r\n`;
-      const request = `POST /nowhere HTTP/1.1\r\nHost: x\r\n${headers}\r\n${bodyLikeRequest}`;
-      const connection = await sent(`${request}${next}`);
-      const answers = await connection.answersUntil(2);
-      expect(answers.map(({ status }) => status)).toEqual([404, 404]);
-    },
-  );
 
   test('a request whose connection has gone before it is looked at is no fault of the server', async () => {
     // For CONNECT the server has no answer but to cut the connection.
@@ -176,13 +115,5 @@ describe('broken HTTP', () => {
     const more = setInterval(() => socket.write('x'), 20);
     await new Promise((resolve) => socket.once('close', resolve));
     clearInterval(more);
-  });
-
-  test('a request pipelined behind others does not hold a shutdown when its connection goes', async () => {
-    const request = `GET /readyz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
-    const connection = await sent(`${request}${request}GET / HTTP/3.0\r\n\r\n`);
-    await connection.untilClosed();
-    await service.stop();
-    service = await FuzzService.start();
   });
 });

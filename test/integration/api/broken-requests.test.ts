@@ -60,7 +60,9 @@ test.each([
 ] as const)('%s', async (_what, request, route, status) => {
   const series = `asr_http_requests_total{route="${route}",status="${status}",code="bad_request"}`;
   const before = [await count(series), api.log.length] as const;
-  expect(String(await answerTo(request))).toMatch(`HTTP/1.1 ${status} `);
+  expect(String(await answerTo(request))).toMatch(
+    new RegExp(`^HTTP/1.1 ${status} [^{]*{"error":"bad_request","message":"`),
+  );
   await expect.poll(() => count(series)).toBe(before[0] + 1);
   const lines = api.log.slice(before[1]).filter((line) => line['msg'] === 'request');
   expect(lines).toMatchObject([

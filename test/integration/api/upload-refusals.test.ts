@@ -300,18 +300,6 @@ describe('refused before or while the body comes', () => {
     expect(await upload(api.origin, Buffer.alloc(0))).toMatchObject({ status: 400 });
     expect(api.log.filter((entry) => entry['code'] === 'forbidden')).toEqual([]);
   });
-
-  test('broken HTTP gets 400 in the form of the interface', async () => {
-    const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
-    let answer = '';
-    socket.on('data', (data) => {
-      answer += data.toString();
-    });
-    socket.write('NONSENSE\r\n\r\n');
-    await once(socket, 'close');
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect(answer).toContain('"error":"bad_request"');
-  });
 });
 
 test.each([

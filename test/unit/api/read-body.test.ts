@@ -4,9 +4,9 @@ import { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ClientGone } from '../../../api/client-gone.ts';
 import { readBody } from '../../../api/upload.ts';
 import { MAX_MULTIPART_BYTES } from '../../../common/audio/limits.ts';
+import { ClientGone } from '../../../common/errors.ts';
 
 const TIMEOUT_MS = 20_000;
 

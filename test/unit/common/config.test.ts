@@ -2,9 +2,8 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { isBlockedPort } from '../../../common/blocked-ports.ts';
 import { readApiConfig, readInferenceConfig } from '../../../common/config.ts';
-import { ownOrigins } from '../../../common/config-addresses.ts';
+import { isBlockedPort, ownOrigins } from '../../../common/config-addresses.ts';
 import { ConfigError } from '../../../common/config-error.ts';
 import { defaultThreads, physicalCores } from '../../../common/cpu-threads.ts';
 

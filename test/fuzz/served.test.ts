@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, test } from 'vitest';
+import { ALL } from './all.ts';
 import { mustHold } from './fuzz.ts';
-import { rawHttp } from './raw-http.ts';
 import { FuzzService } from './service.ts';
-import { uploads } from './uploads.ts';
 
 let service: FuzzService;
 beforeAll(async () => {
@@ -10,4 +9,6 @@ beforeAll(async () => {
 });
 afterAll(async () => service.stop());
 
-test.each([uploads, rawHttp])('$name', { timeout: 120_000 }, async (fuzz) => mustHold(fuzz, service));
+test.each(ALL.filter(({ served }) => served))('$name', { timeout: 120_000 }, async (fuzz) =>
+  mustHold(fuzz, service),
+);

@@ -1,0 +1,35 @@
+import { StoreUnavailable } from '../common/errors.ts';
+import type { Logger } from '../common/log.ts';
+
+/** Work for which no client waits but a shutdown does: above all, removing from Redis what an upload or a session leaves there. */
+export class BackgroundWork {
+  readonly #log: Logger;
+  readonly #pending = new Set<Promise<unknown>>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** Begins when what was written to the client in this turn is on its way. @param of the upload or session, for the log line of a failure */
+  run(of: Record<string, string>, clean: () => Promise<unknown>): void {
+    const cleaning = new Promise((resolve) => setImmediate(resolve)).then(clean);
+    this.add(
+      cleaning.catch((error: unknown) => {
+        // Redis was away for too long, or refuses: no fault of ours, whose stack would lead nowhere.
+        const why = error instanceof StoreUnavailable ? { reason: error.message } : { err: error };
+        this.#log.warn({ ...of, ...why }, 'cleaning up failed');
+      }),
+    );
+  }
+
+  /** Work that has begun and may end in some more; its caller handles its failure. */
+  add(work: Promise<unknown>): void {
+    const pending = work.catch(() => undefined).finally(() => this.#pending.delete(pending));
+    this.#pending.add(pending);
+  }
+
+  /** Resolves when none is left. Work that repeats its command while Redis is away gives up by itself: what it would free or remove has a TTL. */
+  async finished(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+}

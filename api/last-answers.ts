@@ -1,0 +1,63 @@
+import type { ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+const LINGER_MS = 2_000;
+/** Longer, for an upload that is slow: Apache and Varnish look for an answer only when they have sent all of it, and make a 502 or 503 of an end before. */
+const SLOW_UPLOAD_LINGER_MS = 10_000;
+
+/**
+ * An answer before the body was read. It is the connection's last: Node's own HTTP client, and so axios and node-fetch, writes the rest of its body no further once it
+ * has its answer, and aiohttp writes its next request into it; on a connection that is kept, that request would wait for Node's request timeout. The rest is read
+ * and dropped, since closing at once would reset the connection under a client that is still sending, who would then never see the answer; so the end that
+ * Node puts behind the answer comes behind the body. Node's request timeout bounds it.
+ */
+export function endBehindBody(response: ServerResponse): void {
+  const { req: request } = response;
+  const { headers, socket } = request;
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  if (request.complete || !hasBody) return;
+  request.resume();
+  response.shouldKeepAlive = false;
+  const end = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => (request.complete ? end() : void request.once('end', end));
+}
+
+/** The answer to an upload that was too slow, whose rest may never come: our side ends at once, and what still comes is read and dropped for a while. */
+export function endBeforeBody(response: ServerResponse): void {
+  const { req: request } = response;
+  const { socket } = request;
+  request.resume();
+  response.shouldKeepAlive = false;
+  const end = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    endWith(socket, '', SLOW_UPLOAD_LINGER_MS);
+    request.once('end', end);
+  };
+}
+
+/** The answer to a request behind which the client has already sent something else, which is read and dropped. */
+export function endBehindAnswer(response: ServerResponse): void {
+  const { socket } = response.req;
+  // In the place of the parser, to which the client's end in the middle of a request is no end.
+  socket
+    .removeAllListeners('data')
+    .on('data', () => undefined)
+    .once('end', () => socket.end())
+    .resume();
+  if (response.headersSent) response.once('finish', () => endWith(socket, ''));
+  else {
+    response.shouldKeepAlive = false;
+    socket.destroySoon = () => endWith(socket, '');
+  }
+}
+
+/**
+ * The end of a connection. What still comes is dropped, since closing at once would reset the connection under a client that sends and has not read the
+ * answer; one that leaves its side open does not keep it for ever.
+ */
+export function endWith(socket: Duplex, lastBytes: string, lingerMs = LINGER_MS): void {
+  if (socket.writable) socket.end(lastBytes);
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(timer));
+}

@@ -9,7 +9,7 @@ import { Connections } from './connections.ts';
 import { replyNotFound, replyWithError } from './error-replies.ts';
 import { InFlight, KEPT_CONNECTIONS_MS, stopListeningOnClose } from './in-flight.ts';
 import type { ApiMetrics } from './metrics.ts';
-import { registerOpenApi } from './openapi.ts';
+import { registerOpenApi } from './docs/openapi.ts';
 import { refuseStrayHandshake, requireHost, sayThatRefusalsClose } from './request-checks.ts';
 import { RequestReports } from './request-reports.ts';
 import { docsRoutes } from './routes/docs.ts';

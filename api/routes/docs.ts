@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { packageRoot } from '../../common/package-root.ts';
-import { isLoopbackUrl, publicPath } from '../openapi.ts';
+import { isLoopbackUrl, publicPath } from '../docs/openapi.ts';
 import { revalidate } from './revalidation.ts';
 
 /** Nothing from another host, no inline script: the page is its own files and talks to this server only. */

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import type { Browser, Locator, Page } from 'playwright-core';
 import Value from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EXAMPLES } from '../../api/openapi-examples.ts';
+import { EXAMPLES } from '../../api/docs/openapi-examples.ts';
 import * as schemas from '../../common/messages/http.ts';
 import { packageRoot } from '../../common/package-root.ts';
 import { upload } from '../support/api.ts';

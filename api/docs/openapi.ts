@@ -7,7 +7,7 @@ import {
   ReadyResult,
   TranscriptionResult,
   ValidationError,
-} from '../common/messages/http.ts';
+} from '../../common/messages/http.ts';
 import { addExamples } from './openapi-examples.ts';
 
 /** Whether it is the address of an unset ASR_PUBLIC_BASE_URL, of no use on another machine. One with a path was set, for a proxy on this machine. */

@@ -17,8 +17,8 @@ import {
   type UploadJob,
   UploadStore,
 } from '../common/uploads/upload-jobs.ts';
-import { Access } from './access.ts';
-import { BackgroundWork } from './background-work.ts';
+import { Access } from './http/access.ts';
+import { BackgroundWork } from './http/background-work.ts';
 import { ResultFeed } from './result-feed.ts';
 import { StreamOpener } from './stream-opener.ts';
 import { Transcriber } from './transcriber.ts';

@@ -6,8 +6,8 @@ import { parseResultEntry, type ResultEntry } from '../common/sessions/entries.t
 import { SessionProducer, type SessionProducerScripts } from '../common/sessions/session-producer.ts';
 import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, slotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
-import type { Access } from './access.ts';
-import type { BackgroundWork } from './background-work.ts';
+import type { Access } from './http/access.ts';
+import type { BackgroundWork } from './http/background-work.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { acquireSlot, keepSlot } from './slot-keeper.ts';
 import { StreamFailure } from './stream-failure.ts';

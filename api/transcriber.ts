@@ -6,7 +6,7 @@ import type { RedisKeys } from '../common/redis-keys.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../common/slot/slot.ts';
 import { untilAnswered } from '../common/until-answered.ts';
 import type { UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
-import type { BackgroundWork } from './background-work.ts';
+import type { BackgroundWork } from './http/background-work.ts';
 import type { ResultFeed } from './result-feed.ts';
 import { acquireSlot, keepSlot } from './slot-keeper.ts';
 import type { UploadQueue } from './upload-queue.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { Access } from '../../../api/access.ts';
+import { Access } from '../../../api/http/access.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../support/api.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';

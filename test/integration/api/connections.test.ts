@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { fastify } from 'fastify';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { buildApp } from '../../../api/app.ts';
-import { Connections } from '../../../api/connections.ts';
+import { Connections } from '../../../api/http/connections.ts';
 import { createLogger } from '../../../common/log.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../support/api.ts';

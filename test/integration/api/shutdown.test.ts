@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { KEPT_CONNECTIONS_MS } from '../../../api/in-flight.ts';
+import { KEPT_CONNECTIONS_MS } from '../../../api/http/in-flight.ts';
 import type { ResultEntry } from '../../../common/sessions/entries.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, abandonedUpload, startApi, TOKEN, upload } from '../../support/api.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { BackgroundWork } from '../../../api/background-work.ts';
+import { BackgroundWork } from '../../../api/http/background-work.ts';
 import { StoreUnavailable } from '../../../common/errors.ts';
 import { createLogger } from '../../../common/log.ts';
 

@@ -3,7 +3,7 @@ import { Agent, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
-import { InFlight } from '../../../api/in-flight.ts';
+import { InFlight } from '../../../api/http/in-flight.ts';
 
 test('a connection that is kept, as a load balancer does, remembers no request that is over', async () => {
   const app = fastify();

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify';
-import type { ApiConfig } from '../common/config.ts';
-import { UPLOAD_DEADLINE_MS } from '../common/uploads/upload-jobs.ts';
+import type { ApiConfig } from '../../common/config.ts';
+import { UPLOAD_DEADLINE_MS } from '../../common/uploads/upload-jobs.ts';
 import { decodablePath } from './request-checks.ts';
 
 /** Frames up to this size get the interface's own `invalid_frame`; a larger one is cut off by the WebSocket layer (1009). */

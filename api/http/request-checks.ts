@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { STREAM_PATH } from './routes/stream.ts';
+import { STREAM_PATH } from '../routes/stream.ts';
 
 /** No route has it. */
 const UNKNOWN_PATH = '/undecodable-path';

@@ -8,7 +8,7 @@ import { replyToBrokenHandshake, replyToBrokenHttp } from './http/broken-http.ts
 import { Connections } from './http/connections.ts';
 import { replyNotFound, replyWithError } from './http/error-replies.ts';
 import { InFlight, KEPT_CONNECTIONS_MS, stopListeningOnClose } from './http/in-flight.ts';
-import type { ApiMetrics } from './metrics.ts';
+import type { ApiMetrics } from './operations/metrics.ts';
 import { registerOpenApi } from './docs/openapi.ts';
 import { refuseStrayHandshake, requireHost, sayThatRefusalsClose } from './http/request-checks.ts';
 import { RequestReports } from './http/request-reports.ts';

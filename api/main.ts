@@ -7,7 +7,7 @@ import { createLogger } from '../common/log.ts';
 import { whenReady } from '../common/redis.ts';
 import { type ShutdownStep, shutdownOnSignal } from '../common/shutdown.ts';
 import { buildApp, DRAIN_MS } from './app.ts';
-import { ApiMetrics } from './metrics.ts';
+import { ApiMetrics } from './operations/metrics.ts';
 import { createServices } from './services.ts';
 
 const WAIT_FOR_REDIS_MS = 2_000;
@@ -55,7 +55,7 @@ servers.push({ name: 'http', run: async () => app.close() });
 const admin =
   config.adminPort === undefined
     ? undefined
-    : await (await import('./admin.ts')).buildAdmin(services, metrics);
+    : await (await import('./operations/admin.ts')).buildAdmin(services, metrics);
 servers.push({ name: 'admin', run: async () => admin?.close() });
 // Serving without Redis is right too (not_ready until it is there), but the first requests of a normal start should not see that.
 log.debug({ atMostMs: WAIT_FOR_REDIS_MS }, 'waiting for Redis');

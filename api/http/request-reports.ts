@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../common/log.ts';
-import type { ApiMetrics } from '../metrics.ts';
+import type { ApiMetrics } from '../operations/metrics.ts';
 
 /** nginx's status for a client that hung up before it had its answer, or the whole of it; only logs and metrics know it. */
 const CLIENT_CLOSED_REQUEST = 499;

@@ -1,5 +1,5 @@
 import { buildApp } from '../../api/app.ts';
-import { ApiMetrics } from '../../api/metrics.ts';
+import { ApiMetrics } from '../../api/operations/metrics.ts';
 import { type ApiServices, createServices } from '../../api/services.ts';
 import type { StreamTimeouts } from '../../api/stream-clocks.ts';
 import { type ApiConfig, readApiConfig } from '../../common/config.ts';

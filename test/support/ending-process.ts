@@ -34,7 +34,7 @@ async function inference(): Promise<void> {
 async function api(): Promise<void> {
   const [{ buildApp }, { ApiMetrics }, { createServices }] = await Promise.all([
     import('../../api/app.ts'),
-    import('../../api/metrics.ts'),
+    import('../../api/operations/metrics.ts'),
     import('../../api/services.ts'),
   ]);
   const config = readApiConfig({ ...process.env, ASR_API_TOKEN: 'test-token-0123456789', ASR_PORT: '0' });

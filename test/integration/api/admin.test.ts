@@ -3,8 +3,8 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { buildAdmin } from '../../../api/admin.ts';
-import { ApiMetrics } from '../../../api/metrics.ts';
+import { buildAdmin } from '../../../api/operations/admin.ts';
+import { ApiMetrics } from '../../../api/operations/metrics.ts';
 import { startApi, type TestApi } from '../../support/api.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

@@ -19,7 +19,7 @@ import {
 } from '../common/uploads/upload-jobs.ts';
 import { Access } from './http/access.ts';
 import { BackgroundWork } from './http/background-work.ts';
-import { ResultFeed } from './result-feed.ts';
+import { ResultFeed } from './slot/result-feed.ts';
 import { StreamOpener } from './stream-opener.ts';
 import { Transcriber } from './transcriber.ts';
 import { UploadQueue } from './upload-queue.ts';

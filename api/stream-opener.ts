@@ -8,8 +8,8 @@ import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, slotHolder } from '../common/slo
 import { untilAnswered } from '../common/until-answered.ts';
 import type { Access } from './http/access.ts';
 import type { BackgroundWork } from './http/background-work.ts';
-import type { ResultFeed } from './result-feed.ts';
-import { acquireSlot, keepSlot } from './slot-keeper.ts';
+import type { ResultFeed } from './slot/result-feed.ts';
+import { acquireSlot, keepSlot } from './slot/slot-keeper.ts';
 import { StreamFailure } from './stream-failure.ts';
 
 /** What a session needs of a recording that has the slot. */

@@ -7,8 +7,8 @@ import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../common/s
 import { untilAnswered } from '../common/until-answered.ts';
 import type { UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
 import type { BackgroundWork } from './http/background-work.ts';
-import type { ResultFeed } from './result-feed.ts';
-import { acquireSlot, keepSlot } from './slot-keeper.ts';
+import type { ResultFeed } from './slot/result-feed.ts';
+import { acquireSlot, keepSlot } from './slot/slot-keeper.ts';
 import type { UploadQueue } from './upload-queue.ts';
 import { type UploadOutcome, UploadWait } from './upload-wait.ts';
 

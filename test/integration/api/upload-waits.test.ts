@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ResultFeed } from '../../../api/result-feed.ts';
+import { ResultFeed } from '../../../api/slot/result-feed.ts';
 import { UploadWait } from '../../../api/upload-wait.ts';
 import { createLogger } from '../../../common/log.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { keepSlot, type SlotLoss } from '../../../api/slot-keeper.ts';
+import { keepSlot, type SlotLoss } from '../../../api/slot/slot-keeper.ts';
 import { StoreUnavailable } from '../../../common/errors.ts';
 import { SLOT_RENEW_MS } from '../../../common/slot/slot.ts';
 

@@ -19,7 +19,7 @@ import { StreamDrain, streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import { longestSilenceMs, serverOptions, WS_OPTIONS } from './http/server-options.ts';
 import type { ApiServices } from './services.ts';
-import { STREAM_TIMEOUTS, type StreamTimeouts } from './stream-clocks.ts';
+import { STREAM_TIMEOUTS, type StreamTimeouts } from './streams/stream-clocks.ts';
 
 /** How long a shutdown waits for what is under way: the longest stream session (40 s) ends by itself in it, and all uploads but the slowest do. */
 export const DRAIN_MS = 42_000;

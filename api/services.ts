@@ -20,7 +20,7 @@ import {
 import { Access } from './http/access.ts';
 import { BackgroundWork } from './http/background-work.ts';
 import { ResultFeed } from './slot/result-feed.ts';
-import { StreamOpener } from './stream-opener.ts';
+import { StreamOpener } from './streams/stream-opener.ts';
 import { Transcriber } from './transcriber.ts';
 import { UploadQueue } from './upload-queue.ts';
 

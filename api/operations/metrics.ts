@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors.ts';
 import type { ApiServices } from '../services.ts';
-import type { StreamSummary } from '../stream-tally.ts';
+import type { StreamSummary } from '../streams/session-log.ts';
 
 interface AnsweredRequest {
   readonly route: string;

@@ -3,9 +3,9 @@ import type { WebSocket } from 'ws';
 import { ApiFailure, StoreUnavailable } from '../../common/errors.ts';
 import { endedWithin } from '../../common/shutdown.ts';
 import type { ApiServices } from '../services.ts';
-import type { StreamTimeouts } from '../stream-clocks.ts';
-import { StreamSession } from '../stream-session.ts';
-import type { StreamSummary } from '../stream-tally.ts';
+import type { StreamTimeouts } from '../streams/stream-clocks.ts';
+import { StreamSession } from '../streams/stream-session.ts';
+import type { StreamSummary } from '../streams/session-log.ts';
 
 export const STREAM_PATH = '/ws/asr';
 /** No host name is longer. */

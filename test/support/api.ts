@@ -1,7 +1,7 @@
 import { buildApp } from '../../api/app.ts';
 import { ApiMetrics } from '../../api/operations/metrics.ts';
 import { type ApiServices, createServices } from '../../api/services.ts';
-import type { StreamTimeouts } from '../../api/stream-clocks.ts';
+import type { StreamTimeouts } from '../../api/streams/stream-clocks.ts';
 import { type ApiConfig, readApiConfig } from '../../common/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { whenReady } from '../../common/redis.ts';

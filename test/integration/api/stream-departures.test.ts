@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { STREAM_TIMEOUTS } from '../../../api/stream-clocks.ts';
+import { STREAM_TIMEOUTS } from '../../../api/streams/stream-clocks.ts';
 import { SLOT_RENEW_MS } from '../../../common/slot/slot.ts';
 import { RedisMonitor } from '../../support/redis-monitor.ts';
 import type { StreamClient } from '../../support/stream-client.ts';

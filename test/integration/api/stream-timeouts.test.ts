@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { STREAM_TIMEOUTS } from '../../../api/stream-clocks.ts';
+import { STREAM_TIMEOUTS } from '../../../api/streams/stream-clocks.ts';
 import { StreamService } from './stream-service.ts';
 
 /** The clocks are shortened; which clock runs when is what is tested. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { StreamTally } from '../../../api/stream-tally.ts';
+import { StreamTally } from '../../../api/streams/session-log.ts';
 
 const END = { sessionId: 's', outcome: 'final', code: undefined, reason: undefined, audioMs: 100 } as const;
 

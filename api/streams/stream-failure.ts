@@ -1,5 +1,5 @@
-import { StoreUnavailable, type StreamErrorCode } from '../common/errors.ts';
-import { InvalidMessage } from '../common/messages/stream.ts';
+import { StoreUnavailable, type StreamErrorCode } from '../../common/errors.ts';
+import { InvalidMessage } from '../../common/messages/stream.ts';
 
 /** An error of the stream protocol on its way to the client, who sees code and message. */
 export class StreamFailure extends Error {

@@ -3,7 +3,7 @@ import {
   MAX_BACKLOG_BYTES,
   MAX_FRAME_BYTES,
   MAX_RECORDING_BYTES,
-} from '../common/audio/limits.ts';
+} from '../../common/audio/limits.ts';
 import { StreamFailure } from './stream-failure.ts';
 
 /** How much audio of one recording has come in, and how much of it still waits for the model: the limits of the interface, to the byte. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { audioMs, CHUNK_MS } from '../common/audio/limits.ts';
-import { CLOSE_CODE, unreachable } from '../common/errors.ts';
+import { audioMs, CHUNK_MS } from '../../common/audio/limits.ts';
+import { CLOSE_CODE, unreachable } from '../../common/errors.ts';
 import {
   checkStart,
   InvalidMessage,
@@ -8,13 +8,13 @@ import {
   type ServerMessage,
   startToken,
   type UncheckedStart,
-} from '../common/messages/stream.ts';
-import type { ResultEntry } from '../common/sessions/entries.ts';
+} from '../../common/messages/stream.ts';
+import type { ResultEntry } from '../../common/sessions/entries.ts';
 import { ReceivedAudio } from './received-audio.ts';
 import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
 import { StreamFailure, toStreamFailure } from './stream-failure.ts';
 import type { ActiveStream, StreamOpener } from './stream-opener.ts';
-import { type StreamSummary, StreamTally } from './stream-tally.ts';
+import { type StreamSummary, StreamTally } from './session-log.ts';
 
 /**
  * One WebSocket connection, one recording.

@@ -21,8 +21,8 @@ import { Access } from './http/access.ts';
 import { BackgroundWork } from './http/background-work.ts';
 import { ResultFeed } from './slot/result-feed.ts';
 import { StreamOpener } from './streams/stream-opener.ts';
-import { Transcriber } from './transcriber.ts';
-import { UploadQueue } from './upload-queue.ts';
+import { Transcriber } from './uploads/transcriber.ts';
+import { UploadQueue } from './uploads/upload-queue.ts';
 
 /** Everything of a replica that outlives one request: the connections and what works on them. */
 export interface ApiServices {

@@ -9,7 +9,7 @@ import {
   expectUncompressed,
   readBody,
   readUploadForm,
-} from '../upload.ts';
+} from '../uploads/upload.ts';
 
 const apiError = (description: string) => Type.Ref('ApiError', { description });
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ResultFeed } from '../../../api/slot/result-feed.ts';
-import { UploadWait } from '../../../api/upload-wait.ts';
+import { UploadWait } from '../../../api/uploads/upload-wait.ts';
 import { createLogger } from '../../../common/log.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { SLOT_TTL_MS, Slot, slotHolder } from '../../../common/slot/slot.ts';

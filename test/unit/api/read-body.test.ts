@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { readBody } from '../../../api/upload.ts';
+import { readBody } from '../../../api/uploads/upload.ts';
 import { MAX_MULTIPART_BYTES } from '../../../common/audio/limits.ts';
 import { ClientGone } from '../../../common/errors.ts';
 

@@ -1,8 +1,8 @@
-import type { RedisKeys } from '../common/redis-keys.ts';
-import { SLOT_TTL_MS } from '../common/slot/slot.ts';
-import { parseUploadEnd, type UploadEnd, type UploadStore } from '../common/uploads/upload-jobs.ts';
-import type { ResultFeed } from './slot/result-feed.ts';
-import type { SlotLoss } from './slot/slot-keeper.ts';
+import type { RedisKeys } from '../../common/redis-keys.ts';
+import { SLOT_TTL_MS } from '../../common/slot/slot.ts';
+import { parseUploadEnd, type UploadEnd, type UploadStore } from '../../common/uploads/upload-jobs.ts';
+import type { ResultFeed } from '../slot/result-feed.ts';
+import type { SlotLoss } from '../slot/slot-keeper.ts';
 
 /** `late`: nothing was heard until the deadline. `vanished`: Redis lost the upload, or was away for longer than the slot lasts. */
 export type UploadOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' };

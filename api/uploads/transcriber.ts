@@ -1,14 +1,14 @@
-import { audioMs } from '../common/audio/limits.ts';
-import { ApiFailure, StoreUnavailable, unreachable } from '../common/errors.ts';
-import type { Logger } from '../common/log.ts';
-import type { TranscriptionResult } from '../common/messages/http.ts';
-import type { RedisKeys } from '../common/redis-keys.ts';
-import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../common/slot/slot.ts';
-import { untilAnswered } from '../common/until-answered.ts';
-import type { UploadJob, UploadStore } from '../common/uploads/upload-jobs.ts';
-import type { BackgroundWork } from './http/background-work.ts';
-import type { ResultFeed } from './slot/result-feed.ts';
-import { acquireSlot, keepSlot } from './slot/slot-keeper.ts';
+import { audioMs } from '../../common/audio/limits.ts';
+import { ApiFailure, StoreUnavailable, unreachable } from '../../common/errors.ts';
+import type { Logger } from '../../common/log.ts';
+import type { TranscriptionResult } from '../../common/messages/http.ts';
+import type { RedisKeys } from '../../common/redis-keys.ts';
+import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../../common/slot/slot.ts';
+import { untilAnswered } from '../../common/until-answered.ts';
+import type { UploadJob, UploadStore } from '../../common/uploads/upload-jobs.ts';
+import type { BackgroundWork } from '../http/background-work.ts';
+import type { ResultFeed } from '../slot/result-feed.ts';
+import { acquireSlot, keepSlot } from '../slot/slot-keeper.ts';
 import type { UploadQueue } from './upload-queue.ts';
 import { type UploadOutcome, UploadWait } from './upload-wait.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { type ApiConfig, readApiConfig } from '../common/config.ts';
-import { ownOrigins } from '../common/config-addresses.ts';
-import { ConfigError, EXIT_CONFIG } from '../common/config-error.ts';
+import { type ApiConfig, readApiConfig } from '../common/config/config.ts';
+import { ownOrigins } from '../common/config/addresses.ts';
+import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
 import { listenFailure } from '../common/listen-failure.ts';
 import { createLogger } from '../common/log.ts';
 import { whenReady } from '../common/redis.ts';

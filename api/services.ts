@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { Queue } from 'bullmq';
-import type { ApiConfig } from '../common/config.ts';
+import type { ApiConfig } from '../common/config/config.ts';
 import type { Logger } from '../common/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';

@@ -1,5 +1,5 @@
-import { readInferenceConfig } from '../common/config.ts';
-import { ConfigError, EXIT_CONFIG } from '../common/config-error.ts';
+import { readInferenceConfig } from '../common/config/config.ts';
+import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
 import { createLogger } from '../common/log.ts';
 import { endProcess, shutdownOnSignal } from '../common/shutdown.ts';
 import { LocatedRecognizer } from './located-recognizer.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify';
-import type { ApiConfig } from '../../common/config.ts';
+import type { ApiConfig } from '../../common/config/config.ts';
 import { UPLOAD_DEADLINE_MS } from '../../common/uploads/upload-jobs.ts';
 import { decodablePath } from './request-checks.ts';
 

@@ -1,4 +1,4 @@
-import type { ExecutionProviders } from '../../common/config.ts';
+import type { ExecutionProviders } from '../../common/config/config.ts';
 import type { ModelInfo } from '../recognizer.ts';
 
 /** What the worker thread is started with. */

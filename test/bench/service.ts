@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readInferenceConfig } from '../../common/config.ts';
+import { readInferenceConfig } from '../../common/config/config.ts';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { whenServing } from '../../common/launch/supervisor/when-serving.ts';
 import { packageRoot } from '../../common/package-root.ts';

@@ -1,7 +1,7 @@
 /** `npm run eval`: what models get wrong in recordings, and how long they take. */
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
-import { defaultThreads } from '../../common/cpu-threads.ts';
+import { defaultThreads } from '../../common/config/cpu-threads.ts';
 import { messageOf } from '../../common/errors.ts';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import { type LocatedModel, locateModel } from '../../models/locate.ts';

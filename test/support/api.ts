@@ -2,7 +2,7 @@ import { buildApp } from '../../api/app.ts';
 import { ApiMetrics } from '../../api/operations/metrics.ts';
 import { type ApiServices, createServices } from '../../api/services.ts';
 import type { StreamTimeouts } from '../../api/streams/stream-clocks.ts';
-import { type ApiConfig, readApiConfig } from '../../common/config.ts';
+import { type ApiConfig, readApiConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { whenReady } from '../../common/redis.ts';
 import { runSteps } from '../../common/shutdown.ts';

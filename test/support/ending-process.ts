@@ -1,5 +1,5 @@
 /** Stops its ENDING_PART when the log says ENDING_AT, and has no other end than that nothing is left: what `stop()` leaves open keeps the process. */
-import { readApiConfig, readInferenceConfig } from '../../common/config.ts';
+import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { runSteps } from '../../common/shutdown.ts';
 import { modelFolders } from '../../models/store.ts';

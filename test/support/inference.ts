@@ -1,4 +1,4 @@
-import { readInferenceConfig } from '../../common/config.ts';
+import { readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { createInference, type Inference } from '../../inference/inference.ts';
 import { modelFolders } from '../../models/store.ts';

@@ -1,5 +1,5 @@
 /** A real inference process with the scripted recognizer, for tests that kill, stop and signal it; talks to `inference-process.ts`. */
-import { readInferenceConfig } from '../../common/config.ts';
+import { readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/log.ts';
 import { shutdownOnSignal } from '../../common/shutdown.ts';
 import { createInference } from '../../inference/inference.ts';

@@ -1,4 +1,4 @@
-import { ConfigError, EXIT_CONFIG } from '../../config-error.ts';
+import { ConfigError, EXIT_CONFIG } from '../../config/config-error.ts';
 import { supervise } from './supervisor.ts';
 
 /** `npm start`: the whole service on this machine, for one person who tries it or works on it. */

@@ -1,6 +1,6 @@
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CommonConfig } from '../../config.ts';
+import type { CommonConfig } from '../../config/config.ts';
 import { printable } from '../../printable.ts';
 import { ReadinessStore } from '../../readiness/readiness.ts';
 import { closeRedis, connectRedis } from '../../redis.ts';

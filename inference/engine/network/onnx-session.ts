@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
-import type { ExecutionProvider, ExecutionProviders } from '../../../common/config.ts';
+import type { ExecutionProvider, ExecutionProviders } from '../../../common/config/config.ts';
 import { quoted } from '../../../common/printable.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';

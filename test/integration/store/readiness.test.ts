@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { getGlobalDispatcher, ProxyAgent, setGlobalDispatcher } from 'undici';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { readInferenceConfig } from '../../../common/config.ts';
+import { readInferenceConfig } from '../../../common/config/config.ts';
 import { whenServing } from '../../../common/launch/supervisor/when-serving.ts';
 import { createLogger } from '../../../common/log.ts';
 import { type Heartbeat, ReadinessStore } from '../../../common/readiness/readiness.ts';

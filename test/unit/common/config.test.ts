@@ -2,10 +2,10 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { readApiConfig, readInferenceConfig } from '../../../common/config.ts';
-import { isBlockedPort, ownOrigins } from '../../../common/config-addresses.ts';
-import { ConfigError } from '../../../common/config-error.ts';
-import { defaultThreads, physicalCores } from '../../../common/cpu-threads.ts';
+import { readApiConfig, readInferenceConfig } from '../../../common/config/config.ts';
+import { isBlockedPort, ownOrigins } from '../../../common/config/addresses.ts';
+import { ConfigError } from '../../../common/config/config-error.ts';
+import { defaultThreads, physicalCores } from '../../../common/config/cpu-threads.ts';
 
 const required = { ASR_API_TOKEN: '0123456789abcdef', REDIS_URL: 'redis://127.0.0.1:6379' };
 const api = (env: Record<string, string>) => readApiConfig({ ...required, ...env });

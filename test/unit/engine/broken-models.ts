@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { ExecutionProviders } from '../../../common/config.ts';
+import type { ExecutionProviders } from '../../../common/config/config.ts';
 import { loadModel } from '../../../inference/engine/load-model.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
 import { CHINESE_SYMBOLS, type SmallModel, writeSmallModel } from '../../onnx/model-folder.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ConfigError } from '../../../common/config-error.ts';
+import { ConfigError } from '../../../common/config/config-error.ts';
 import { type Ending, type Run, SupervisedProcess } from '../../../common/launch/supervisor/child-process.ts';
 import { pausesSkipped } from '../../support/pauses.ts';
 

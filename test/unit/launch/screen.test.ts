@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { localOrigin } from '../../../common/config-addresses.ts';
+import { localOrigin } from '../../../common/config/addresses.ts';
 import { announcement, type Service } from '../../../common/launch/supervisor/announcement.ts';
 import { plainLogLine } from '../../../common/launch/supervisor/log-lines.ts';
 import { createLogger } from '../../../common/log.ts';

@@ -1,4 +1,4 @@
-import type { StoreUnavailable } from './errors.ts';
+import type { StoreUnavailable } from './errors/errors.ts';
 import type { Logger } from './log.ts';
 import type { RedisClient } from './lua.ts';
 

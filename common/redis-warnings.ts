@@ -1,4 +1,4 @@
-import { messageOf } from './errors.ts';
+import { messageOf } from './errors/errors.ts';
 import type { Logger } from './log.ts';
 import type { RedisClient } from './lua.ts';
 

@@ -1,5 +1,5 @@
 import { Cluster, type RedisOptions as IoredisOptions, Redis } from 'ioredis';
-import { messageOf, StoreUnavailable, unreachable } from './errors.ts';
+import { messageOf, StoreUnavailable, unreachable } from './errors/errors.ts';
 import type { RedisClient } from './lua.ts';
 import { QuietSentinels } from './redis-sentinels.ts';
 import type { RedisTarget } from './redis-url.ts';

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../common/errors.ts';
+import { StoreUnavailable } from '../common/errors/errors.ts';
 import { HEARTBEAT_INTERVAL_MS, type Heartbeat, type ReadinessStore } from '../common/readiness/readiness.ts';
 import type { OutageLog } from '../common/redis-outage.ts';
 

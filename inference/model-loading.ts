@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorName, messageOf } from '../common/errors.ts';
+import { errorName, messageOf } from '../common/errors/errors.ts';
 import type { Logger } from '../common/log.ts';
 import { folderChange, folderFingerprint } from './folder-change.ts';
 import type { HeartbeatSender } from './heartbeat.ts';

@@ -1,4 +1,4 @@
-import { PrintableError } from '../common/printable.ts';
+import { PrintableError } from '../common/errors/printable.ts';
 import type { ModelFamily } from '../models/family.ts';
 
 /**

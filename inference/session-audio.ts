@@ -1,5 +1,5 @@
 import { BYTES_PER_SAMPLE, MAX_RECORDING_BYTES } from '../common/audio/limits.ts';
-import { unreachable } from '../common/errors.ts';
+import { unreachable } from '../common/errors/errors.ts';
 import type { RedisClient } from '../common/lua.ts';
 import type { SessionConsumer } from '../common/sessions/session-consumer.ts';
 

@@ -1,4 +1,4 @@
-import { messageOf, StoreUnavailable, unreachable } from '../common/errors.ts';
+import { messageOf, StoreUnavailable, unreachable } from '../common/errors/errors.ts';
 import { refusedWith } from '../common/redis.ts';
 import type { ResultEntry } from '../common/sessions/entries.ts';
 import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.ts';

@@ -1,4 +1,4 @@
-import { unreachable } from '../common/errors.ts';
+import { unreachable } from '../common/errors/errors.ts';
 import type { ResultEntry } from '../common/sessions/entries.ts';
 
 /** Where the processes before this one got to with a session; for the first one: nowhere. */

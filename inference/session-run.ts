@@ -1,4 +1,4 @@
-import { messageOf, StoreUnavailable } from '../common/errors.ts';
+import { messageOf, StoreUnavailable } from '../common/errors/errors.ts';
 import type { RedisClient } from '../common/lua.ts';
 import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.ts';
 import type { Slot, SlotHolder } from '../common/slot/slot.ts';

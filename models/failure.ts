@@ -1,4 +1,4 @@
-import { PrintableError } from '../common/printable.ts';
+import { PrintableError } from '../common/errors/printable.ts';
 
 /** Something the user can put right: `message` says what was wrong, with the value, and what to do. Anything else that is thrown is a fault of ours. */
 export class ModelFailure extends PrintableError {

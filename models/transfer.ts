@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, fetch, type Response } from 'undici';
-import { PrintableError } from '../common/printable.ts';
+import { PrintableError } from '../common/errors/printable.ts';
 import { DownloadFailure, describeCause, isSystemError } from './failure.ts';
 import { formatBytes } from './report.ts';
 import { sizeOf } from './store.ts';

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiFailure, ClientGone } from '../../common/errors.ts';
+import { ApiFailure, ClientGone } from '../../common/errors/errors.ts';
 
 /** Who may come in: peer address, shared token, browser Origin. Answers yes or no; its two hooks refuse for the routes. */
 export class Access {

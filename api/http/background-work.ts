@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../common/errors.ts';
+import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/log.ts';
 
 /** Work for which no client waits but a shutdown does: above all, removing from Redis what an upload or a session leaves there. */

@@ -6,7 +6,7 @@ import {
   FormFailure,
   HTTP_STATUS,
   StoreUnavailable,
-} from '../../common/errors.ts';
+} from '../../common/errors/errors.ts';
 import { endBeforeBody, endBehindBody } from './last-answers.ts';
 
 /** Every failure of a request in the interface's form. Nothing of a fault of ours reaches the client but that it happened. */

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors.ts';
+import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 import type { StreamSummary } from '../streams/session-log.ts';
 

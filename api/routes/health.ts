@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { StoreUnavailable } from '../../common/errors.ts';
+import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 
 /** GET /healthz (the process answers) and GET /readyz (the model can recognize). */

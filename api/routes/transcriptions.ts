@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { readWav } from '../../common/audio/wav.ts';
-import { ApiFailure } from '../../common/errors.ts';
+import { ApiFailure } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 import {
   checkDeclaredLength,

@@ -1,4 +1,4 @@
-import type { StreamErrorCode } from '../../common/errors.ts';
+import type { StreamErrorCode } from '../../common/errors/errors.ts';
 
 /** What is logged and counted when a session has ended; never text, audio or token. */
 export interface StreamSummary {

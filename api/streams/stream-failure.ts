@@ -1,4 +1,4 @@
-import { StoreUnavailable, type StreamErrorCode } from '../../common/errors.ts';
+import { StoreUnavailable, type StreamErrorCode } from '../../common/errors/errors.ts';
 import { InvalidMessage } from '../../common/messages/stream.ts';
 
 /** An error of the stream protocol on its way to the client, who sees code and message. */

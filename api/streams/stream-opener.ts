@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../common/errors.ts';
+import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { RedisClient } from '../../common/lua.ts';
 import type { ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { RedisKeys } from '../../common/redis-keys.ts';

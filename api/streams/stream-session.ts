@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { audioMs, CHUNK_MS } from '../../common/audio/limits.ts';
-import { CLOSE_CODE, unreachable } from '../../common/errors.ts';
+import { CLOSE_CODE, unreachable } from '../../common/errors/errors.ts';
 import {
   checkStart,
   InvalidMessage,

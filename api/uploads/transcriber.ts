@@ -1,5 +1,5 @@
 import { audioMs } from '../../common/audio/limits.ts';
-import { ApiFailure, StoreUnavailable, unreachable } from '../../common/errors.ts';
+import { ApiFailure, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/log.ts';
 import type { TranscriptionResult } from '../../common/messages/http.ts';
 import type { RedisKeys } from '../../common/redis-keys.ts';

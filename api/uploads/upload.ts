@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../../common/audio/limits.ts';
-import { ApiFailure, ClientGone, FormFailure, messageOf } from '../../common/errors.ts';
+import { ApiFailure, ClientGone, FormFailure, messageOf } from '../../common/errors/errors.ts';
 import { afterSilence } from '../../common/silence.ts';
 
 const tooLarge = (what: string, limitBytes: number): ApiFailure =>

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { ApiFailure } from '../errors.ts';
+import { ApiFailure } from '../errors/errors.ts';
 import { BYTES_PER_SAMPLE, CHANNELS, MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from './limits.ts';
 
 const FORMAT_PCM = 1;

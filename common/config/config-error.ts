@@ -1,4 +1,4 @@
-import { PrintableError } from '../printable.ts';
+import { PrintableError } from '../errors/printable.ts';
 
 /** A setting has a value that cannot be used. `message` is one line that names the setting, the value and what to write. */
 export class ConfigError extends PrintableError {

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { CHANNELS, ENCODING, MAX_CONTROL_CHARACTERS, SAMPLE_RATE_HZ } from '../audio/limits.ts';
-import { CLOSE_CODE, type StreamErrorCode } from '../errors.ts';
+import { CLOSE_CODE, type StreamErrorCode } from '../errors/errors.ts';
 
 const StartMessage = Type.Object({
   type: Type.Literal('start'),

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultThreads } from '../../common/config/cpu-threads.ts';
-import { messageOf } from '../../common/errors.ts';
+import { messageOf } from '../../common/errors/errors.ts';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import { type LocatedModel, locateModel } from '../../models/locate.ts';
 import { runTool } from '../support/tool.ts';

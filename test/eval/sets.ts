@@ -1,7 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readWav } from '../../common/audio/wav.ts';
-import { messageOf } from '../../common/errors.ts';
+import { messageOf } from '../../common/errors/errors.ts';
 import { packageRoot } from '../../common/package-root.ts';
 
 export interface Recording {

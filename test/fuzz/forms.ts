@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { readUploadForm } from '../../api/uploads/upload.ts';
-import { ApiFailure, FormFailure } from '../../common/errors.ts';
+import { ApiFailure, FormFailure } from '../../common/errors/errors.ts';
 import { anyForm, rightForm } from './form-bodies.ts';
 import { pureFuzz } from './fuzz.ts';
 

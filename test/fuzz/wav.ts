@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readWav } from '../../common/audio/wav.ts';
-import { ApiFailure } from '../../common/errors.ts';
+import { ApiFailure } from '../../common/errors/errors.ts';
 import { pureFuzz } from './fuzz.ts';
 import { anyFile, validWav } from './wav-files.ts';
 import { type WavVerdict, wavVerdict } from './wav-oracle.ts';

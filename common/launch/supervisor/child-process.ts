@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError } from '../../config/config-error.ts';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../errors/errors.ts';
 
 /** One run of a program. */
 export interface Run {

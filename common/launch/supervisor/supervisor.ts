@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type CommonConfig, type Environment, readApiConfig, readInferenceConfig } from '../../config/config.ts';
 import { localOrigin } from '../../config/addresses.ts';
 import { ConfigError, EXIT_CONFIG } from '../../config/config-error.ts';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../errors/errors.ts';
 import { packageRoot } from '../../package-root.ts';
 import { SAME_SIGNAL_MS } from '../../shutdown.ts';
 import { announcement, type Service } from './announcement.ts';

@@ -1,7 +1,7 @@
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommonConfig } from '../../config/config.ts';
-import { printable } from '../../printable.ts';
+import { printable } from '../../errors/printable.ts';
 import { ReadinessStore } from '../../readiness/readiness.ts';
 import { closeRedis, connectRedis } from '../../redis.ts';
 import { RedisKeys } from '../../redis-keys.ts';

@@ -1,4 +1,4 @@
-import { quoted } from '../../../common/printable.ts';
+import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';

@@ -1,5 +1,5 @@
 import { Tensor } from 'onnxruntime-node';
-import { quoted } from '../../../common/printable.ts';
+import { quoted } from '../../../common/errors/printable.ts';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';

@@ -1,4 +1,4 @@
-import { quoted } from '../../../common/printable.ts';
+import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 import type { OnnxOutline } from '../files/onnx-outline.ts';
 import { checkInputs, dimensionText } from '../network/tensors.ts';

@@ -1,4 +1,4 @@
-import { quoted } from '../../../common/printable.ts';
+import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 import { MEL_BINS } from '../features/frames.ts';
 import { normalizeWhisperWindow } from '../features/whisper-fbank.ts';

@@ -1,4 +1,4 @@
-import { quoted } from '../../../common/printable.ts';
+import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 
 /** What metadata may ask for: 30 s of window, and states whose sizes are no mistake. */

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
 import type { ExecutionProvider, ExecutionProviders } from '../../../common/config/config.ts';
-import { quoted } from '../../../common/printable.ts';
+import { quoted } from '../../../common/errors/printable.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
 import { readGraphNodes } from '../files/graph-file.ts';

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { quoted } from '../../../common/printable.ts';
+import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
 

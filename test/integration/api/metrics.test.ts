@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { CLOSE_CODE, HTTP_STATUS } from '../../../common/errors.ts';
+import { CLOSE_CODE, HTTP_STATUS } from '../../../common/errors/errors.ts';
 import { SLOT_TTL_MS, slotHolder } from '../../../common/slot/slot.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';

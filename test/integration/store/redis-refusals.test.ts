@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { StoreUnavailable } from '../../../common/errors.ts';
+import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { freePort } from '../../../common/launch/supervisor/ports.ts';
 import { createLogger } from '../../../common/log.ts';
 import type { RedisClient } from '../../../common/lua.ts';

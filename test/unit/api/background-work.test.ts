@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { BackgroundWork } from '../../../api/http/background-work.ts';
-import { StoreUnavailable } from '../../../common/errors.ts';
+import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { createLogger } from '../../../common/log.ts';
 
 function withLog(): { background: BackgroundWork; lines: string[] } {

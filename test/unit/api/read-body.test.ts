@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { readBody } from '../../../api/uploads/upload.ts';
 import { MAX_MULTIPART_BYTES } from '../../../common/audio/limits.ts';
-import { ClientGone } from '../../../common/errors.ts';
+import { ClientGone } from '../../../common/errors/errors.ts';
 
 const TIMEOUT_MS = 20_000;
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { keepSlot, type SlotLoss } from '../../../api/slot/slot-keeper.ts';
-import { StoreUnavailable } from '../../../common/errors.ts';
+import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { SLOT_RENEW_MS } from '../../../common/slot/slot.ts';
 
 type Answer = 'held' | 'lost' | 'away';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { StoreUnavailable } from '../../../common/errors.ts';
+import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { createLogger } from '../../../common/log.ts';
 import type { RedisClient } from '../../../common/lua.ts';
 import { refusedWith } from '../../../common/redis.ts';

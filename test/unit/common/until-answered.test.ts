@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { StoreUnavailable } from '../../../common/errors.ts';
+import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { untilAnswered } from '../../../common/until-answered.ts';
 import { pausesSkipped } from '../../support/pauses.ts';
 

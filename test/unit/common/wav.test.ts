@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readWav } from '../../../common/audio/wav.ts';
-import { ApiFailure } from '../../../common/errors.ts';
+import { ApiFailure } from '../../../common/errors/errors.ts';
 import { chunk, riff, wavFile } from '../../support/wav.ts';
 
 const pcm = Buffer.from([1, 2, 3, 4]);

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import websocket from '@fastify/websocket';
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify';
 import type { ApiConfig } from '../common/config/config.ts';
-import type { Logger } from '../common/log.ts';
+import type { Logger } from '../common/process/log.ts';
 import { dropForwardedPorts } from './http/access.ts';
 import { replyToBrokenHandshake, replyToBrokenHttp } from './http/broken-http.ts';
 import { Connections } from './http/connections.ts';

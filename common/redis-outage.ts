@@ -1,5 +1,5 @@
 import type { StoreUnavailable } from './errors/errors.ts';
-import type { Logger } from './log.ts';
+import type { Logger } from './process/log.ts';
 import type { RedisClient } from './lua.ts';
 
 const AWAY = 'Redis is away; trying again until it is back';

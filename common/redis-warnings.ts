@@ -1,5 +1,5 @@
 import { messageOf } from './errors/errors.ts';
-import type { Logger } from './log.ts';
+import type { Logger } from './process/log.ts';
 import type { RedisClient } from './lua.ts';
 
 /** XADD NOMKSTREAM, which ends a session's audio with the session, came with it: major and minor. */

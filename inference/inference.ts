@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { InferenceConfig } from '../common/config/config.ts';
-import type { Logger } from '../common/log.ts';
+import type { Logger } from '../common/process/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis.ts';
@@ -9,7 +9,7 @@ import { RedisKeys } from '../common/redis-keys.ts';
 import { OutageLog } from '../common/redis-outage.ts';
 import { warnOfRedis } from '../common/redis-warnings.ts';
 import { SessionConsumer } from '../common/sessions/session-consumer.ts';
-import { runSteps, type ShutdownStep } from '../common/shutdown.ts';
+import { runSteps, type ShutdownStep } from '../common/process/shutdown.ts';
 import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
 import { FenceGuard } from './fence-guard.ts';

@@ -1,7 +1,7 @@
 import { readInferenceConfig } from '../common/config/config.ts';
 import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
-import { createLogger } from '../common/log.ts';
-import { endProcess, shutdownOnSignal } from '../common/shutdown.ts';
+import { createLogger } from '../common/process/log.ts';
+import { endProcess, shutdownOnSignal } from '../common/process/shutdown.ts';
 import { LocatedRecognizer } from './located-recognizer.ts';
 import { EngineLost } from './model-calls.ts';
 import { ExecutionProviderError } from './recognizer.ts';

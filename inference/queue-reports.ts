@@ -1,4 +1,4 @@
-import type { Logger } from '../common/log.ts';
+import type { Logger } from '../common/process/log.ts';
 import type { RedisClient } from '../common/lua.ts';
 import { isAnswerToSelect } from '../common/redis.ts';
 

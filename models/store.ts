@@ -3,7 +3,7 @@ import { createReadStream, type Stats } from 'node:fs';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { packageRoot } from '../common/package-root.ts';
+import { packageRoot } from '../common/process/package-root.ts';
 import type { CatalogueEntry } from './catalogue.ts';
 import { ModelFailure } from './failure.ts';
 

@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../../common/errors/errors.ts';
-import type { Logger } from '../../common/log.ts';
+import type { Logger } from '../../common/process/log.ts';
 
 /** Work for which no client waits but a shutdown does: above all, removing from Redis what an upload or a session leaves there. */
 export class BackgroundWork {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { endedWithin } from '../../common/shutdown.ts';
+import { endedWithin } from '../../common/process/shutdown.ts';
 import type { Refusal } from './request-reports.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from '../../common/log.ts';
+import type { Logger } from '../../common/process/log.ts';
 import type { ApiMetrics } from '../operations/metrics.ts';
 
 /** nginx's status for a client that hung up before it had its answer, or the whole of it; only logs and metrics know it. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { ApiFailure, StoreUnavailable } from '../../common/errors/errors.ts';
-import { endedWithin } from '../../common/shutdown.ts';
+import { endedWithin } from '../../common/process/shutdown.ts';
 import type { ApiServices } from '../services.ts';
 import type { StreamTimeouts } from '../streams/stream-clocks.ts';
 import { StreamSession } from '../streams/stream-session.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../../common/log.ts';
+import type { Logger } from '../../common/process/log.ts';
 import type { RedisClient } from '../../common/lua.ts';
 import { type ReadStreams, readStreams, readStreamsNow, type StreamEntry } from '../../common/result-streams.ts';
 

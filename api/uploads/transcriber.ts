@@ -1,6 +1,6 @@
 import { audioMs } from '../../common/audio/limits.ts';
 import { ApiFailure, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
-import type { Logger } from '../../common/log.ts';
+import type { Logger } from '../../common/process/log.ts';
 import type { TranscriptionResult } from '../../common/messages/http.ts';
 import type { RedisKeys } from '../../common/redis-keys.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../../common/slot/slot.ts';

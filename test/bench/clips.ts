@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BYTES_PER_SECOND } from '../../common/audio/limits.ts';
 import { readWav } from '../../common/audio/wav.ts';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { wavFile } from '../support/wav.ts';
 
 const BOUNDARY = '----asr-bench-0123456789abcdef';

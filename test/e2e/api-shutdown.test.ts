@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { fullPipe } from '../support/full-pipe.ts';
 import { ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { openStream, sendPaced, startApiProcess, untilReady } from '../support/real-service.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compileErrors, validate } from '@readme/openapi-parser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 

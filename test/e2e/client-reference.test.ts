@@ -17,7 +17,7 @@ import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { chromiumPath } from '../support/chromium.ts';
 import { wavFile } from '../support/wav.ts';
 import { type RealService, startRealService, TOKEN } from './client-service.ts';

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AsrClient, type Retry } from '../../api/client/node.ts';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { chromiumPath } from '../support/chromium.ts';
 import { type RealService, startRealService, TOKEN } from './client-service.ts';
 

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AsrErrorCode, ServiceErrorCode } from '../../api/client/protocol/errors.ts';
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
 import { ClientMessage, ServerMessage } from '../../common/messages/stream.ts';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { type ReceivedMessage, StreamClient } from '../support/stream-client.ts';
 import { type RealService, startRealService, TOKEN } from './client-service.ts';
 

@@ -7,7 +7,7 @@ import Value from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EXAMPLES } from '../../api/docs/openapi-examples.ts';
 import * as schemas from '../../common/messages/http.ts';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { upload } from '../support/api.ts';
 import { StreamClient } from '../support/stream-client.ts';
 import { wavFile } from '../support/wav.ts';

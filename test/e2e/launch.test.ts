@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
-import { SAME_SIGNAL_MS } from '../../common/shutdown.ts';
+import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { TOKEN, upload } from '../support/api.ts';
 import { fullPipe } from '../support/full-pipe.ts';

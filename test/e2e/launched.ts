@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 
 /** A program that was started as a person would, and what it printed. */
 export class Launched {

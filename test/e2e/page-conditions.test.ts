@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Route, WebSocket } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { upload } from '../support/api.ts';
 import type { ProcessUnderTest } from '../support/inference-process.ts';
 import { wavFile } from '../support/wav.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { countErrors } from '../eval/error-rate.ts';
 import { readSet } from '../eval/sets.ts';
 import { upload } from '../support/api.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { readWav } from '../../common/audio/wav.ts';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { RedisKeys } from '../../common/redis-keys.ts';
 import { upload } from '../support/api.ts';
 import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../common/redis-keys.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';

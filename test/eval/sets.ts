@@ -2,7 +2,7 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readWav } from '../../common/audio/wav.ts';
 import { messageOf } from '../../common/errors/errors.ts';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 
 export interface Recording {
   /** The file's name. */

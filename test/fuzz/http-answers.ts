@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 
 export interface Answer {
   readonly status: number;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { spokenCharacters } from '../eval/error-rate.ts';
 import { DEFAULT_SET, readSet } from '../eval/sets.ts';
 import { wavFile } from '../support/wav.ts';

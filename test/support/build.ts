@@ -1,6 +1,6 @@
 import { build as compile } from '../../common/launch/setup/build.mjs';
 import { withSetupLock } from '../../common/launch/setup/lock.mjs';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 
 /**
  * Before the first test: worker threads and child processes run the compiled program, because Node 20 loads no TypeScript, and browsers

@@ -1,7 +1,7 @@
 /** Stops its ENDING_PART when the log says ENDING_AT, and has no other end than that nothing is left: what `stop()` leaves open keeps the process. */
 import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
-import { createLogger } from '../../common/log.ts';
-import { runSteps } from '../../common/shutdown.ts';
+import { createLogger } from '../../common/process/log.ts';
+import { runSteps } from '../../common/process/shutdown.ts';
 import { modelFolders } from '../../models/store.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import type { ModelCall } from './scripted-recognizer.ts';
 
 export type ToProcess = { type: 'hold' } | { type: 'release' };

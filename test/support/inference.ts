@@ -1,5 +1,5 @@
 import { readInferenceConfig } from '../../common/config/config.ts';
-import { createLogger } from '../../common/log.ts';
+import { createLogger } from '../../common/process/log.ts';
 import { createInference, type Inference } from '../../inference/inference.ts';
 import { modelFolders } from '../../models/store.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';

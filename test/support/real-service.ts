@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readWav } from '../../common/audio/wav.ts';
-import { packageRoot } from '../../common/package-root.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { AUTHORIZED, TOKEN } from './api.ts';
 import { ProcessUnderTest } from './inference-process.ts';
 import { StreamClient } from './stream-client.ts';

@@ -1,7 +1,7 @@
 /** A real inference process with the scripted recognizer, for tests that kill, stop and signal it; talks to `inference-process.ts`. */
 import { readInferenceConfig } from '../../common/config/config.ts';
-import { createLogger } from '../../common/log.ts';
-import { shutdownOnSignal } from '../../common/shutdown.ts';
+import { createLogger } from '../../common/process/log.ts';
+import { shutdownOnSignal } from '../../common/process/shutdown.ts';
 import { createInference } from '../../inference/inference.ts';
 import { modelFolders } from '../../models/store.ts';
 import type { FromProcess, ToProcess } from './inference-process.ts';

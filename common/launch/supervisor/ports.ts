@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { listenFailure } from '../../listen-failure.ts';
+import { listenFailure } from '../../process/listen-failure.ts';
 
 /**
  * Below the ports that systems hand out by themselves, to `listen(0)` and to outgoing connections (Linux from 32768, RFC 6335 from 49152):

@@ -4,8 +4,8 @@ import { type CommonConfig, type Environment, readApiConfig, readInferenceConfig
 import { localOrigin } from '../../config/addresses.ts';
 import { ConfigError, EXIT_CONFIG } from '../../config/config-error.ts';
 import { messageOf } from '../../errors/errors.ts';
-import { packageRoot } from '../../package-root.ts';
-import { SAME_SIGNAL_MS } from '../../shutdown.ts';
+import { packageRoot } from '../../process/package-root.ts';
+import { SAME_SIGNAL_MS } from '../../process/shutdown.ts';
 import { announcement, type Service } from './announcement.ts';
 import { type Run, SupervisedProcess } from './child-process.ts';
 import { type EmbeddedRedis, startRedis } from './embedded-redis.ts';

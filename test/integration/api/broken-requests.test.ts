@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { buildApp } from '../../../api/app.ts';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 import { startApi, type TestApi, TOKEN } from '../../support/api.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

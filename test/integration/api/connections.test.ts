@@ -5,7 +5,7 @@ import { fastify } from 'fastify';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { buildApp } from '../../../api/app.ts';
 import { Connections } from '../../../api/http/connections.ts';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../support/api.ts';
 import { filePart, form } from '../../support/form.ts';

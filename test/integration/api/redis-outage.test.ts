@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { createServices } from '../../../api/services.ts';
 import { readApiConfig } from '../../../common/config/config.ts';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 import { whenReady } from '../../../common/redis.ts';
 import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';

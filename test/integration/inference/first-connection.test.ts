@@ -9,7 +9,7 @@ import { JobWorker } from '../../../inference/job-worker.ts';
 import { ModelCalls } from '../../../inference/model-calls.ts';
 // Loaded by then, so that the queue is opened while its connection is made.
 import '../../../inference/upload-worker.ts';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 import { startRedis } from '../../support/redis.ts';
 import { ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestUploads } from '../../support/test-upload.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 import { QueueReports } from '../../../inference/queue-reports.ts';
 import { startRedis } from '../../support/redis.ts';
 

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { expect, it } from 'vitest';
-import { packageRoot } from '../../../common/package-root.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 import { modelFolders, storePaths } from '../../../models/store.ts';
 import { start } from './command-line.ts';
 import { entryFor, smallDisk, temporaryFolders } from './small-model.ts';

@@ -4,7 +4,7 @@ import { getGlobalDispatcher, ProxyAgent, setGlobalDispatcher } from 'undici';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { readInferenceConfig } from '../../../common/config/config.ts';
 import { whenServing } from '../../../common/launch/supervisor/when-serving.ts';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 import { type Heartbeat, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis-keys.ts';
 import { OutageLog } from '../../../common/redis-outage.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { freePort } from '../../../common/launch/supervisor/ports.ts';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 import type { RedisClient } from '../../../common/lua.ts';
 import { closeRedis, connectRedis, fromStore, whenReady } from '../../../common/redis.ts';
 import { Outage, OutageLog } from '../../../common/redis-outage.ts';

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { BackgroundWork } from '../../../api/http/background-work.ts';
 import { StoreUnavailable } from '../../../common/errors/errors.ts';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 
 function withLog(): { background: BackgroundWork; lines: string[] } {
   const lines: string[] = [];

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { packageRoot } from '../../../common/package-root.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 
 const run = promisify(execFile);
 const root = packageRoot();

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { ConfigError } from '../../../common/config/config-error.ts';
-import { listenFailure } from '../../../common/listen-failure.ts';
+import { listenFailure } from '../../../common/process/listen-failure.ts';
 
 const failed = (code: string): Error => Object.assign(new Error(`listen ${code}`), { code });
 const taken = failed('EADDRINUSE');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 
 test('token, text, audio and what a failed command carried are in no line, also where they slip into one', () => {
   const lines: string[] = [];

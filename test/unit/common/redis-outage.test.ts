@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { StoreUnavailable } from '../../../common/errors/errors.ts';
-import { createLogger } from '../../../common/log.ts';
+import { createLogger } from '../../../common/process/log.ts';
 import type { RedisClient } from '../../../common/lua.ts';
 import { refusedWith } from '../../../common/redis.ts';
 import { Outage, OutageLog } from '../../../common/redis-outage.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { packageRoot } from '../../../common/package-root.ts';
-import { SAME_SIGNAL_MS } from '../../../common/shutdown.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
+import { SAME_SIGNAL_MS } from '../../../common/process/shutdown.ts';
 
 const moduleOf = (name: string): string =>
   JSON.stringify(pathToFileURL(join(packageRoot(), 'dist/common', name)).href);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { packageRoot } from '../../../common/package-root.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 import { folderFingerprint } from '../../../inference/folder-change.ts';
 import { LocatedRecognizer } from '../../../inference/located-recognizer.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';

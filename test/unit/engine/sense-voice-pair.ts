@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { packageRoot } from '../../../common/package-root.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 import { senseVoiceLayout } from '../../../inference/engine/families/sense-voice.ts';
 import { SenseVoiceModel } from '../../../inference/engine/families/sense-voice-model.ts';
 import { readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { packageRoot } from '../../../common/package-root.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 import type { EngineModel, EngineRecording } from '../../../inference/engine/engine-model.ts';
 import { loadModel } from '../../../inference/engine/load-model.ts';
 import { modelFolders } from '../../../models/store.ts';

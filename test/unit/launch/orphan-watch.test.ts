@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { startOrphanWatch } from '../../../common/launch/supervisor/orphan-watch.ts';
-import { packageRoot } from '../../../common/package-root.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 
 const MODULE = pathToFileURL(join(packageRoot(), 'dist/common/launch/supervisor/orphan-watch.js')).href;
 

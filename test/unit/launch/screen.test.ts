@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { localOrigin } from '../../../common/config/addresses.ts';
 import { announcement, type Service } from '../../../common/launch/supervisor/announcement.ts';
 import { plainLogLine } from '../../../common/launch/supervisor/log-lines.ts';
-import { createLogger } from '../../../common/log.ts';
-import { packageRoot } from '../../../common/package-root.ts';
+import { createLogger } from '../../../common/process/log.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 import { CATALOGUE } from '../../../models/catalogue.ts';
 import { BUNDLED_ERROR_PERCENT } from '../../../models/model-card.ts';
 

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { textsFor } from '../../../api/page/texts/language.ts';
 import { english } from '../../../api/page/texts/texts-en.ts';
 import { chinese } from '../../../api/page/texts/texts-zh.ts';
-import { packageRoot } from '../../../common/package-root.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 
 const html = readFileSync(join(packageRoot(), 'api', 'page', 'index.html'), 'utf8');
 

@@ -1,4 +1,4 @@
-import { errorName } from './errors/errors.ts';
+import { errorName } from '../errors/errors.ts';
 import type { Logger, ProcessLogger } from './log.ts';
 
 export interface ShutdownStep {

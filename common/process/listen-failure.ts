@@ -1,4 +1,4 @@
-import { ConfigError } from './config/config-error.ts';
+import { ConfigError } from '../config/config-error.ts';
 
 const MAX_PORT = 65_535;
 

@@ -5,7 +5,7 @@ import {
   destination as openDestination,
   pino,
 } from 'pino';
-import type { LogLevel } from './config/config.ts';
+import type { LogLevel } from '../config/config.ts';
 
 export type { Logger } from 'pino';
 

@@ -4,7 +4,7 @@ import { ownOrigins } from '../common/config/addresses.ts';
 import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
 import { listenFailure } from '../common/process/listen-failure.ts';
 import { createLogger } from '../common/process/log.ts';
-import { whenReady } from '../common/redis.ts';
+import { whenReady } from '../common/redis/connection.ts';
 import { type ShutdownStep, shutdownOnSignal } from '../common/process/shutdown.ts';
 import { buildApp, DRAIN_MS } from './app.ts';
 import { ApiMetrics } from './operations/metrics.ts';

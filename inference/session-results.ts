@@ -1,5 +1,5 @@
 import { messageOf, StoreUnavailable, unreachable } from '../common/errors/errors.ts';
-import { refusedWith } from '../common/redis.ts';
+import { refusedWith } from '../common/redis/connection.ts';
 import type { ResultEntry } from '../common/sessions/entries.ts';
 import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.ts';
 import type { Slot, SlotHolder } from '../common/slot/slot.ts';

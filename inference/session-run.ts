@@ -1,5 +1,5 @@
 import { messageOf, StoreUnavailable } from '../common/errors/errors.ts';
-import type { RedisClient } from '../common/lua.ts';
+import type { RedisClient } from '../common/redis/scripts.ts';
 import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.ts';
 import type { Slot, SlotHolder } from '../common/slot/slot.ts';
 import type { ModelFamily } from '../models/family.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { untilAnswered } from '../common/until-answered.ts';
+import { untilAnswered } from '../common/redis/retry.ts';
 import {
   UPLOAD_DEADLINE_MS,
   type UploadEnd,

@@ -1,5 +1,5 @@
 import type { Queue } from 'bullmq';
-import { fromStore } from '../../common/redis.ts';
+import { fromStore } from '../../common/redis/connection.ts';
 import { UPLOAD_JOB_NAME, type UploadJob } from '../../common/uploads/upload-jobs.ts';
 
 /** The API's side of the BullMQ queue. How a job ended is not heard from there, but read from the upload's own stream: see UploadWait. */

@@ -1,4 +1,4 @@
-import type { RedisKeys } from '../../common/redis-keys.ts';
+import type { RedisKeys } from '../../common/redis/keys.ts';
 import { SLOT_TTL_MS } from '../../common/slot/slot.ts';
 import { parseUploadEnd, type UploadEnd, type UploadStore } from '../../common/uploads/upload-jobs.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../../common/audio/limits.ts';
 import { ApiFailure, ClientGone, FormFailure, messageOf } from '../../common/errors/errors.ts';
-import { afterSilence } from '../../common/silence.ts';
+import { afterSilence } from '../../common/redis/timeouts.ts';
 
 const tooLarge = (what: string, limitBytes: number): ApiFailure =>
   new ApiFailure('upload_too_large', `${what}; the limit is ${limitBytes} bytes`);

@@ -1,4 +1,4 @@
-import { fieldsOf, type StreamEntry } from '../result-streams.ts';
+import { fieldsOf, type StreamEntry } from '../redis/result-streams.ts';
 
 /**
  * What stands in a session's two streams, and its reading. Writing is in `session-producer.ts` (API: audio) and `session-consumer.ts`

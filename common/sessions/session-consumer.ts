@@ -1,7 +1,7 @@
-import { LuaScript, type RedisClient } from '../lua.ts';
-import { fromStore } from '../redis.ts';
-import type { RedisKeys } from '../redis-keys.ts';
-import { blockingRead } from '../silence.ts';
+import { LuaScript, type RedisClient } from '../redis/scripts.ts';
+import { fromStore } from '../redis/connection.ts';
+import type { RedisKeys } from '../redis/keys.ts';
+import { blockingRead } from '../redis/timeouts.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 import {
   type AudioEntry,

@@ -1,4 +1,4 @@
-import { RedisKeys } from '../../common/redis-keys.ts';
+import { RedisKeys } from '../../common/redis/keys.ts';
 import { SLOT_RENEW_MS, Slot, slotHolder } from '../../common/slot/slot.ts';
 import type { Speech } from './clips.ts';
 import { transcribe } from './http.ts';

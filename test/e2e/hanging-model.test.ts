@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { RedisKeys } from '../../common/redis-keys.ts';
+import { RedisKeys } from '../../common/redis/keys.ts';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { writeHangingModel } from '../onnx/hanging.ts';
 import { startInferenceProcess } from '../support/real-service.ts';

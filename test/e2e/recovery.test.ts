@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { readWav } from '../../common/audio/wav.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { RedisKeys } from '../../common/redis-keys.ts';
+import { RedisKeys } from '../../common/redis/keys.ts';
 import { upload } from '../support/api.ts';
 import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { nothingLeft } from '../support/nothing-left.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
-import { RedisKeys } from '../../common/redis-keys.ts';
+import { RedisKeys } from '../../common/redis/keys.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { AUTHORIZED, startApi, TOKEN, upload } from '../support/api.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RedisKeys } from '../../common/redis-keys.ts';
+import { RedisKeys } from '../../common/redis/keys.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';
 import { InferenceError } from '../../inference/recognizer.ts';
 import { startApi, type TestApi, TOKEN, upload } from '../support/api.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { MAX_FRAME_BYTES } from '../../common/audio/limits.ts';
-import { RedisKeys } from '../../common/redis-keys.ts';
-import { readStreams } from '../../common/result-streams.ts';
+import { RedisKeys } from '../../common/redis/keys.ts';
+import { readStreams } from '../../common/redis/result-streams.ts';
 import { parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
 import { SessionProducer, SessionProducerScripts } from '../../common/sessions/session-producer.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Queue, QueueEvents } from 'bullmq';
 import { Redis } from 'ioredis';
-import { RedisKeys } from '../../common/redis-keys.ts';
+import { RedisKeys } from '../../common/redis/keys.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';
 import {
   type UploadEnd as StoredEnd,

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommonConfig } from '../../config/config.ts';
 import { printable } from '../../errors/printable.ts';
 import { ReadinessStore } from '../../readiness/readiness.ts';
-import { closeRedis, connectRedis } from '../../redis.ts';
-import { RedisKeys } from '../../redis-keys.ts';
-import { Outage } from '../../redis-outage.ts';
+import { closeRedis, connectRedis } from '../../redis/connection.ts';
+import { RedisKeys } from '../../redis/keys.ts';
+import { Outage } from '../../redis/outage.ts';
 import type { Service } from './announcement.ts';
 
 const LOOK_AGAIN_MS = 50;

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createServices } from '../../../api/services.ts';
 import { readApiConfig } from '../../../common/config/config.ts';
 import { createLogger } from '../../../common/process/log.ts';
-import { whenReady } from '../../../common/redis.ts';
+import { whenReady } from '../../../common/redis/connection.ts';
 import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ResultFeed } from '../../../api/slot/result-feed.ts';
 import { UploadWait } from '../../../api/uploads/upload-wait.ts';
 import { createLogger } from '../../../common/process/log.ts';
-import { RedisKeys } from '../../../common/redis-keys.ts';
+import { RedisKeys } from '../../../common/redis/keys.ts';
 import { SLOT_TTL_MS, Slot, slotHolder } from '../../../common/slot/slot.ts';
 import { UPLOAD_DEADLINE_MS, UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';

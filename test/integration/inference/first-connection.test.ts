@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { RedisClient } from '../../../common/lua.ts';
-import { closeRedis, connectRedis } from '../../../common/redis.ts';
-import { RedisKeys } from '../../../common/redis-keys.ts';
+import type { RedisClient } from '../../../common/redis/scripts.ts';
+import { closeRedis, connectRedis } from '../../../common/redis/connection.ts';
+import { RedisKeys } from '../../../common/redis/keys.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { FenceGuard } from '../../../inference/fence-guard.ts';

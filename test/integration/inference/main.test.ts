@@ -5,7 +5,7 @@ import { platform } from 'node:process';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EXIT_CONFIG } from '../../../common/config/config-error.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
-import { RedisKeys } from '../../../common/redis-keys.ts';
+import { RedisKeys } from '../../../common/redis/keys.ts';
 import { modelFolders } from '../../../models/store.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../../common/process/log.ts';
-import { factsOf, warningsOf, warnOfRedis } from '../../../common/redis-warnings.ts';
+import { factsOf, warningsOf, warnOfRedis } from '../../../common/redis/warnings.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let redis: TestRedis;

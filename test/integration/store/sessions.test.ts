@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { RedisKeys } from '../../../common/redis-keys.ts';
+import { RedisKeys } from '../../../common/redis/keys.ts';
 import {
   LEASE_TTL_MS,
   MalformedEntry,

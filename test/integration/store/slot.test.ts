@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { RedisKeys } from '../../../common/redis-keys.ts';
+import { RedisKeys } from '../../../common/redis/keys.ts';
 import { readSlotHolder, Slot, slotHolder } from '../../../common/slot/slot.ts';
 import { ModelCalls } from '../../../inference/model-calls.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';

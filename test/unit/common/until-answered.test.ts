@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { StoreUnavailable } from '../../../common/errors/errors.ts';
-import { untilAnswered } from '../../../common/until-answered.ts';
+import { untilAnswered } from '../../../common/redis/retry.ts';
 import { pausesSkipped } from '../../support/pauses.ts';
 
 /** A command that Redis answers at the try after so many. */

@@ -1,6 +1,6 @@
-import type { StoreUnavailable } from './errors/errors.ts';
-import type { Logger } from './process/log.ts';
-import type { RedisClient } from './lua.ts';
+import type { StoreUnavailable } from '../errors/errors.ts';
+import type { Logger } from '../process/log.ts';
+import type { RedisClient } from './scripts.ts';
 
 const AWAY = 'Redis is away; trying again until it is back';
 

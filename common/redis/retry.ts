@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreUnavailable } from './errors/errors.ts';
+import { StoreUnavailable } from '../errors/errors.ts';
 
 const RETRY_MS = 200;
 

@@ -1,5 +1,5 @@
 import { Cluster, type Command, Redis } from 'ioredis';
-import type { RedisClient } from './lua.ts';
+import type { RedisClient } from './scripts.ts';
 
 const COMMAND_TIMEOUT_MS = 1_000;
 /** A reader that hears nothing must be there again before two seconds of a client's audio wait for what it would have read: those end in `overloaded`. */

@@ -1,6 +1,6 @@
-import { messageOf } from './errors/errors.ts';
-import type { Logger } from './process/log.ts';
-import type { RedisClient } from './lua.ts';
+import { messageOf } from '../errors/errors.ts';
+import type { Logger } from '../process/log.ts';
+import type { RedisClient } from './scripts.ts';
 
 /** XADD NOMKSTREAM, which ends a session's audio with the session, came with it: major and minor. */
 const NEEDED_VERSION = [6, 2] as const;

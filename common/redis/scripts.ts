@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cluster, Redis } from 'ioredis';
-import { packageRoot } from './process/package-root.ts';
+import { packageRoot } from '../process/package-root.ts';
 
 export type RedisClient = Redis | Cluster;
 

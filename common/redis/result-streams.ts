@@ -1,5 +1,5 @@
-import type { RedisClient } from './lua.ts';
-import { blockingRead } from './silence.ts';
+import type { RedisClient } from './scripts.ts';
+import { blockingRead } from './timeouts.ts';
 
 /** One entry of a Redis stream as it comes: its id, then field, value, field, value ... */
 export type StreamEntry<Text = string> = [id: Text, fields: Text[]];

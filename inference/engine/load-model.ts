@@ -13,9 +13,9 @@ import { TransducerModel, type TransducerPart } from './families/transducer-mode
 import { isWhisper, whisperLayout } from './families/whisper.ts';
 import { WhisperModel } from './families/whisper-model.ts';
 import { isZipformer2, modelType, zipformer2Layout } from './families/zipformer2.ts';
-import { findModelFiles, type ModelFiles } from './files/model-files.ts';
-import { type OnnxOutline, readOnnxOutline } from './files/onnx-outline.ts';
-import { loadOnnxModel, type OnnxModel, type SessionOptions, usesOnlyCpu } from './network/onnx-session.ts';
+import { findModelFiles, type ModelFiles } from './onnx/model-files.ts';
+import { type OnnxOutline, readOnnxOutline } from './onnx/onnx-outline.ts';
+import { loadOnnxModel, type OnnxModel, type SessionOptions, usesOnlyCpu } from './onnx/onnx-session.ts';
 import { StreamingNetwork } from './network/streaming-network.ts';
 import { StreamingModel } from './streaming-model.ts';
 import { readSimplify } from './text/chinese-text.ts';

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
-import type { ModelFiles } from '../../inference/engine/files/model-files.ts';
+import type { ModelFiles } from '../../inference/engine/onnx/model-files.ts';
 
 /** The part of sherpa-onnx-node used here; the package has no type declarations. */
 interface SherpaOnnx {

@@ -1,9 +1,9 @@
 import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 import { MEL_BINS } from '../features/frames.ts';
-import { MAX_DIMENSION, MAX_WINDOW_FRAMES } from '../files/model-metadata.ts';
-import type { OnnxOutline } from '../files/onnx-outline.ts';
-import { checkInputs, dimensionText, type InputSpec } from '../network/tensors.ts';
+import { MAX_DIMENSION, MAX_WINDOW_FRAMES } from '../onnx/model-metadata.ts';
+import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import { checkInputs, dimensionText, type InputSpec } from '../onnx/tensors.ts';
 
 /** Of int16, from [-1, 1]. */
 const FULL_SCALE = 32_768;

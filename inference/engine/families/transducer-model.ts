@@ -2,10 +2,10 @@ import { Tensor } from 'onnxruntime-node';
 import { quoted } from '../../../common/errors/printable.ts';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
-import type { OnnxOutline } from '../files/onnx-outline.ts';
-import type { OnnxModel } from '../network/onnx-session.ts';
+import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import type { OnnxModel } from '../onnx/onnx-session.ts';
 import type { StreamingNetwork } from '../network/streaming-network.ts';
-import { checkInputs, dimensionText, floatsOf, resultOf } from '../network/tensors.ts';
+import { checkInputs, dimensionText, floatsOf, resultOf } from '../onnx/tensors.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';
 

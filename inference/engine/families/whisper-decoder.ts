@@ -1,6 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
-import type { OnnxModel } from '../network/onnx-session.ts';
-import { outputNamed, rowsOf } from '../network/tensors.ts';
+import type { OnnxModel } from '../onnx/onnx-session.ts';
+import { outputNamed, rowsOf } from '../onnx/tensors.ts';
 import type { TokenDecoder } from '../search/token-decoder.ts';
 import type { WhisperLayout } from './whisper.ts';
 

@@ -1,7 +1,7 @@
 import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
-import type { OnnxOutline } from '../files/onnx-outline.ts';
-import { checkInputs, dimensionText } from '../network/tensors.ts';
+import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import { checkInputs, dimensionText } from '../onnx/tensors.ts';
 import type { SearchRules } from '../search/token-decoder.ts';
 import { ByteTokens } from '../text/byte-tokens.ts';
 import type { TokenTable } from '../text/tokens.ts';

@@ -1,8 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { FileFields } from './file-fields.ts';
-import type { ByteSpan } from './onnx-outline.ts';
-import { visit, visitChildren } from './protobuf-message.ts';
+import { FileFields } from '../onnx/file-fields.ts';
+import type { ByteSpan } from '../onnx/onnx-outline.ts';
+import { visit, visitChildren } from '../onnx/protobuf-message.ts';
 
 /** Field numbers of onnx.proto. */
 const MODEL = { irVersion: 1, graph: 7 } as const;

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { intField, messageField, type Piece, stringField } from './byte-pieces.ts';
+import { intField, messageField, type Piece, stringField } from '../onnx/byte-pieces.ts';
 import type { GraphFile, GraphNode } from './graph-file.ts';
 import { GRAPH, joinModel, type PartContents, type TensorType, valueField } from './graph-part-file.ts';
 

@@ -1,8 +1,8 @@
 import type { Tensor } from 'onnxruntime-node';
-import type { OnnxOutline } from '../files/onnx-outline.ts';
-import { type NetworkSignature, type StateSpec, statesOf } from './network-signature.ts';
-import type { OnnxModel } from './onnx-session.ts';
-import { type Outputs, outputNamed, type TensorSpec, zeroTensor } from './tensors.ts';
+import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import { type NetworkSignature, type StateSpec, statesOf } from '../onnx/network-signature.ts';
+import type { OnnxModel } from '../onnx/onnx-session.ts';
+import { type Outputs, outputNamed, type TensorSpec, zeroTensor } from '../onnx/tensors.ts';
 
 /** A graph, or a part of one, that is loaded. */
 export interface NetworkPart {

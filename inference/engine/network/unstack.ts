@@ -2,10 +2,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { Tensor } from 'onnxruntime-node';
 import type { GraphFile, GraphNode } from '../files/graph-file.ts';
 import { readGraphPart } from '../files/graph-part-file.ts';
-import type { StateSpec } from './network-signature.ts';
-import { loadOnnxModel, type OnnxModel, type SessionOptions } from './onnx-session.ts';
+import type { StateSpec } from '../onnx/network-signature.ts';
+import { loadOnnxModel, type OnnxModel, type SessionOptions } from '../onnx/onnx-session.ts';
 import { findStackedStates, type StackedStates } from './stacked-states.ts';
-import { elementCount, outputNamed, type TensorSpec } from './tensors.ts';
+import { elementCount, outputNamed, type TensorSpec } from '../onnx/tensors.ts';
 
 /** A graph, and what it keeps from step to step. */
 export interface StatefulGraph {

@@ -1,5 +1,5 @@
 import { loadModel } from '../../../inference/engine/load-model.ts';
-import type { SessionOptions } from '../../../inference/engine/network/onnx-session.ts';
+import type { SessionOptions } from '../../../inference/engine/onnx/onnx-session.ts';
 import type { Recording } from '../../../inference/engine/recording.ts';
 import { StreamingModel } from '../../../inference/engine/streaming-model.ts';
 

@@ -4,9 +4,9 @@ import { WhisperDecoder } from '../../../inference/engine/families/whisper-decod
 import { KALDI_FRAMING, transpose } from '../../../inference/engine/features/frames.ts';
 import { GrowingFrames } from '../../../inference/engine/features/growing-frames.ts';
 import { normalizeWhisperWindow, WhisperFbank } from '../../../inference/engine/features/whisper-fbank.ts';
-import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';
-import { loadOnnxModel, type OnnxModel } from '../../../inference/engine/network/onnx-session.ts';
-import { outputNamed } from '../../../inference/engine/network/tensors.ts';
+import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
+import { loadOnnxModel, type OnnxModel } from '../../../inference/engine/onnx/onnx-session.ts';
+import { outputNamed } from '../../../inference/engine/onnx/tensors.ts';
 import { greedySearch } from '../../../inference/engine/search/autoregressive-greedy.ts';
 import type { SearchRules } from '../../../inference/engine/search/token-decoder.ts';
 import type { WhisperFiles } from '../../onnx/whisper.ts';

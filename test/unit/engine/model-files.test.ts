@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { findModelFiles } from '../../../inference/engine/files/model-files.ts';
+import { findModelFiles } from '../../../inference/engine/onnx/model-files.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-files-'));

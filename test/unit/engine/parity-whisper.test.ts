@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { findModelFiles } from '../../../inference/engine/files/model-files.ts';
+import { findModelFiles } from '../../../inference/engine/onnx/model-files.ts';
 import { modelFolders } from '../../../models/store.ts';
 import { ReferenceWhisper } from '../../onnx/reference-whisper.ts';
 import { tokenLines, type WhisperFiles, writeSmallWhisper } from '../../onnx/whisper.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { OnnxModel, type SessionOptions } from '../../../inference/engine/network/onnx-session.ts';
+import { OnnxModel, type SessionOptions } from '../../../inference/engine/onnx/onnx-session.ts';
 import { trailingSilenceSamples } from '../../../inference/engine/trailing-silence.ts';
 import {
   BYTE_BPE_SYMBOLS,

@@ -6,8 +6,8 @@ import { Tensor } from 'onnxruntime-node';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { type GraphFile, readGraphFile } from '../../../inference/engine/files/graph-file.ts';
 import { readScanPart, type ScanContents } from '../../../inference/engine/files/scan-part-file.ts';
-import { loadOnnxModel } from '../../../inference/engine/network/onnx-session.ts';
-import { outputNamed } from '../../../inference/engine/network/tensors.ts';
+import { loadOnnxModel } from '../../../inference/engine/onnx/onnx-session.ts';
+import { outputNamed } from '../../../inference/engine/onnx/tensors.ts';
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-scan-'));

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { loadModel } from '../../../inference/engine/load-model.ts';
-import { OnnxModel } from '../../../inference/engine/network/onnx-session.ts';
+import { OnnxModel } from '../../../inference/engine/onnx/onnx-session.ts';
 import { DEFAULT_SET, readSet } from '../../eval/sets.ts';
 import { CHINESE, heard, loadSenseVoices, SENSE_VOICE_DIR } from './sense-voice-pair.ts';
 

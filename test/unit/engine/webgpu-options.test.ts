@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { InferenceSession } from 'onnxruntime-node';
 import { afterAll, expect, test, vi } from 'vitest';
-import { loadOnnxModel } from '../../../inference/engine/network/onnx-session.ts';
+import { loadOnnxModel } from '../../../inference/engine/onnx/onnx-session.ts';
 import { SMALL_CTC_DIR } from './recordings.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-webgpu-'));

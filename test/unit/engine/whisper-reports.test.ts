@@ -4,7 +4,7 @@ import { PROMPT_TEXT, whisperLayout, whisperVocabulary } from '../../../inferenc
 import { WhisperRecording } from '../../../inference/engine/families/whisper-recording.ts';
 import { GrowingFrames } from '../../../inference/engine/features/growing-frames.ts';
 import { WHISPER_FRAMING, WhisperFbank } from '../../../inference/engine/features/whisper-fbank.ts';
-import { readOnnxOutline } from '../../../inference/engine/files/onnx-outline.ts';
+import { readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
 import { readSimplify, type Simplify } from '../../../inference/engine/text/chinese-text.ts';
 import { readTokenTable } from '../../../inference/engine/text/tokens.ts';
 import { modelFolders } from '../../../models/store.ts';

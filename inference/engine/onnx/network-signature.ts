@@ -1,6 +1,6 @@
 import type { Tensor } from 'onnxruntime-node';
 import { ModelLoadError } from '../../recognizer.ts';
-import type { OnnxOutline } from '../files/onnx-outline.ts';
+import type { OnnxOutline } from './onnx-outline.ts';
 import { checkInputs, elementCount, type TensorSpec } from './tensors.ts';
 
 /** What goes into a network that is run step by step, and what comes out. */

@@ -1,5 +1,5 @@
 import type { StreamingFamily } from '../../models/family.ts';
-import type { StreamingLayout } from './network/streaming-network.ts';
+import type { StreamingLayout } from './partition/streaming-network.ts';
 import type { TokenTable } from './text/tokens.ts';
 
 /** A loaded streaming model: its sizes, and a decoder for each recording. */

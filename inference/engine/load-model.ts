@@ -16,7 +16,7 @@ import { isZipformer2, modelType, zipformer2Layout } from './families/zipformer2
 import { findModelFiles, type ModelFiles } from './onnx/model-files.ts';
 import { type OnnxOutline, readOnnxOutline } from './onnx/onnx-outline.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions, usesOnlyCpu } from './onnx/onnx-session.ts';
-import { StreamingNetwork } from './network/streaming-network.ts';
+import { StreamingNetwork } from './partition/streaming-network.ts';
 import { StreamingModel } from './streaming-model.ts';
 import { readSimplify } from './text/chinese-text.ts';
 import { readTokenTable, type TokenTable } from './text/tokens.ts';

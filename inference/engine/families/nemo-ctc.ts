@@ -3,7 +3,7 @@ import { MEL_BINS, transpose } from '../features/frames.ts';
 import { MAX_DIMENSION, MAX_WINDOW_FRAMES } from '../onnx/model-metadata.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import { checkSignature, type NetworkSignature } from '../onnx/network-signature.ts';
-import type { StreamingLayout } from '../network/streaming-network.ts';
+import type { StreamingLayout } from '../partition/streaming-network.ts';
 import type { TensorSpec } from '../onnx/tensors.ts';
 
 /** Inputs in the order in which NeMo exports them: features, their length, three states. */

@@ -4,7 +4,7 @@ import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
-import type { StreamingNetwork } from '../network/streaming-network.ts';
+import type { StreamingNetwork } from '../partition/streaming-network.ts';
 import { checkInputs, dimensionText, floatsOf, resultOf } from '../onnx/tensors.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';

@@ -6,7 +6,7 @@ import type { ExecutionProvider, ExecutionProviders } from '../../../common/conf
 import { quoted } from '../../../common/errors/printable.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../error-text.ts';
-import { readGraphNodes } from '../files/graph-file.ts';
+import { readGraphNodes } from '../partition/graph-file.ts';
 
 type ProviderList = Exclude<ExecutionProviders, 'auto'>;
 

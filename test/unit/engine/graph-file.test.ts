@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { afterAll, expect, test } from 'vitest';
-import { type GraphFile, readGraphFile } from '../../../inference/engine/files/graph-file.ts';
-import { readGraphPart } from '../../../inference/engine/files/graph-part-file.ts';
+import { type GraphFile, readGraphFile } from '../../../inference/engine/partition/graph-file.ts';
+import { readGraphPart } from '../../../inference/engine/partition/graph-part-file.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-graph-'));
 afterAll(() => rmSync(workDir, { recursive: true }));

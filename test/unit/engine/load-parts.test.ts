@@ -6,15 +6,15 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { zipformer2Layout } from '../../../inference/engine/families/zipformer2.ts';
 import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
-import { loadParts } from '../../../inference/engine/network/load-parts.ts';
-import type { LoadedNetwork } from '../../../inference/engine/network/network-part.ts';
+import { loadParts } from '../../../inference/engine/partition/load-parts.ts';
+import type { LoadedNetwork } from '../../../inference/engine/partition/network-part.ts';
 import type { NetworkSignature } from '../../../inference/engine/onnx/network-signature.ts';
 import {
   loadOnnxModel,
   OnnxModel,
   type SessionOptions,
 } from '../../../inference/engine/onnx/onnx-session.ts';
-import { type RunSteps, StreamingNetwork } from '../../../inference/engine/network/streaming-network.ts';
+import { type RunSteps, StreamingNetwork } from '../../../inference/engine/partition/streaming-network.ts';
 import { elementCount } from '../../../inference/engine/onnx/tensors.ts';
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
 import { SMALL_SIZES } from '../../onnx/model-folder.ts';

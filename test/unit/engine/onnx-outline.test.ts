@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { afterAll, describe, expect, test } from 'vitest';
-import { readGraphNodes } from '../../../inference/engine/files/graph-file.ts';
+import { readGraphNodes } from '../../../inference/engine/partition/graph-file.ts';
 import type { ModelMetadata } from '../../../inference/engine/onnx/model-metadata.ts';
 import { readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';

@@ -1,4 +1,4 @@
-import type { GraphFile, GraphNode } from '../files/graph-file.ts';
+import type { GraphFile, GraphNode } from './graph-file.ts';
 import { chooseBounds } from './part-bounds.ts';
 
 /** One after the other, the parts of a graph do what the graph does. */

@@ -1,4 +1,4 @@
-import type { GraphFile, GraphNode } from '../files/graph-file.ts';
+import type { GraphFile, GraphNode } from './graph-file.ts';
 
 /** Nodes between a state and its pieces: exporters reshape it once or twice. What goes in a circle ends here. */
 const MAX_CHAIN = 8;

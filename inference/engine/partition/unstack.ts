@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Tensor } from 'onnxruntime-node';
-import type { GraphFile, GraphNode } from '../files/graph-file.ts';
-import { readGraphPart } from '../files/graph-part-file.ts';
+import type { GraphFile, GraphNode } from './graph-file.ts';
+import { readGraphPart } from './graph-part-file.ts';
 import type { StateSpec } from '../onnx/network-signature.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from '../onnx/onnx-session.ts';
 import { findStackedStates, type StackedStates } from './stacked-states.ts';

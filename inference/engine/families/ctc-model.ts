@@ -3,7 +3,7 @@ import { ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { StreamingNetwork } from '../partition/streaming-network.ts';
 import type { TokenTable } from '../text/tokens.ts';
-import { CtcGreedySearch } from './ctc-search.ts';
+import { CtcGreedySearch } from '../search/ctc-search.ts';
 
 /** A network whose output frames are scores of tokens. */
 export class CtcModel implements AcousticModel {

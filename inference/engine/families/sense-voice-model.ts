@@ -8,7 +8,7 @@ import { rowsOf } from '../onnx/tensors.ts';
 import { ReDecodedRecording, type ReDecoder } from '../re-decoded-recording.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TranscriptWriter } from '../text/transcript.ts';
-import { CtcGreedySearch } from './ctc-search.ts';
+import { CtcGreedySearch } from '../search/ctc-search.ts';
 import { type SenseVoiceLayout, stackFrames } from './sense-voice.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { OnnxModel } from '../onnx/onnx-session.ts';
 import type { StreamingNetwork } from '../partition/streaming-network.ts';
 import { checkInputs, dimensionText, floatsOf, resultOf } from '../onnx/tensors.ts';
 import type { TokenTable } from '../text/tokens.ts';
-import { TransducerGreedySearch, type TransducerHead } from './transducer-search.ts';
+import { TransducerGreedySearch, type TransducerHead } from '../search/transducer-search.ts';
 
 const MAX_CONTEXT = 16;
 const MAX_VOCABULARY = 1_000_000;

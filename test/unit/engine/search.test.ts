@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CtcGreedySearch } from '../../../inference/engine/families/ctc-search.ts';
+import { CtcGreedySearch } from '../../../inference/engine/search/ctc-search.ts';
 
 test('of tokens with the same score the first one is taken, as in the reference engine', () => {
   const search = new CtcGreedySearch(0);

@@ -4,7 +4,7 @@ import { quoted } from '../../common/errors/printable.ts';
 import { modelFolders } from '../../models/store.ts';
 import { ModelLoadError } from '../recognizer.ts';
 import type { EngineModel } from './engine-model.ts';
-import { errorText } from './error-text.ts';
+import { errorText } from './text/error-text.ts';
 import { CtcModel } from './families/ctc-model.ts';
 import { isNemoCtc, nemoCtcLayout } from './families/nemo-ctc.ts';
 import { isSenseVoice, senseVoiceLayout } from './families/sense-voice.ts';

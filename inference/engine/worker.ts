@@ -5,7 +5,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ExecutionProviderError, ModelLoadError } from '../recognizer.ts';
 import type { EngineModel, EngineRecording } from './engine-model.ts';
-import { errorText } from './error-text.ts';
+import { errorText } from './text/error-text.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 import { runtimeFailure } from './runtime-failure.ts';
 

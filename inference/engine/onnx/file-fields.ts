@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { ModelLoadError } from '../../recognizer.ts';
-import { errorText } from '../error-text.ts';
+import { errorText } from '../text/error-text.ts';
 import type { ByteSpan } from './onnx-outline.ts';
 
 /** Two varints: a tag, and a length or a value. */

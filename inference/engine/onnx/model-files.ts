@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ModelLoadError } from '../../recognizer.ts';
-import { errorText } from '../error-text.ts';
+import { errorText } from '../text/error-text.ts';
 
 /** Paths of a model folder's files. */
 export type ModelFiles =

@@ -1,7 +1,7 @@
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { ModelLoadError } from '../../recognizer.ts';
-import { errorText } from '../error-text.ts';
+import { errorText } from '../text/error-text.ts';
 import { FileFields } from './file-fields.ts';
 import { ModelMetadata } from './model-metadata.ts';
 import { visit, visitChildren } from './protobuf-message.ts';

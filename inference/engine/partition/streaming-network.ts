@@ -1,4 +1,4 @@
-import { errorText } from '../error-text.ts';
+import { errorText } from '../text/error-text.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import { loadParts } from './load-parts.ts';
 import { type LoadedNetwork, wholeNetwork } from './network-part.ts';

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
-import { errorText } from '../error-text.ts';
+import { errorText } from './error-text.ts';
 
 const BLANK_SYMBOLS = ['<blk>', '<eps>', '<blank>'] as const;
 const UNKNOWN_SYMBOL = '<unk>';

@@ -1,5 +1,5 @@
-import { messageOf } from '../../common/errors/errors.ts';
-import { INVISIBLE } from '../../common/errors/printable.ts';
+import { messageOf } from '../../../common/errors/errors.ts';
+import { INVISIBLE } from '../../../common/errors/printable.ts';
 
 const MAX_CHARACTERS = 1000;
 

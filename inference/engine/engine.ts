@@ -1,6 +1,6 @@
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../recognizer.ts';
-import { EngineThread, ThreadStream } from './engine-thread.ts';
-import type { EngineOptions } from './messages.ts';
+import { EngineThread, ThreadStream } from './thread/engine-thread.ts';
+import type { EngineOptions } from './thread/messages.ts';
 
 export interface OnnxRecognizerOptions extends EngineOptions {
   /** Receives one line when `auto` falls back from CUDA, and when a large graph cannot be divided. */

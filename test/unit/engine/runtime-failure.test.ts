@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runtimeFailure } from '../../../inference/engine/runtime-failure.ts';
+import { runtimeFailure } from '../../../inference/engine/thread/runtime-failure.ts';
 import { ExecutionProviderError, ModelLoadError } from '../../../inference/recognizer.ts';
 
 const failure = (code: string, message: string): Error =>

@@ -1,5 +1,5 @@
-import type { ExecutionProviders } from '../../common/config/config.ts';
-import type { ModelInfo } from '../recognizer.ts';
+import type { ExecutionProviders } from '../../../common/config/config.ts';
+import type { ModelInfo } from '../../recognizer.ts';
 
 /** What the worker thread is started with. */
 export interface EngineOptions {

@@ -1,5 +1,5 @@
-import { ExecutionProviderError, ModelLoadError } from '../recognizer.ts';
-import { errorText } from './text/error-text.ts';
+import { ExecutionProviderError, ModelLoadError } from '../../recognizer.ts';
+import { errorText } from '../text/error-text.ts';
 
 /** What onnxruntime-node 1.30 brings libraries for; those for Windows are of no use, for the rest of the service does not run there. */
 const SHIPPED = /\/(linux\/(x64|arm64)|darwin\/arm64)\/onnxruntime_binding/;

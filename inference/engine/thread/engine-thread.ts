@@ -1,12 +1,12 @@
 import { Worker } from 'node:worker_threads';
-import { BYTES_PER_SAMPLE } from '../../common/audio/limits.ts';
+import { BYTES_PER_SAMPLE } from '../../../common/audio/limits.ts';
 import {
   ExecutionProviderError,
   InferenceError,
   type ModelInfo,
   ModelLoadError,
   type RecognizerStream,
-} from '../recognizer.ts';
+} from '../../recognizer.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 
 /**
@@ -14,7 +14,7 @@ import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
  * compiled one: `npm test` builds first.
  */
 const WORKER_URL = import.meta.url.endsWith('.ts')
-  ? new URL('../../dist/inference/engine/worker.js', import.meta.url)
+  ? new URL('../../../dist/inference/engine/thread/worker.js', import.meta.url)
   : new URL('./worker.js', import.meta.url);
 
 type LoadedInfo = Omit<ModelInfo, 'loadMs'>;

@@ -13,10 +13,10 @@ import { runSteps, type ShutdownStep } from '../common/process/shutdown.ts';
 import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
 import { FenceGuard } from './fence-guard.ts';
-import { HeartbeatSender } from './heartbeat.ts';
+import { HeartbeatSender } from './model/heartbeat.ts';
 import { JobWorker } from './job-worker.ts';
-import { ModelCalls } from './model-calls.ts';
-import { ModelLoading } from './model-loading.ts';
+import { ModelCalls } from './model/exclusive-run.ts';
+import { ModelLoading } from './model/model-loading.ts';
 import type { Recognizer } from './recognizer.ts';
 import { SessionWorker } from './session-worker.ts';
 

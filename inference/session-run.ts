@@ -4,7 +4,7 @@ import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.
 import type { Slot, SlotHolder } from '../common/slot/slot.ts';
 import type { ModelFamily } from '../models/family.ts';
 import type { FenceGuard } from './fence-guard.ts';
-import type { ModelCalls } from './model-calls.ts';
+import type { ModelCalls } from './model/exclusive-run.ts';
 import type { RecognizerStream } from './recognizer.ts';
 import { SessionAudio } from './session-audio.ts';
 import type { SessionLease } from './session-lease.ts';

@@ -7,7 +7,7 @@ import {
   type UploadStore,
 } from '../common/uploads/upload-jobs.ts';
 import type { FenceGuard } from './fence-guard.ts';
-import type { ModelCalls } from './model-calls.ts';
+import type { ModelCalls } from './model/exclusive-run.ts';
 
 /** While another process is in a model call: the longest time until its end is seen. */
 const CALL_LOOK_MS = 50;

@@ -6,7 +6,7 @@ import { Slot } from '../../../common/slot/slot.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { FenceGuard } from '../../../inference/fence-guard.ts';
 import { JobWorker } from '../../../inference/job-worker.ts';
-import { ModelCalls } from '../../../inference/model-calls.ts';
+import { ModelCalls } from '../../../inference/model/exclusive-run.ts';
 // Loaded by then, so that the queue is opened while its connection is made.
 import '../../../inference/upload-worker.ts';
 import { createLogger } from '../../../common/process/log.ts';

@@ -8,7 +8,7 @@ import { createLogger } from '../../../common/process/log.ts';
 import { type Heartbeat, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
 import { OutageLog } from '../../../common/redis/outage.ts';
-import { HeartbeatSender } from '../../../inference/heartbeat.ts';
+import { HeartbeatSender } from '../../../inference/model/heartbeat.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { folderChange, folderFingerprint } from '../../../inference/folder-change.ts';
+import { folderChange, folderFingerprint } from '../../../inference/model/folder-change.ts';
 
 test('a folder that changes is waited for until it has stayed the same for an interval', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'asr-folder-'));

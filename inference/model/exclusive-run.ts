@@ -1,5 +1,5 @@
-import { CALL_RENEW_MS, type Slot, type SlotHolder } from '../common/slot/slot.ts';
-import type { Recognizer, RecognizerStream } from './recognizer.ts';
+import { CALL_RENEW_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
+import type { Recognizer, RecognizerStream } from '../recognizer.ts';
 
 /** No recording takes this long on a machine that the service is of use on: the runtime hangs. */
 const STUCK_MS = 60_000;

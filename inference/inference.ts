@@ -12,13 +12,13 @@ import { SessionConsumer } from '../common/sessions/session-consumer.ts';
 import { runSteps, type ShutdownStep } from '../common/process/shutdown.ts';
 import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
-import { FenceGuard } from './fence-guard.ts';
+import { FenceGuard } from './sessions/fence.ts';
 import { HeartbeatSender } from './model/heartbeat.ts';
 import { JobWorker } from './job-worker.ts';
 import { ModelCalls } from './model/exclusive-run.ts';
 import { ModelLoading } from './model/model-loading.ts';
 import type { Recognizer } from './recognizer.ts';
-import { SessionWorker } from './session-worker.ts';
+import { SessionWorker } from './sessions/session-worker.ts';
 
 export interface InferenceParts {
   readonly config: InferenceConfig;

@@ -6,7 +6,7 @@ import {
   type UploadJob,
   type UploadStore,
 } from '../common/uploads/upload-jobs.ts';
-import type { FenceGuard } from './fence-guard.ts';
+import type { FenceGuard } from './sessions/fence.ts';
 import type { ModelCalls } from './model/exclusive-run.ts';
 
 /** While another process is in a model call: the longest time until its end is seen. */

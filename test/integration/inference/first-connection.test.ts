@@ -4,7 +4,7 @@ import { closeRedis, connectRedis } from '../../../common/redis/connection.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
-import { FenceGuard } from '../../../inference/fence-guard.ts';
+import { FenceGuard } from '../../../inference/sessions/fence.ts';
 import { JobWorker } from '../../../inference/job-worker.ts';
 import { ModelCalls } from '../../../inference/model/exclusive-run.ts';
 // Loaded by then, so that the queue is opened while its connection is made.

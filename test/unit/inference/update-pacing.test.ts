@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
-import { updatePacing } from '../../../inference/update-pacing.ts';
+import { updatePacing } from '../../../inference/sessions/update-pacing.ts';
 
 const IDLE_MS = 500;
 

@@ -1,5 +1,5 @@
-import { LEASE_RENEW_MS } from '../common/sessions/entries.ts';
-import type { SessionConsumer } from '../common/sessions/session-consumer.ts';
+import { LEASE_RENEW_MS } from '../../common/sessions/entries.ts';
+import type { SessionConsumer } from '../../common/sessions/session-consumer.ts';
 
 /** Keeps a claimed session this process's until stopped. */
 export class SessionLease {

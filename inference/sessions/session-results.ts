@@ -1,8 +1,8 @@
-import { messageOf, StoreUnavailable, unreachable } from '../common/errors/errors.ts';
-import { refusedWith } from '../common/redis/connection.ts';
-import type { ResultEntry } from '../common/sessions/entries.ts';
-import type { Loss, SessionConsumer } from '../common/sessions/session-consumer.ts';
-import type { Slot, SlotHolder } from '../common/slot/slot.ts';
+import { messageOf, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
+import { refusedWith } from '../../common/redis/connection.ts';
+import type { ResultEntry } from '../../common/sessions/entries.ts';
+import type { Loss, SessionConsumer } from '../../common/sessions/session-consumer.ts';
+import type { Slot, SlotHolder } from '../../common/slot/slot.ts';
 import type { SessionLease } from './session-lease.ts';
 import { type ResumePoint, resumePoint } from './session-resume.ts';
 

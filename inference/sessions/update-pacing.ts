@@ -1,5 +1,5 @@
-import { CHUNK_BYTES } from '../common/audio/limits.ts';
-import { isReDecoding, type ModelFamily } from '../models/family.ts';
+import { CHUNK_BYTES } from '../../common/audio/limits.ts';
+import { isReDecoding, type ModelFamily } from '../../models/family.ts';
 
 /** How much waiting audio starts an update, however long the one before took: half of the backlog that the interface allows. */
 const URGENT_BYTES = 2 * CHUNK_BYTES;

@@ -1,4 +1,4 @@
-import type { Slot } from '../common/slot/slot.ts';
+import type { Slot } from '../../common/slot/slot.ts';
 
 /**
  * Microseconds of the year 2112: a larger one is a stranger's. Remembered, it would make every later work one that came too late, and the counter would be raised

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { audioMs } from '../common/audio/limits.ts';
-import { StoreUnavailable } from '../common/errors/errors.ts';
-import type { Logger } from '../common/process/log.ts';
-import { closeRedis } from '../common/redis/connection.ts';
-import { readSlotHolder } from '../common/slot/slot.ts';
-import type { ModelFamily } from '../models/family.ts';
+import { audioMs } from '../../common/audio/limits.ts';
+import { StoreUnavailable } from '../../common/errors/errors.ts';
+import type { Logger } from '../../common/process/log.ts';
+import { closeRedis } from '../../common/redis/connection.ts';
+import { readSlotHolder } from '../../common/slot/slot.ts';
+import type { ModelFamily } from '../../models/family.ts';
 import { SessionLease } from './session-lease.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 

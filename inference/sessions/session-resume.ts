@@ -1,5 +1,5 @@
-import { unreachable } from '../common/errors/errors.ts';
-import type { ResultEntry } from '../common/sessions/entries.ts';
+import { unreachable } from '../../common/errors/errors.ts';
+import type { ResultEntry } from '../../common/sessions/entries.ts';
 
 /** Where the processes before this one got to with a session; for the first one: nowhere. */
 export interface ResumePoint {

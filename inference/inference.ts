@@ -14,7 +14,7 @@ import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
 import { FenceGuard } from './sessions/fence.ts';
 import { HeartbeatSender } from './model/heartbeat.ts';
-import { JobWorker } from './job-worker.ts';
+import { JobWorker } from './uploads/job-worker.ts';
 import { ModelCalls } from './model/exclusive-run.ts';
 import { ModelLoading } from './model/model-loading.ts';
 import type { Recognizer } from './recognizer.ts';

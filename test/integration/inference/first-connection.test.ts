@@ -5,10 +5,10 @@ import { RedisKeys } from '../../../common/redis/keys.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { FenceGuard } from '../../../inference/sessions/fence.ts';
-import { JobWorker } from '../../../inference/job-worker.ts';
+import { JobWorker } from '../../../inference/uploads/job-worker.ts';
 import { ModelCalls } from '../../../inference/model/exclusive-run.ts';
 // Loaded by then, so that the queue is opened while its connection is made.
-import '../../../inference/upload-worker.ts';
+import '../../../inference/uploads/upload-worker.ts';
 import { createLogger } from '../../../common/process/log.ts';
 import { startRedis } from '../../support/redis.ts';
 import { ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';

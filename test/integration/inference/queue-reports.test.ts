@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createLogger } from '../../../common/process/log.ts';
-import { QueueReports } from '../../../inference/queue-reports.ts';
+import { QueueReports } from '../../../inference/uploads/queue-reports.ts';
 import { startRedis } from '../../support/redis.ts';
 
 it('a refused password is no line of the queue, also when it hears of it after the next connection is ready; another refusal is one', async () => {

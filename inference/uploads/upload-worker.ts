@@ -8,8 +8,8 @@ import {
   Worker,
   type WorkerOptions,
 } from 'bullmq';
-import type { RedisClient } from '../common/redis/scripts.ts';
-import type { UploadJob } from '../common/uploads/upload-jobs.ts';
+import type { RedisClient } from '../../common/redis/scripts.ts';
+import type { UploadJob } from '../../common/uploads/upload-jobs.ts';
 
 const ASK_AGAIN_MS = 200;
 

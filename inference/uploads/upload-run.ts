@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { untilAnswered } from '../common/redis/retry.ts';
+import { untilAnswered } from '../../common/redis/retry.ts';
 import {
   UPLOAD_DEADLINE_MS,
   type UploadEnd,
   type UploadJob,
   type UploadStore,
-} from '../common/uploads/upload-jobs.ts';
-import type { FenceGuard } from './sessions/fence.ts';
-import type { ModelCalls } from './model/exclusive-run.ts';
+} from '../../common/uploads/upload-jobs.ts';
+import type { FenceGuard } from '../sessions/fence.ts';
+import type { ModelCalls } from '../model/exclusive-run.ts';
 
 /** While another process is in a model call: the longest time until its end is seen. */
 const CALL_LOOK_MS = 50;

@@ -27,7 +27,7 @@ FROM node:24-bookworm-slim
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app ./
-# Where `node dist/models/cli.js pull` puts models: mount a volume there to keep them.
+# Where `node dist/models/command/cli.js pull` puts models: mount a volume there to keep them.
 RUN mkdir models/downloaded && chown node:node models/downloaded
 ENV NODE_ENV=production ASR_HOST=0.0.0.0 ASR_PORT=8088
 # By its number, or Kubernetes cannot tell that it is not root (runAsNonRoot): it is "node".

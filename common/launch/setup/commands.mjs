@@ -27,7 +27,7 @@ const COMMANDS = {
   },
   api: { build: 'servers', run: 'dist/api/main.js' },
   inference: { build: 'servers', run: 'dist/inference/main.js' },
-  models: { build: 'servers', run: 'dist/models/cli.js' },
+  models: { build: 'servers', run: 'dist/models/command/cli.js' },
   test: { programs: () => ['redis-server', 'chromium', 'openssl', 'curl'], run: VITEST, args: TEST_ARGS },
   'test:unit': { programs: () => ['openssl'], run: VITEST, args: [...TEST_ARGS, 'test/unit'] },
   'test:docker': { run: VITEST, args: ['run', '--config', 'test/docker/vitest.config.ts'] },

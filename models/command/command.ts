@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
-import type { NetworkSettings } from './archive.ts';
-import { parseArguments, type Request, USAGE } from './arguments.ts';
-import { type CatalogueEntry, findEntry } from './catalogue.ts';
-import { fromDiskError, ModelFailure } from './failure.ts';
-import { modelList } from './listing.ts';
-import { locateModel } from './locate.ts';
-import { acquireLock } from './lock.ts';
-import { BUNDLED } from './model-card.ts';
-import type { ProgressOutput } from './report.ts';
+import type { NetworkSettings } from '../archive.ts';
+import { parseArguments, type Request, USAGE } from '../arguments.ts';
+import { type CatalogueEntry, findEntry } from '../catalogue.ts';
+import { fromDiskError, ModelFailure } from '../failure.ts';
+import { modelList } from '../listing.ts';
+import { locateModel } from '../locate.ts';
+import { acquireLock } from '../lock.ts';
+import { BUNDLED } from '../model-card.ts';
+import type { ProgressOutput } from '../report.ts';
 import {
   type ModelFolders,
   readReceipt,
@@ -16,7 +16,7 @@ import {
   statIfThere,
   storePaths,
   verifyModel,
-} from './store.ts';
+} from '../store.ts';
 
 export interface CommandContext {
   readonly catalogue: readonly CatalogueEntry[];
@@ -109,7 +109,7 @@ async function stateOf({ folders }: CommandContext, entry: CatalogueEntry): Prom
 async function pull(context: CommandContext, entry: CatalogueEntry, from: string | undefined): Promise<0> {
   const { folders, network, screen, signal } = context;
   // Loaded here, because the network and archive packages would double the time of every other command.
-  const { pullModel } = await import('./pull.ts');
+  const { pullModel } = await import('../pull.ts');
   const outcome = await pullModel({ entry, from, folders, network, output: screen, signal });
   const folder = resolve(folders.downloaded, entry.id);
   context.print(

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { NetworkSettings } from '../archive.ts';
+import type { NetworkSettings } from '../download/archive.ts';
 import { parseArguments, type Request, USAGE } from '../arguments.ts';
 import { type CatalogueEntry, findEntry } from '../catalogue.ts';
 import { fromDiskError, ModelFailure } from '../failure.ts';
@@ -7,7 +7,7 @@ import { modelList } from '../listing.ts';
 import { locateModel } from '../locate.ts';
 import { acquireLock } from '../lock.ts';
 import { BUNDLED } from '../model-card.ts';
-import type { ProgressOutput } from '../report.ts';
+import type { ProgressOutput } from '../download/report.ts';
 import {
   type ModelFolders,
   readReceipt,
@@ -109,7 +109,7 @@ async function stateOf({ folders }: CommandContext, entry: CatalogueEntry): Prom
 async function pull(context: CommandContext, entry: CatalogueEntry, from: string | undefined): Promise<0> {
   const { folders, network, screen, signal } = context;
   // Loaded here, because the network and archive packages would double the time of every other command.
-  const { pullModel } = await import('../pull.ts');
+  const { pullModel } = await import('../download/pull.ts');
   const outcome = await pullModel({ entry, from, folders, network, output: screen, signal });
   const folder = resolve(folders.downloaded, entry.id);
   context.print(

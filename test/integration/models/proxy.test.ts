@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
-import { pullModel } from '../../../models/pull.ts';
+import { pullModel } from '../../../models/download/pull.ts';
 import { ArchiveServer } from './archive-server.ts';
 import { start } from './command-line.ts';
 import { entryFor, Screen, temporaryFolders, transducerArchive } from './small-model.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
-import { type UnpackOptions, unpackModel } from '../../../models/unpack.ts';
+import { type UnpackOptions, unpackModel } from '../../../models/download/unpack.ts';
 import {
   type ArchiveFile,
   archiveOf,

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { closedInPeace } from '../../../models/dispatcher.ts';
+import { closedInPeace } from '../../../models/download/dispatcher.ts';
 
 test.each([
   [{ connection: 'keep-alive', 'content-length': '3' }, true],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatBytes, formatDuration, Progress } from '../../../models/report.ts';
+import { formatBytes, formatDuration, Progress } from '../../../models/download/report.ts';
 
 const MIB = 1024 * 1024;
 

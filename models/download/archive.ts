@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { archiveName, type CatalogueEntry, RELEASE_URL } from './catalogue.ts';
+import { archiveName, type CatalogueEntry, RELEASE_URL } from '../catalogue.ts';
 import { makeDispatcher, type Proxies } from './dispatcher.ts';
-import { DownloadFailure, ModelFailure } from './failure.ts';
+import { DownloadFailure, ModelFailure } from '../failure.ts';
 import { Progress, type ProgressOutput } from './report.ts';
-import { hashFile, sizeOf, statIfThere } from './store.ts';
+import { hashFile, sizeOf, statIfThere } from '../store.ts';
 import { download } from './transfer.ts';
 
 export interface NetworkSettings extends Proxies {

@@ -1,5 +1,5 @@
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
-import { describeCause, ModelFailure } from './failure.ts';
+import { describeCause, ModelFailure } from '../failure.ts';
 
 /** As the environment has them, or undefined. */
 export interface Proxies {

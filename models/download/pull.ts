@@ -6,11 +6,11 @@ import {
   type NetworkSettings,
   verifyCarried,
 } from './archive.ts';
-import { archiveName, type CatalogueEntry } from './catalogue.ts';
-import { DownloadFailure, ModelFailure } from './failure.ts';
-import { acquireLock } from './lock.ts';
+import { archiveName, type CatalogueEntry } from '../catalogue.ts';
+import { DownloadFailure, ModelFailure } from '../failure.ts';
+import { acquireLock } from '../lock.ts';
 import { Progress, type ProgressOutput } from './report.ts';
-import { discardModel, type ModelFolders, readReceipt, storePaths, writeReceipt } from './store.ts';
+import { discardModel, type ModelFolders, readReceipt, storePaths, writeReceipt } from '../store.ts';
 import { unpackModel } from './unpack.ts';
 
 export interface PullOptions {

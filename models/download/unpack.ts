@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Extract, extract } from 'tar-stream';
 import unbzip2 from 'unbzip2-stream';
-import { describeCause, isSystemError, ModelFailure } from './failure.ts';
-import type { ModelFamily } from './family.ts';
-import { surplusGraphs, wantedFile } from './model-files.ts';
-import type { ReceiptFile } from './store.ts';
+import { describeCause, isSystemError, ModelFailure } from '../failure.ts';
+import type { ModelFamily } from '../family.ts';
+import { surplusGraphs, wantedFile } from '../model-files.ts';
+import type { ReceiptFile } from '../store.ts';
 
 export interface UnpackOptions {
   /** Its hash was compared with the catalogue's: what is in it is trusted. */

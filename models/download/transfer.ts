@@ -1,10 +1,10 @@
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, fetch, type Response } from 'undici';
-import { PrintableError } from '../common/errors/printable.ts';
-import { DownloadFailure, describeCause, isSystemError } from './failure.ts';
+import { PrintableError } from '../../common/errors/printable.ts';
+import { DownloadFailure, describeCause, isSystemError } from '../failure.ts';
 import { formatBytes } from './report.ts';
-import { sizeOf } from './store.ts';
+import { sizeOf } from '../store.ts';
 
 export interface TransferOptions {
   readonly url: string;

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { CHUNK_BYTES } from '../../common/audio/limits.ts';
 import { quoted } from '../../common/errors/printable.ts';
-import { modelFolders } from '../../models/store.ts';
+import { modelFolders } from '../../models/store/store.ts';
 import { ModelLoadError } from '../recognizer.ts';
 import type { EngineModel } from './engine-model.ts';
 import { errorText } from './text/error-text.ts';

@@ -1,6 +1,6 @@
 import { CATALOGUE } from '../catalogue.ts';
 import { type CommandContext, runCommand } from './command.ts';
-import { modelFolders } from '../store.ts';
+import { modelFolders } from '../store/store.ts';
 
 type ProcessSettings = Partial<Pick<CommandContext, 'catalogue' | 'folders'>> & {
   readonly timing?: Pick<CommandContext['network'], 'stallTimeoutMs' | 'retryDelaysMs'>;

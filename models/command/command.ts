@@ -4,8 +4,8 @@ import { parseArguments, type Request, USAGE } from '../arguments.ts';
 import { type CatalogueEntry, findEntry } from '../catalogue.ts';
 import { fromDiskError, ModelFailure } from '../failure.ts';
 import { modelList } from '../listing.ts';
-import { locateModel } from '../locate.ts';
-import { acquireLock } from '../lock.ts';
+import { locateModel } from '../store/locate.ts';
+import { acquireLock } from '../store/lock.ts';
 import { BUNDLED } from '../model-card.ts';
 import type { ProgressOutput } from '../download/report.ts';
 import {
@@ -16,7 +16,7 @@ import {
   statIfThere,
   storePaths,
   verifyModel,
-} from '../store.ts';
+} from '../store/store.ts';
 
 export interface CommandContext {
   readonly catalogue: readonly CatalogueEntry[];

@@ -5,7 +5,7 @@ import { archiveName, type CatalogueEntry, RELEASE_URL } from '../catalogue.ts';
 import { makeDispatcher, type Proxies } from './dispatcher.ts';
 import { DownloadFailure, ModelFailure } from '../failure.ts';
 import { Progress, type ProgressOutput } from './report.ts';
-import { hashFile, sizeOf, statIfThere } from '../store.ts';
+import { hashFile, sizeOf, statIfThere } from '../store/store.ts';
 import { download } from './transfer.ts';
 
 export interface NetworkSettings extends Proxies {

@@ -8,9 +8,9 @@ import {
 } from './archive.ts';
 import { archiveName, type CatalogueEntry } from '../catalogue.ts';
 import { DownloadFailure, ModelFailure } from '../failure.ts';
-import { acquireLock } from '../lock.ts';
+import { acquireLock } from '../store/lock.ts';
 import { Progress, type ProgressOutput } from './report.ts';
-import { discardModel, type ModelFolders, readReceipt, storePaths, writeReceipt } from '../store.ts';
+import { discardModel, type ModelFolders, readReceipt, storePaths, writeReceipt } from '../store/store.ts';
 import { unpackModel } from './unpack.ts';
 
 export interface PullOptions {

@@ -4,7 +4,7 @@ import { type Dispatcher, fetch, type Response } from 'undici';
 import { PrintableError } from '../../common/errors/printable.ts';
 import { DownloadFailure, describeCause, isSystemError } from '../failure.ts';
 import { formatBytes } from './report.ts';
-import { sizeOf } from '../store.ts';
+import { sizeOf } from '../store/store.ts';
 
 export interface TransferOptions {
   readonly url: string;

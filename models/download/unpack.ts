@@ -7,8 +7,8 @@ import { type Extract, extract } from 'tar-stream';
 import unbzip2 from 'unbzip2-stream';
 import { describeCause, isSystemError, ModelFailure } from '../failure.ts';
 import type { ModelFamily } from '../family.ts';
-import { surplusGraphs, wantedFile } from '../model-files.ts';
-import type { ReceiptFile } from '../store.ts';
+import { surplusGraphs, wantedFile } from '../store/model-files.ts';
+import type { ReceiptFile } from '../store/store.ts';
 
 export interface UnpackOptions {
   /** Its hash was compared with the catalogue's: what is in it is trusted. */

@@ -1,5 +1,5 @@
 import { BYTES_PER_SECOND, CHUNK_BYTES, CHUNK_MS } from '../../common/audio/limits.ts';
-import { modelFolders } from '../../models/store.ts';
+import { modelFolders } from '../../models/store/store.ts';
 import type { Recognized } from './engine-child.ts';
 import { comparison, measureInTurns, threadsText } from './engine-turns.ts';
 import { denseSpeech, type RealClip, readRealClips } from './real-speech.ts';

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { defaultThreads } from '../../common/config/cpu-threads.ts';
 import { messageOf } from '../../common/errors/errors.ts';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
-import { type LocatedModel, locateModel } from '../../models/locate.ts';
+import { type LocatedModel, locateModel } from '../../models/store/locate.ts';
 import { runTool } from '../support/tool.ts';
 import { type Measurement, measure } from './measure.ts';
 import { summaryLines, tableLines } from './report.ts';

@@ -2,7 +2,7 @@
 import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/process/log.ts';
 import { runSteps } from '../../common/process/shutdown.ts';
-import { modelFolders } from '../../models/store.ts';
+import { modelFolders } from '../../models/store/store.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 
 const endingAt = process.env['ENDING_AT'] ?? '';

@@ -3,7 +3,7 @@ import { readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/process/log.ts';
 import { shutdownOnSignal } from '../../common/process/shutdown.ts';
 import { createInference } from '../../inference/inference.ts';
-import { modelFolders } from '../../models/store.ts';
+import { modelFolders } from '../../models/store/store.ts';
 import type { FromProcess, ToProcess } from './inference-process.ts';
 import { type Gate, ScriptedRecognizer } from './scripted-recognizer.ts';
 

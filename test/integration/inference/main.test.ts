@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, v
 import { EXIT_CONFIG } from '../../../common/config/config-error.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
-import { modelFolders } from '../../../models/store.ts';
+import { modelFolders } from '../../../models/store/store.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ProcessUnderTest } from '../../support/inference-process.ts';

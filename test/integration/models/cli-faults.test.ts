@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { expect, it } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { modelFolders, storePaths } from '../../../models/store.ts';
+import { modelFolders, storePaths } from '../../../models/store/store.ts';
 import { start } from './command-line.ts';
 import { entryFor, smallDisk, temporaryFolders } from './small-model.ts';
 

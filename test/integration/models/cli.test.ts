@@ -2,7 +2,7 @@ import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { storePaths } from '../../../models/store.ts';
+import { storePaths } from '../../../models/store/store.ts';
 import { ArchiveServer } from './archive-server.ts';
 import { start } from './command-line.ts';
 import { entryFor, temporaryFolders, transducerArchive } from './small-model.ts';

@@ -5,7 +5,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
-import { acquireLock } from '../../../models/lock.ts';
+import { acquireLock } from '../../../models/store/lock.ts';
 
 const OWN = `${process.pid}@${hostname()}`;
 

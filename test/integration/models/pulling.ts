@@ -5,7 +5,7 @@ import type { NetworkSettings } from '../../../models/download/archive.ts';
 import type { CatalogueEntry } from '../../../models/catalogue.ts';
 import { ModelFailure } from '../../../models/failure.ts';
 import { pullModel } from '../../../models/download/pull.ts';
-import { type ModelFolders, storePaths, verifyModel } from '../../../models/store.ts';
+import { type ModelFolders, storePaths, verifyModel } from '../../../models/store/store.ts';
 import { ArchiveServer } from './archive-server.ts';
 import { entryFor, Screen, temporaryFolders, transducerArchive } from './small-model.ts';
 

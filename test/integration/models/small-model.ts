@@ -8,7 +8,7 @@ import { type Header, pack } from 'tar-stream';
 import { onTestFinished, type TestContext } from 'vitest';
 import type { CatalogueEntry } from '../../../models/catalogue.ts';
 import type { ProgressOutput } from '../../../models/download/report.ts';
-import { type ModelFolders, modelFolders } from '../../../models/store.ts';
+import { type ModelFolders, modelFolders } from '../../../models/store/store.ts';
 import { bzip2 } from './bzip2.ts';
 
 export type ArchiveFile = Partial<Header> & {

@@ -4,7 +4,7 @@ import { ByteTokens, wholeCharacterTokens } from '../../../inference/engine/text
 import { chineseText, readSimplify } from '../../../inference/engine/text/chinese-text.ts';
 import { readTokenTable, TokenTable } from '../../../inference/engine/text/tokens.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
-import { modelFolders } from '../../../models/store.ts';
+import { modelFolders } from '../../../models/store/store.ts';
 
 const END_ID = 10_171;
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { findModelFiles } from '../../../inference/engine/onnx/model-files.ts';
-import { modelFolders } from '../../../models/store.ts';
+import { modelFolders } from '../../../models/store/store.ts';
 import { ReferenceWhisper } from '../../onnx/reference-whisper.ts';
 import { tokenLines, type WhisperFiles, writeSmallWhisper } from '../../onnx/whisper.ts';
 import { LocalWhisper } from './local-whisper.ts';

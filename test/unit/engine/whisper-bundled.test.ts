@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
 import type { EngineModel, EngineRecording } from '../../../inference/engine/engine-model.ts';
 import { loadModel } from '../../../inference/engine/load-model.ts';
-import { modelFolders } from '../../../models/store.ts';
+import { modelFolders } from '../../../models/store/store.ts';
 import { type Recording, readSet } from '../../eval/sets.ts';
 import { Weights } from '../../onnx/weights.ts';
 import { MAX_SAMPLES, pcmBytes } from './recordings.ts';

@@ -7,7 +7,7 @@ import { WHISPER_FRAMING, WhisperFbank } from '../../../inference/engine/feature
 import { readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
 import { readSimplify, type Simplify } from '../../../inference/engine/text/chinese-text.ts';
 import { readTokenTable } from '../../../inference/engine/text/tokens.ts';
-import { modelFolders } from '../../../models/store.ts';
+import { modelFolders } from '../../../models/store/store.ts';
 import { ScriptedDecoder } from './scripted-decoder.ts';
 
 /**

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
-import { locateModel } from '../../../models/locate.ts';
-import { type ModelFolders, modelFolders, writeReceipt } from '../../../models/store.ts';
+import { locateModel } from '../../../models/store/locate.ts';
+import { type ModelFolders, modelFolders, writeReceipt } from '../../../models/store/store.ts';
 
 describe('ASR_MODEL', () => {
   let root: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { surplusGraphs, wantedFile } from '../../../models/model-files.ts';
+import { surplusGraphs, wantedFile } from '../../../models/store/model-files.ts';
 
 describe('the files of an archive', () => {
   it.each([

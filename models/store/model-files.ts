@@ -1,4 +1,4 @@
-import type { ModelFamily } from './family.ts';
+import type { ModelFamily } from '../family.ts';
 
 /**
  * Which file of an archive is worth unpacking: graphs, tokens, and what says whose the model is. Example recordings and tokenizer models

@@ -1,6 +1,6 @@
 import { readlink, rm, symlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { ModelFailure } from './failure.ts';
+import { ModelFailure } from '../failure.ts';
 
 /**
  * Keeps other processes from a model's files. The lock is a symbolic link that leads nowhere and names its holder as `<pid>@<host>`: link

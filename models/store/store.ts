@@ -3,9 +3,9 @@ import { createReadStream, type Stats } from 'node:fs';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { packageRoot } from '../common/process/package-root.ts';
-import type { CatalogueEntry } from './catalogue.ts';
-import { ModelFailure } from './failure.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
+import type { CatalogueEntry } from '../catalogue.ts';
+import { ModelFailure } from '../failure.ts';
 
 /** Where models lie. `downloaded/<id>/` holds a model whole or is not there at all: it appears by one rename. */
 export interface ModelFolders {

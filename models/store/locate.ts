@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { CATALOGUE, type CatalogueEntry, findEntry } from './catalogue.ts';
-import { describeCause, ModelFailure } from './failure.ts';
+import { CATALOGUE, type CatalogueEntry, findEntry } from '../catalogue.ts';
+import { describeCause, ModelFailure } from '../failure.ts';
 import { isMissing, type ModelFolders, modelFolders, notDownloaded, readReceipt } from './store.ts';
 
 export interface LocatedModel {

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { type ApiConfig, readApiConfig } from '../common/config/config.ts';
 import { ownOrigins } from '../common/config/addresses.ts';
+import { type ApiConfig, readApiConfig } from '../common/config/config.ts';
 import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
 import { listenFailure } from '../common/process/listen-failure.ts';
 import { createLogger } from '../common/process/log.ts';
-import { whenReady } from '../common/redis/connection.ts';
 import { type ShutdownStep, shutdownOnSignal } from '../common/process/shutdown.ts';
+import { whenReady } from '../common/redis/connection.ts';
 import { buildApp, DRAIN_MS } from './app.ts';
 import { ApiMetrics } from './operations/metrics.ts';
 import { createServices } from './services.ts';

@@ -2,14 +2,14 @@ import { hostname } from 'node:os';
 import { Queue } from 'bullmq';
 import type { ApiConfig } from '../common/config/config.ts';
 import type { Logger } from '../common/process/log.ts';
-import type { RedisClient } from '../common/redis/scripts.ts';
+import { endedWithin, type ShutdownStep } from '../common/process/shutdown.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis/connection.ts';
 import { RedisKeys } from '../common/redis/keys.ts';
 import { OutageLog } from '../common/redis/outage.ts';
+import type { RedisClient } from '../common/redis/scripts.ts';
 import { warnOfRedis } from '../common/redis/warnings.ts';
 import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
-import { endedWithin, type ShutdownStep } from '../common/process/shutdown.ts';
 import { SLOT_TTL_MS, Slot } from '../common/slot/slot.ts';
 import {
   UPLOAD_DEADLINE_MS,

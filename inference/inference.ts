@@ -2,23 +2,23 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { InferenceConfig } from '../common/config/config.ts';
 import type { Logger } from '../common/process/log.ts';
-import type { RedisClient } from '../common/redis/scripts.ts';
+import { runSteps, type ShutdownStep } from '../common/process/shutdown.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis/connection.ts';
 import { RedisKeys } from '../common/redis/keys.ts';
 import { OutageLog } from '../common/redis/outage.ts';
+import type { RedisClient } from '../common/redis/scripts.ts';
 import { warnOfRedis } from '../common/redis/warnings.ts';
 import { SessionConsumer } from '../common/sessions/session-consumer.ts';
-import { runSteps, type ShutdownStep } from '../common/process/shutdown.ts';
 import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
-import { FenceGuard } from './sessions/fence.ts';
-import { HeartbeatSender } from './model/heartbeat.ts';
-import { JobWorker } from './uploads/job-worker.ts';
 import { ModelCalls } from './model/exclusive-run.ts';
+import { HeartbeatSender } from './model/heartbeat.ts';
 import { ModelLoading } from './model/model-loading.ts';
 import type { Recognizer } from './recognizer.ts';
+import { FenceGuard } from './sessions/fence.ts';
 import { SessionWorker } from './sessions/session-worker.ts';
+import { JobWorker } from './uploads/job-worker.ts';
 
 export interface InferenceParts {
   readonly config: InferenceConfig;

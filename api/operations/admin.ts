@@ -3,8 +3,8 @@ import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
-import type { ApiMetrics } from './metrics.ts';
 import type { ApiServices } from '../services.ts';
+import type { ApiMetrics } from './metrics.ts';
 
 /**
  * The board asks another host for its fonts. Where that cannot be reached, and says nothing, a browser shows a blank page until it gives up.

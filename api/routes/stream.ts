@@ -3,9 +3,9 @@ import type { WebSocket } from 'ws';
 import { ApiFailure, StoreUnavailable } from '../../common/errors/errors.ts';
 import { endedWithin } from '../../common/process/shutdown.ts';
 import type { ApiServices } from '../services.ts';
+import type { StreamSummary } from '../streams/session-log.ts';
 import type { StreamTimeouts } from '../streams/stream-clocks.ts';
 import { StreamSession } from '../streams/stream-session.ts';
-import type { StreamSummary } from '../streams/session-log.ts';
 
 export const STREAM_PATH = '/ws/asr';
 /** No host name is longer. */

@@ -1,5 +1,5 @@
-import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 import { untilAnswered } from '../../common/redis/retry.ts';
+import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 
 /**
  * Takes the slot.

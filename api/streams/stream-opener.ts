@@ -1,11 +1,11 @@
 import { StoreUnavailable } from '../../common/errors/errors.ts';
-import type { RedisClient } from '../../common/redis/scripts.ts';
 import type { ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
+import { untilAnswered } from '../../common/redis/retry.ts';
+import type { RedisClient } from '../../common/redis/scripts.ts';
 import { parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
 import { SessionProducer, type SessionProducerScripts } from '../../common/sessions/session-producer.ts';
 import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, slotHolder } from '../../common/slot/slot.ts';
-import { untilAnswered } from '../../common/redis/retry.ts';
 import type { Access } from '../http/access.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';

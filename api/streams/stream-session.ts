@@ -11,10 +11,10 @@ import {
 } from '../../common/messages/stream.ts';
 import type { ResultEntry } from '../../common/sessions/entries.ts';
 import { ReceivedAudio } from './received-audio.ts';
+import { type StreamSummary, StreamTally } from './session-log.ts';
 import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
 import { StreamFailure, toStreamFailure } from './stream-failure.ts';
 import type { ActiveStream, StreamOpener } from './stream-opener.ts';
-import { type StreamSummary, StreamTally } from './session-log.ts';
 
 /**
  * One WebSocket connection, one recording.

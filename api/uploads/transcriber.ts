@@ -1,10 +1,10 @@
 import { audioMs } from '../../common/audio/limits.ts';
 import { ApiFailure, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
-import type { Logger } from '../../common/process/log.ts';
 import type { TranscriptionResult } from '../../common/messages/http.ts';
+import type { Logger } from '../../common/process/log.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
-import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../../common/slot/slot.ts';
 import { untilAnswered } from '../../common/redis/retry.ts';
+import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../../common/slot/slot.ts';
 import type { UploadJob, UploadStore } from '../../common/uploads/upload-jobs.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';

@@ -1,8 +1,8 @@
+import { messageOf } from '../errors/errors.ts';
+import { parseRedisUrl, type RedisTarget } from '../redis/url.ts';
 import { address, baseUrl, browserOrigin, isBlockedPort, proxy } from './addresses.ts';
 import { ConfigError, fail } from './config-error.ts';
 import { defaultThreads } from './cpu-threads.ts';
-import { messageOf } from '../errors/errors.ts';
-import { parseRedisUrl, type RedisTarget } from '../redis/url.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;

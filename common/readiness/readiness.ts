@@ -1,6 +1,6 @@
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import { fromStore } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
+import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 
 const HEARTBEAT_TTL_MS = 3_000;
 export const HEARTBEAT_INTERVAL_MS = 1_000;

@@ -2,8 +2,8 @@ import { Cluster, type RedisOptions as IoredisOptions, Redis } from 'ioredis';
 import { messageOf, StoreUnavailable, unreachable } from '../errors/errors.ts';
 import type { RedisClient } from './scripts.ts';
 import { QuietSentinels } from './sentinels.ts';
-import type { RedisTarget } from './url.ts';
 import { TimedCluster, TimedRedis } from './timeouts.ts';
+import type { RedisTarget } from './url.ts';
 
 /** Replies keep their RESP2 shapes: flat lists, which the stream readers take apart. */
 type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> & {

@@ -1,6 +1,6 @@
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import { fromStore } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
+import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import { blockingRead } from '../redis/timeouts.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 import {

@@ -1,6 +1,6 @@
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import { fromStore } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
+import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 
 /**
  * The one recognition slot of the whole service: a Redis key with a TTL. Its value names the holder for a person and is compared as a whole, so it

@@ -1,8 +1,8 @@
 import type { QueueOptions, WorkerOptions } from 'bullmq';
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import { fromStore } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 import { fieldsOf, type StreamEntry } from '../redis/result-streams.ts';
+import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 
 /**

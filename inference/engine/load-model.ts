@@ -4,7 +4,6 @@ import { quoted } from '../../common/errors/printable.ts';
 import { modelFolders } from '../../models/store/store.ts';
 import { ModelLoadError } from '../recognizer.ts';
 import type { EngineModel } from './engine-model.ts';
-import { errorText } from './text/error-text.ts';
 import { CtcModel } from './families/ctc-model.ts';
 import { isNemoCtc, nemoCtcLayout } from './families/nemo-ctc.ts';
 import { isSenseVoice, senseVoiceLayout } from './families/sense-voice.ts';
@@ -19,6 +18,7 @@ import { loadOnnxModel, type OnnxModel, type SessionOptions, usesOnlyCpu } from 
 import { StreamingNetwork } from './partition/streaming-network.ts';
 import { StreamingModel } from './streaming-model.ts';
 import { readSimplify } from './text/chinese-text.ts';
+import { errorText } from './text/error-text.ts';
 import { readTokenTable, type TokenTable } from './text/tokens.ts';
 
 const WARM_UP_BYTES = CHUNK_BYTES;

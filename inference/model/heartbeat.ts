@@ -1,5 +1,9 @@
 import { StoreUnavailable } from '../../common/errors/errors.ts';
-import { HEARTBEAT_INTERVAL_MS, type Heartbeat, type ReadinessStore } from '../../common/readiness/readiness.ts';
+import {
+  HEARTBEAT_INTERVAL_MS,
+  type Heartbeat,
+  type ReadinessStore,
+} from '../../common/readiness/readiness.ts';
 import type { OutageLog } from '../../common/redis/outage.ts';
 
 type Identity = Pick<Heartbeat, 'id' | 'host' | 'pid'>;

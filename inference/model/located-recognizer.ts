@@ -3,8 +3,8 @@ import { findEntry } from '../../models/catalogue.ts';
 import { locateModel } from '../../models/store/locate.ts';
 import { modelFolders } from '../../models/store/store.ts';
 import { OnnxRecognizer, type OnnxRecognizerOptions } from '../engine/engine.ts';
-import { folderFingerprint } from './folder-change.ts';
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../recognizer.ts';
+import { folderFingerprint } from './folder-change.ts';
 
 export type LocatedRecognizerOptions = Omit<OnnxRecognizerOptions, 'modelDir' | 'modelId'>;
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorName, messageOf } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
+import { ExecutionProviderError, type ModelInfo, type Recognizer } from '../recognizer.ts';
 import { folderChange, folderFingerprint } from './folder-change.ts';
 import type { HeartbeatSender } from './heartbeat.ts';
-import { ExecutionProviderError, type ModelInfo, type Recognizer } from '../recognizer.ts';
 
 export interface ModelLoadingParts {
   readonly recognizer: Recognizer;

@@ -1,9 +1,9 @@
 import type { Job } from 'bullmq';
 import type { Logger } from '../../common/process/log.ts';
-import type { RedisClient } from '../../common/redis/scripts.ts';
+import { endedWithin } from '../../common/process/shutdown.ts';
 import { closeRedis } from '../../common/redis/connection.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
-import { endedWithin } from '../../common/process/shutdown.ts';
+import type { RedisClient } from '../../common/redis/scripts.ts';
 import { UPLOAD_WORKER_OPTIONS, type UploadJob } from '../../common/uploads/upload-jobs.ts';
 import { QueueReports } from './queue-reports.ts';
 import { UploadRun, type UploadRunParts } from './upload-run.ts';

@@ -6,8 +6,8 @@ import {
   type UploadJob,
   type UploadStore,
 } from '../../common/uploads/upload-jobs.ts';
-import type { FenceGuard } from '../sessions/fence.ts';
 import type { ModelCalls } from '../model/exclusive-run.ts';
+import type { FenceGuard } from '../sessions/fence.ts';
 
 /** While another process is in a model call: the longest time until its end is seen. */
 const CALL_LOOK_MS = 50;

@@ -1,6 +1,6 @@
 import { CATALOGUE } from '../catalogue.ts';
-import { type CommandContext, runCommand } from './command.ts';
 import { modelFolders } from '../store/store.ts';
+import { type CommandContext, runCommand } from './command.ts';
 
 type ProcessSettings = Partial<Pick<CommandContext, 'catalogue' | 'folders'>> & {
   readonly timing?: Pick<CommandContext['network'], 'stallTimeoutMs' | 'retryDelaysMs'>;

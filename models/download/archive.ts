@@ -2,10 +2,10 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { archiveName, type CatalogueEntry, RELEASE_URL } from '../catalogue.ts';
-import { makeDispatcher, type Proxies } from './dispatcher.ts';
 import { DownloadFailure, ModelFailure } from '../failure.ts';
-import { Progress, type ProgressOutput } from './report.ts';
 import { hashFile, sizeOf, statIfThere } from '../store/store.ts';
+import { makeDispatcher, type Proxies } from './dispatcher.ts';
+import { Progress, type ProgressOutput } from './report.ts';
 import { download } from './transfer.ts';
 
 export interface NetworkSettings extends Proxies {

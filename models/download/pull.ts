@@ -1,4 +1,8 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
+import { archiveName, type CatalogueEntry } from '../catalogue.ts';
+import { DownloadFailure, ModelFailure } from '../failure.ts';
+import { acquireLock } from '../store/lock.ts';
+import { discardModel, type ModelFolders, readReceipt, storePaths, writeReceipt } from '../store/store.ts';
 import {
   type ArchiveSource,
   archiveUrl,
@@ -6,11 +10,7 @@ import {
   type NetworkSettings,
   verifyCarried,
 } from './archive.ts';
-import { archiveName, type CatalogueEntry } from '../catalogue.ts';
-import { DownloadFailure, ModelFailure } from '../failure.ts';
-import { acquireLock } from '../store/lock.ts';
 import { Progress, type ProgressOutput } from './report.ts';
-import { discardModel, type ModelFolders, readReceipt, storePaths, writeReceipt } from '../store/store.ts';
 import { unpackModel } from './unpack.ts';
 
 export interface PullOptions {

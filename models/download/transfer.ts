@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, fetch, type Response } from 'undici';
 import { PrintableError } from '../../common/errors/printable.ts';
 import { DownloadFailure, describeCause, isSystemError } from '../failure.ts';
-import { formatBytes } from './report.ts';
 import { sizeOf } from '../store/store.ts';
+import { formatBytes } from './report.ts';
 
 export interface TransferOptions {
   readonly url: string;

@@ -4,8 +4,8 @@ import { type ApiServices, createServices } from '../../api/services.ts';
 import type { StreamTimeouts } from '../../api/streams/stream-clocks.ts';
 import { type ApiConfig, readApiConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/process/log.ts';
-import { whenReady } from '../../common/redis/connection.ts';
 import { runSteps } from '../../common/process/shutdown.ts';
+import { whenReady } from '../../common/redis/connection.ts';
 import { type ScriptedRecognizer, scriptedPcm } from './scripted-recognizer.ts';
 import { wavFile } from './wav.ts';
 

@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { type CommonConfig, type Environment, readApiConfig, readInferenceConfig } from '../../config/config.ts';
 import { localOrigin } from '../../config/addresses.ts';
+import {
+  type CommonConfig,
+  type Environment,
+  readApiConfig,
+  readInferenceConfig,
+} from '../../config/config.ts';
 import { ConfigError, EXIT_CONFIG } from '../../config/config-error.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { packageRoot } from '../../process/package-root.ts';

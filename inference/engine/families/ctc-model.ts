@@ -2,8 +2,8 @@ import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { StreamingNetwork } from '../partition/streaming-network.ts';
-import type { TokenTable } from '../text/tokens.ts';
 import { CtcGreedySearch } from '../search/ctc-search.ts';
+import type { TokenTable } from '../text/tokens.ts';
 
 /** A network whose output frames are scores of tokens. */
 export class CtcModel implements AcousticModel {

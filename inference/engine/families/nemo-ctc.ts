@@ -1,10 +1,10 @@
 import { Tensor } from 'onnxruntime-node';
 import { MEL_BINS, transpose } from '../features/frames.ts';
 import { MAX_DIMENSION, MAX_WINDOW_FRAMES } from '../onnx/model-metadata.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import { checkSignature, type NetworkSignature } from '../onnx/network-signature.ts';
-import type { StreamingLayout } from '../partition/streaming-network.ts';
+import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { TensorSpec } from '../onnx/tensors.ts';
+import type { StreamingLayout } from '../partition/streaming-network.ts';
 
 /** Inputs in the order in which NeMo exports them: features, their length, three states. */
 const NEMO_INPUTS = [

@@ -6,9 +6,9 @@ import { KaldiFbank } from '../features/kaldi-fbank.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
 import { rowsOf } from '../onnx/tensors.ts';
 import { ReDecodedRecording, type ReDecoder } from '../re-decoded-recording.ts';
+import { CtcGreedySearch } from '../search/ctc-search.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TranscriptWriter } from '../text/transcript.ts';
-import { CtcGreedySearch } from '../search/ctc-search.ts';
 import { type SenseVoiceLayout, stackFrames } from './sense-voice.ts';
 
 /**

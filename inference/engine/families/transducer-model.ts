@@ -4,10 +4,10 @@ import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
-import type { StreamingNetwork } from '../partition/streaming-network.ts';
 import { checkInputs, dimensionText, floatsOf, resultOf } from '../onnx/tensors.ts';
-import type { TokenTable } from '../text/tokens.ts';
+import type { StreamingNetwork } from '../partition/streaming-network.ts';
 import { TransducerGreedySearch, type TransducerHead } from '../search/transducer-search.ts';
+import type { TokenTable } from '../text/tokens.ts';
 
 const MAX_CONTEXT = 16;
 const MAX_VOCABULARY = 1_000_000;

@@ -3,10 +3,10 @@ import { ModelLoadError } from '../../recognizer.ts';
 import { MEL_BINS } from '../features/frames.ts';
 import { normalizeWhisperWindow } from '../features/whisper-fbank.ts';
 import { MAX_DIMENSION, MAX_WINDOW_FRAMES, type ModelMetadata } from '../onnx/model-metadata.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import { checkSignature, type NetworkSignature } from '../onnx/network-signature.ts';
-import type { StreamingLayout } from '../partition/streaming-network.ts';
+import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { TensorSpec } from '../onnx/tensors.ts';
+import type { StreamingLayout } from '../partition/streaming-network.ts';
 
 /** `model_type` in the metadata of icefall's streaming exports. */
 const MODEL_TYPE = 'zipformer2';

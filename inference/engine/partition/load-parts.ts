@@ -1,14 +1,14 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { Tensor } from 'onnxruntime-node';
-import { type GraphFile, readGraphFile } from './graph-file.ts';
-import { type PartContents, readGraphPart, type TensorType } from './graph-part-file.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
-import { readScanPart, SCAN_NAMES } from './scan-part-file.ts';
-import { cutGraph, type GraphPart } from './graph-parts.ts';
-import { type LoadedNetwork, type NetworkPart, PartRun, type StepValues } from './network-part.ts';
 import { type NetworkSignature, type StateSpec, statesOf } from '../onnx/network-signature.ts';
+import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import { loadOnnxModel, type SessionOptions, usesOnlyCpu } from '../onnx/onnx-session.ts';
 import { elementCount, type TensorSpec, zeroTensor } from '../onnx/tensors.ts';
+import { type GraphFile, readGraphFile } from './graph-file.ts';
+import { type PartContents, readGraphPart, type TensorType } from './graph-part-file.ts';
+import { cutGraph, type GraphPart } from './graph-parts.ts';
+import { type LoadedNetwork, type NetworkPart, PartRun, type StepValues } from './network-part.ts';
+import { readScanPart, SCAN_NAMES } from './scan-part-file.ts';
 import { unstack } from './unstack.ts';
 
 /**

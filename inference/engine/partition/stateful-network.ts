@@ -1,6 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
-import { type LoadedNetwork, PartRun, type StepValues } from './network-part.ts';
 import { elementCount, rowsOf } from '../onnx/tensors.ts';
+import { type LoadedNetwork, PartRun, type StepValues } from './network-part.ts';
 
 /** A network in parts, and the states of one recording. */
 export class StatefulNetwork {

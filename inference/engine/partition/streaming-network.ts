@@ -1,11 +1,11 @@
-import { errorText } from '../text/error-text.ts';
+import type { NetworkSignature } from '../onnx/network-signature.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import { loadOnnxModel, type OnnxModel, type SessionOptions } from '../onnx/onnx-session.ts';
+import { elementCount } from '../onnx/tensors.ts';
+import { errorText } from '../text/error-text.ts';
 import { loadParts } from './load-parts.ts';
 import { type LoadedNetwork, wholeNetwork } from './network-part.ts';
-import type { NetworkSignature } from '../onnx/network-signature.ts';
-import { loadOnnxModel, type OnnxModel, type SessionOptions } from '../onnx/onnx-session.ts';
 import { StatefulNetwork } from './stateful-network.ts';
-import { elementCount } from '../onnx/tensors.ts';
 
 /** What a family makes of a file: the sizes of its steps, and what goes in and out. */
 export interface StreamingLayout {

@@ -1,11 +1,11 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Tensor } from 'onnxruntime-node';
-import type { GraphFile, GraphNode } from './graph-file.ts';
-import { readGraphPart } from './graph-part-file.ts';
 import type { StateSpec } from '../onnx/network-signature.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from '../onnx/onnx-session.ts';
-import { findStackedStates, type StackedStates } from './stacked-states.ts';
 import { elementCount, outputNamed, type TensorSpec } from '../onnx/tensors.ts';
+import type { GraphFile, GraphNode } from './graph-file.ts';
+import { readGraphPart } from './graph-part-file.ts';
+import { findStackedStates, type StackedStates } from './stacked-states.ts';
 
 /** A graph, and what it keeps from step to step. */
 export interface StatefulGraph {

@@ -1,12 +1,12 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { RedisClient } from '../../../common/redis/scripts.ts';
 import { closeRedis, connectRedis } from '../../../common/redis/connection.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
+import type { RedisClient } from '../../../common/redis/scripts.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
+import { ModelCalls } from '../../../inference/model/exclusive-run.ts';
 import { FenceGuard } from '../../../inference/sessions/fence.ts';
 import { JobWorker } from '../../../inference/uploads/job-worker.ts';
-import { ModelCalls } from '../../../inference/model/exclusive-run.ts';
 // Loaded by then, so that the queue is opened while its connection is made.
 import '../../../inference/uploads/upload-worker.ts';
 import { createLogger } from '../../../common/process/log.ts';

@@ -7,9 +7,9 @@ import { type Readiness, ReadinessStore } from '../../../common/readiness/readin
 import { RedisKeys } from '../../../common/redis/keys.ts';
 import { OutageLog } from '../../../common/redis/outage.ts';
 import { Slot } from '../../../common/slot/slot.ts';
+import { type EngineLost, ModelCalls } from '../../../inference/model/exclusive-run.ts';
 import { folderFingerprint } from '../../../inference/model/folder-change.ts';
 import { HeartbeatSender } from '../../../inference/model/heartbeat.ts';
-import { type EngineLost, ModelCalls } from '../../../inference/model/exclusive-run.ts';
 import { ModelLoading } from '../../../inference/model/model-loading.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
 import { eventually } from '../../support/eventually.ts';

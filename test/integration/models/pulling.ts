@@ -1,10 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
-import type { NetworkSettings } from '../../../models/download/archive.ts';
 import type { CatalogueEntry } from '../../../models/catalogue.ts';
-import { ModelFailure } from '../../../models/failure.ts';
+import type { NetworkSettings } from '../../../models/download/archive.ts';
 import { pullModel } from '../../../models/download/pull.ts';
+import { ModelFailure } from '../../../models/failure.ts';
 import { type ModelFolders, storePaths, verifyModel } from '../../../models/store/store.ts';
 import { ArchiveServer } from './archive-server.ts';
 import { entryFor, Screen, temporaryFolders, transducerArchive } from './small-model.ts';

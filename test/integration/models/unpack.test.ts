@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ModelFailure } from '../../../models/failure.ts';
 import { type UnpackOptions, unpackModel } from '../../../models/download/unpack.ts';
+import { ModelFailure } from '../../../models/failure.ts';
 import {
   type ArchiveFile,
   archiveOf,

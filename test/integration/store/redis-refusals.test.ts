@@ -2,9 +2,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { freePort } from '../../../common/launch/supervisor/ports.ts';
 import { createLogger } from '../../../common/process/log.ts';
-import type { RedisClient } from '../../../common/redis/scripts.ts';
 import { closeRedis, connectRedis, fromStore, whenReady } from '../../../common/redis/connection.ts';
 import { Outage, OutageLog } from '../../../common/redis/outage.ts';
+import type { RedisClient } from '../../../common/redis/scripts.ts';
 import { parseRedisUrl } from '../../../common/redis/url.ts';
 import { startRedis } from '../../support/redis.ts';
 

@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { readApiConfig, readInferenceConfig } from '../../../common/config/config.ts';
 import { isBlockedPort, ownOrigins } from '../../../common/config/addresses.ts';
+import { readApiConfig, readInferenceConfig } from '../../../common/config/config.ts';
 import { ConfigError } from '../../../common/config/config-error.ts';
 import { defaultThreads, physicalCores } from '../../../common/config/cpu-threads.ts';
 

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { GraphFile, GraphNode, GraphWeight } from '../../../inference/engine/partition/graph-file.ts';
-import { type CutOptions, cutGraph, type GraphPart } from '../../../inference/engine/partition/graph-parts.ts';
+import {
+  type CutOptions,
+  cutGraph,
+  type GraphPart,
+} from '../../../inference/engine/partition/graph-parts.ts';
 
 const WEIGHT_VALUES = 100;
 

@@ -5,17 +5,17 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { zipformer2Layout } from '../../../inference/engine/families/zipformer2.ts';
-import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
-import { loadParts } from '../../../inference/engine/partition/load-parts.ts';
-import type { LoadedNetwork } from '../../../inference/engine/partition/network-part.ts';
 import type { NetworkSignature } from '../../../inference/engine/onnx/network-signature.ts';
+import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
 import {
   loadOnnxModel,
   OnnxModel,
   type SessionOptions,
 } from '../../../inference/engine/onnx/onnx-session.ts';
-import { type RunSteps, StreamingNetwork } from '../../../inference/engine/partition/streaming-network.ts';
 import { elementCount } from '../../../inference/engine/onnx/tensors.ts';
+import { loadParts } from '../../../inference/engine/partition/load-parts.ts';
+import type { LoadedNetwork } from '../../../inference/engine/partition/network-part.ts';
+import { type RunSteps, StreamingNetwork } from '../../../inference/engine/partition/streaming-network.ts';
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
 import { SMALL_SIZES } from '../../onnx/model-folder.ts';
 import { Weights } from '../../onnx/weights.ts';

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Tensor } from 'onnxruntime-node';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { type GraphFile, readGraphFile } from '../../../inference/engine/partition/graph-file.ts';
-import { readScanPart, type ScanContents } from '../../../inference/engine/partition/scan-part-file.ts';
 import { loadOnnxModel } from '../../../inference/engine/onnx/onnx-session.ts';
 import { outputNamed } from '../../../inference/engine/onnx/tensors.ts';
+import { type GraphFile, readGraphFile } from '../../../inference/engine/partition/graph-file.ts';
+import { readScanPart, type ScanContents } from '../../../inference/engine/partition/scan-part-file.ts';
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-scan-'));

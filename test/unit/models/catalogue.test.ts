@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { archiveUrl } from '../../../models/download/archive.ts';
 import { CATALOGUE, findEntry } from '../../../models/catalogue.ts';
+import { archiveUrl } from '../../../models/download/archive.ts';
 import { ModelFailure } from '../../../models/failure.ts';
 import { isReDecoding } from '../../../models/family.ts';
 

@@ -3,7 +3,7 @@ import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
 import { createLogger } from '../common/process/log.ts';
 import { endProcess, shutdownOnSignal } from '../common/process/shutdown.ts';
 import { EngineLost } from './model/exclusive-run.ts';
-import { LocatedRecognizer } from './model/located-recognizer.ts';
+import { LocatedRecognizer } from './model/configured-recognizer.ts';
 import { ExecutionProviderError } from './recognizer.ts';
 
 /** The longest stream session, and an upload of 15 s on a slow machine. */

@@ -77,7 +77,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
     app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
 
     app.get('/api-reference.md', { schema: { hide: true } }, async (request, reply) => {
-      const markdown = await readFile(join(root, 'api', 'reference', 'api-reference.md'), 'utf8');
+      const markdown = await readFile(join(root, 'api', 'docs', 'reference', 'api-reference.md'), 'utf8');
       return reply
         .type('text/markdown; charset=utf-8')
         .send(markdown.replaceAll('{base_url}', baseUrl(request, publicBaseUrl)));

@@ -51,7 +51,7 @@ test('an engine that names nobody for a while takes away no replica that answers
   const port = await freePort();
   const replica = await start(NODE_IMAGE, 'node', '-e', REPLICA_AND_NAME_SERVER);
   folder = await mkdtemp(join(tmpdir(), 'asr-haproxy-'));
-  const config = await readFile(join(packageRoot(), '.docker/haproxy.cfg'), 'utf8');
+  const config = await readFile(join(packageRoot(), 'deploy/haproxy/haproxy.cfg'), 'utf8');
   const file = join(folder, 'haproxy.cfg');
   await writeFile(file, config.replace('127.0.0.11:53', `${await addressOf(replica)}:53`));
   await start(

@@ -15,7 +15,7 @@ import { type ReceivedMessage, StreamClient } from '../support/stream-client.ts'
 import { type RealService, startRealService, TOKEN } from './client-service.ts';
 
 const root = packageRoot();
-const REFERENCE = readFileSync(join(root, 'api/reference/api-reference.md'), 'utf8');
+const REFERENCE = readFileSync(join(root, 'api/docs/reference/api-reference.md'), 'utf8');
 
 /** The rows of the tables between two headings, as lists of cells. */
 function rows(from: string, to: string): string[][] {

@@ -134,7 +134,7 @@ test('the types are plain enough for every TypeScript 5: its arrays have no para
 test('the tarball holds what the programs need and no tests', () => {
   for (const needed of [
     'common/slot/acquire.lua',
-    'api/reference/api-reference.md',
+    'api/docs/reference/api-reference.md',
     'api/page/index.html',
     'models/bundled/encoder.int8.onnx',
     'models/bundled/t2s.tsv',

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
 import { folderFingerprint } from '../../../inference/model/folder-change.ts';
-import { LocatedRecognizer } from '../../../inference/model/located-recognizer.ts';
+import { LocatedRecognizer } from '../../../inference/model/configured-recognizer.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 
 test('a model that was copied into its folder behind the load begun ahead is loaded all the same', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CATALOGUE } from '../../../models/catalogue.ts';
-import { modelList } from '../../../models/listing.ts';
+import { modelList } from '../../../models/command/listing.ts';
 import { BUNDLED, BUNDLED_ERROR_PERCENT, type ModelCard } from '../../../models/model-card.ts';
 
 const CARD: ModelCard = {

@@ -1,6 +1,6 @@
-import { formatBytes } from './download/report.ts';
-import { isReDecoding } from './family.ts';
-import type { ErrorRate, ModelCard } from './model-card.ts';
+import { formatBytes } from '../download/report.ts';
+import { isReDecoding } from '../family.ts';
+import type { ErrorRate, ModelCard } from '../model-card.ts';
 
 export interface ListedModel {
   readonly card: ModelCard;

@@ -12,7 +12,7 @@ import { warnOfRedis } from '../common/redis/warnings.ts';
 import { SessionConsumer } from '../common/sessions/session-consumer.ts';
 import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
-import { ModelCalls } from './model/exclusive-run.ts';
+import { ExclusiveRun } from './model/exclusive-run.ts';
 import { HeartbeatSender } from './model/heartbeat.ts';
 import { ModelLoading } from './model/model-loading.ts';
 import type { Recognizer } from './recognizer.ts';
@@ -71,7 +71,7 @@ export function createInference(parts: InferenceParts): Inference {
   warnOfRedis(redis, log);
 
   const fences = new FenceGuard(slot);
-  const model = new ModelCalls(recognizer, slot, id, onFatal);
+  const model = new ExclusiveRun(recognizer, slot, id, onFatal);
   const consumer = new SessionConsumer(redis, keys);
   const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });
   const uploads = new UploadStore(redis, keys);

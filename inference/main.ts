@@ -2,8 +2,8 @@ import { readInferenceConfig } from '../common/config/config.ts';
 import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
 import { createLogger } from '../common/process/log.ts';
 import { endProcess, shutdownOnSignal } from '../common/process/shutdown.ts';
+import { ConfiguredRecognizer } from './model/configured-recognizer.ts';
 import { EngineLost } from './model/exclusive-run.ts';
-import { LocatedRecognizer } from './model/configured-recognizer.ts';
 import { ExecutionProviderError } from './recognizer.ts';
 
 /** The longest stream session, and an upload of 15 s on a slow machine. */
@@ -15,7 +15,7 @@ async function main(): Promise<void> {
   process.on('SIGHUP', () => retryLoad());
   const config = readInferenceConfig(process.env);
   const log = createLogger(config.logLevel, 'inference');
-  const recognizer = new LocatedRecognizer(config.model, {
+  const recognizer = new ConfiguredRecognizer(config.model, {
     providers: config.executionProviders,
     threads: config.threads,
     log: (line) => log.info(line),

@@ -1,4 +1,4 @@
-import { untilAnswered } from '../../common/redis/retry.ts';
+import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 
 /**
@@ -14,7 +14,7 @@ export async function acquireSlot(
   try {
     return await slot.acquire(holder);
   } catch (error) {
-    onUnknown(() => untilAnswered(performance.now() + SLOT_TTL_MS, () => slot.release(holder)));
+    onUnknown(() => retryUntilAnswered(performance.now() + SLOT_TTL_MS, () => slot.release(holder)));
     throw error;
   }
 }

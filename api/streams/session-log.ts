@@ -16,7 +16,7 @@ export interface StreamSummary {
 }
 
 /** The figures of one session on their way to its summary. */
-export class StreamTally {
+export class SessionLog {
   readonly #startedAtMs = performance.now();
   #partials = 0;
   #claimant: string | undefined;

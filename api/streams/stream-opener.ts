@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
-import { untilAnswered } from '../../common/redis/retry.ts';
+import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import type { RedisClient } from '../../common/redis/scripts.ts';
 import { parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
 import { SessionProducer, type SessionProducerScripts } from '../../common/sessions/session-producer.ts';
@@ -104,7 +104,7 @@ export class StreamOpener {
       stop();
       // Tried for as long as the slot lasts: until it is freed nobody else is served.
       background.run({ sessionId }, () =>
-        untilAnswered(performance.now() + SLOT_TTL_MS, () => producer.abort()),
+        retryUntilAnswered(performance.now() + SLOT_TTL_MS, () => producer.abort()),
       );
     };
     try {

@@ -11,7 +11,7 @@ import {
 } from '../../common/messages/stream.ts';
 import type { ResultEntry } from '../../common/sessions/entries.ts';
 import { ReceivedAudio } from './received-audio.ts';
-import { type StreamSummary, StreamTally } from './session-log.ts';
+import { SessionLog, type StreamSummary } from './session-log.ts';
 import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
 import { StreamFailure, toStreamFailure } from './stream-failure.ts';
 import type { ActiveStream, StreamOpener } from './stream-opener.ts';
@@ -65,7 +65,7 @@ export class StreamSession {
   readonly #parts: StreamSessionParts;
   readonly #clocks: StreamClocks;
   readonly #audio = new ReceivedAudio();
-  readonly #tally = new StreamTally();
+  readonly #tally = new SessionLog();
   #state: State = 'connected';
   #active: ActiveStream | undefined;
   #revision = 0;

@@ -3,7 +3,7 @@ import { ApiFailure, StoreUnavailable, unreachable } from '../../common/errors/e
 import type { TranscriptionResult } from '../../common/messages/http.ts';
 import type { Logger } from '../../common/process/log.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
-import { untilAnswered } from '../../common/redis/retry.ts';
+import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../../common/slot/slot.ts';
 import type { UploadJob, UploadStore } from '../../common/uploads/upload-jobs.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
@@ -112,8 +112,8 @@ export class Transcriber {
     const { slot, uploads, queue } = this.#parts;
     // Trying longer is of no use: the slot has run out by then.
     const deadlineMs = performance.now() + SLOT_TTL_MS;
-    if (await untilAnswered(deadlineMs, () => queue.remove(id)))
-      await untilAnswered(deadlineMs, () => slot.release(holder));
-    await untilAnswered(deadlineMs, () => uploads.forget(id));
+    if (await retryUntilAnswered(deadlineMs, () => queue.remove(id)))
+      await retryUntilAnswered(deadlineMs, () => slot.release(holder));
+    await retryUntilAnswered(deadlineMs, () => uploads.forget(id));
   }
 }

@@ -6,17 +6,17 @@ import { OnnxRecognizer, type OnnxRecognizerOptions } from '../engine/engine.ts'
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../recognizer.ts';
 import { folderFingerprint } from './folder-change.ts';
 
-export type LocatedRecognizerOptions = Omit<OnnxRecognizerOptions, 'modelDir' | 'modelId'>;
+export type ConfiguredRecognizerOptions = Omit<OnnxRecognizerOptions, 'modelDir' | 'modelId'>;
 
 /** The recognizer of the model that `ASR_MODEL` names, which is looked for anew with every attempt to load it. */
-export class LocatedRecognizer implements Recognizer {
+export class ConfiguredRecognizer implements Recognizer {
   readonly #setting: string;
-  readonly #options: LocatedRecognizerOptions;
+  readonly #options: ConfiguredRecognizerOptions;
   #recognizer: Recognizer | undefined;
   #begun: { readonly files: Promise<string>; readonly model: Promise<ModelInfo> } | undefined;
 
   /** @param setting value of `ASR_MODEL` */
-  constructor(setting: string, options: LocatedRecognizerOptions) {
+  constructor(setting: string, options: ConfiguredRecognizerOptions) {
     this.#setting = setting;
     this.#options = options;
   }

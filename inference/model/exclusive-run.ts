@@ -13,7 +13,7 @@ export class EngineLost extends Error {
  * What surrounds every use of the model: while a call runs, and at no other time, this process holds the service's one model and the slot. That a Redis that stood
  * still has let lease, lock or slot run out ends no call, and until it has returned no other process begins one.
  */
-export class ModelCalls {
+export class ExclusiveRun {
   readonly #recognizer: Recognizer;
   readonly #slot: Slot;
   readonly #processId: string;

@@ -3,7 +3,7 @@ import type { RedisClient } from '../../common/redis/scripts.ts';
 import type { Loss, SessionConsumer } from '../../common/sessions/session-consumer.ts';
 import type { Slot, SlotHolder } from '../../common/slot/slot.ts';
 import type { ModelFamily } from '../../models/family.ts';
-import type { ModelCalls } from '../model/exclusive-run.ts';
+import type { ExclusiveRun } from '../model/exclusive-run.ts';
 import type { RecognizerStream } from '../recognizer.ts';
 import type { FenceGuard } from './fence.ts';
 import { SessionAudio } from './session-audio.ts';
@@ -22,7 +22,7 @@ export interface SessionRunParts {
   readonly blocking: RedisClient;
   readonly slot: Slot;
   readonly fences: FenceGuard;
-  readonly model: ModelCalls;
+  readonly model: ExclusiveRun;
 }
 
 /**

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { untilAnswered } from '../../common/redis/retry.ts';
+import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import {
   UPLOAD_DEADLINE_MS,
   type UploadEnd,
   type UploadJob,
   type UploadStore,
 } from '../../common/uploads/upload-jobs.ts';
-import type { ModelCalls } from '../model/exclusive-run.ts';
+import type { ExclusiveRun } from '../model/exclusive-run.ts';
 import type { FenceGuard } from '../sessions/fence.ts';
 
 /** While another process is in a model call: the longest time until its end is seen. */
@@ -15,7 +15,7 @@ const CALL_LOOK_MS = 50;
 export interface UploadRunParts {
   readonly uploads: UploadStore;
   readonly fences: FenceGuard;
-  readonly model: ModelCalls;
+  readonly model: ExclusiveRun;
 }
 
 /** What there is of an upload when its turn has come. */
@@ -75,7 +75,7 @@ export class UploadRun {
     // Redis, when it goes on, may answer this look before it hears from that process that it is in a call: only a second look counts.
     let mayBeInCall = again;
     for (;;) {
-      const { holder, pcm, caller } = await untilAnswered(untilMs, () => uploads.atStart(this.#job.id));
+      const { holder, pcm, caller } = await retryUntilAnswered(untilMs, () => uploads.atStart(this.#job.id));
       if (holder !== this.#job.holder) return { kind: 'slot lost' };
       const isInCall = model.isAnothers(caller);
       if (!isInCall && !mayBeInCall) return pcm ? { kind: 'samples', pcm } : { kind: 'samples gone' };
@@ -118,7 +118,7 @@ export class UploadRun {
   /** @returns false when the slot was lost. @throws StoreUnavailable; then the replica that waits answers by itself */
   async #finish(end: UploadEnd): Promise<boolean> {
     const { id, holder } = this.#job;
-    return await untilAnswered(waitEnds(), () => this.#parts.uploads.finish(id, holder, end));
+    return await retryUntilAnswered(waitEnds(), () => this.#parts.uploads.finish(id, holder, end));
   }
 }
 

@@ -1,10 +1,8 @@
 import { resolve } from 'node:path';
-import { parseArguments, type Request, USAGE } from './arguments.ts';
 import { type CatalogueEntry, findEntry } from '../catalogue.ts';
 import type { NetworkSettings } from '../download/archive.ts';
 import type { ProgressOutput } from '../download/report.ts';
 import { fromDiskError, ModelFailure } from '../failure.ts';
-import { modelList } from './listing.ts';
 import { BUNDLED } from '../model-card.ts';
 import { locateModel } from '../store/locate.ts';
 import { acquireLock } from '../store/lock.ts';
@@ -17,6 +15,8 @@ import {
   storePaths,
   verifyModel,
 } from '../store/store.ts';
+import { parseArguments, type Request, USAGE } from './arguments.ts';
+import { modelList } from './listing.ts';
 
 export interface CommandContext {
   readonly catalogue: readonly CatalogueEntry[];

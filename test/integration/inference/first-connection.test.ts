@@ -4,7 +4,7 @@ import { RedisKeys } from '../../../common/redis/keys.ts';
 import type { RedisClient } from '../../../common/redis/scripts.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
-import { ModelCalls } from '../../../inference/model/exclusive-run.ts';
+import { ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
 import { FenceGuard } from '../../../inference/sessions/fence.ts';
 import { JobWorker } from '../../../inference/uploads/job-worker.ts';
 // Loaded by then, so that the queue is opened while its connection is made.
@@ -29,7 +29,7 @@ it('uploads are served also when the first connections of their queue were made 
     keys,
     uploads: new UploadStore(redis.client, keys),
     fences: new FenceGuard(slot),
-    model: new ModelCalls(new ScriptedRecognizer(), slot, 'a', () => undefined),
+    model: new ExclusiveRun(new ScriptedRecognizer(), slot, 'a', () => undefined),
     log: createLogger('silent', 'inference'),
   });
   onTestFinished(() => jobs.stop());

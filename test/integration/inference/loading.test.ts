@@ -7,7 +7,7 @@ import { type Readiness, ReadinessStore } from '../../../common/readiness/readin
 import { RedisKeys } from '../../../common/redis/keys.ts';
 import { OutageLog } from '../../../common/redis/outage.ts';
 import { Slot } from '../../../common/slot/slot.ts';
-import { type EngineLost, ModelCalls } from '../../../inference/model/exclusive-run.ts';
+import { type EngineLost, ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
 import { folderFingerprint } from '../../../inference/model/folder-change.ts';
 import { HeartbeatSender } from '../../../inference/model/heartbeat.ts';
 import { ModelLoading } from '../../../inference/model/model-loading.ts';
@@ -253,7 +253,7 @@ it('a model call that never returns ends the process', async () => {
   const gate = recognizer.hold();
   const stream = await recognizer.open();
   const lost = deferred<EngineLost>();
-  const model = new ModelCalls(
+  const model = new ExclusiveRun(
     recognizer,
     new Slot(redis.client, new RedisKeys('{asr}')),
     'a',
@@ -272,7 +272,7 @@ it('a model call that returns is forgotten: it ends no process later, and keeps 
   const slot = new Slot(redis.client, new RedisKeys('{asr}'));
   await slot.acquire('a holder');
   const lost: EngineLost[] = [];
-  const model = new ModelCalls(recognizer, slot, 'a', (error) => lost.push(error), 700);
+  const model = new ExclusiveRun(recognizer, slot, 'a', (error) => lost.push(error), 700);
   await model.run('a holder', () => stream.accept(scriptedPcm(0.5)));
   // Renewed twice a second, it would never end.
   await redis.client.pexpire('{asr}:slot', 900);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RedisKeys } from '../../../common/redis/keys.ts';
 import { readSlotHolder, Slot, slotHolder } from '../../../common/slot/slot.ts';
-import { ModelCalls } from '../../../inference/model/exclusive-run.ts';
+import { ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { ScriptedRecognizer } from '../../support/scripted-recognizer.ts';
 
@@ -148,7 +148,7 @@ test('one process at a time is in a model call', async () => {
 
 describe('model calls', () => {
   // Its commands go over the connection that is asked here, which keeps the order.
-  const model = (): ModelCalls => new ModelCalls(new ScriptedRecognizer(), slot, 'one', () => undefined);
+  const model = (): ExclusiveRun => new ExclusiveRun(new ScriptedRecognizer(), slot, 'one', () => undefined);
 
   test('a process is in one from its first moment to the end of the last one, and no longer', async () => {
     const calls = model();

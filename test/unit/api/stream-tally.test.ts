@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { StreamTally } from '../../../api/streams/session-log.ts';
+import { SessionLog } from '../../../api/streams/session-log.ts';
 
 const END = { sessionId: 's', outcome: 'final', code: undefined, reason: undefined, audioMs: 100 } as const;
 
@@ -7,7 +7,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
 test('finalize_ms runs from the end message to the final, in tenths; the session from its beginning', () => {
-  const tally = new StreamTally();
+  const tally = new SessionLog();
   vi.advanceTimersByTime(1_000);
   tally.endReceived();
   vi.advanceTimersByTime(23.46);
@@ -23,7 +23,7 @@ test('finalize_ms runs from the end message to the final, in tenths; the session
 });
 
 test('a claim by another process is a takeover, one more by the same is none', () => {
-  const tally = new StreamTally();
+  const tally = new SessionLog();
   const takeovers = [];
   for (const by of ['one', 'one', 'two', 'two', 'one']) {
     tally.claimed(by);

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
+import { ConfiguredRecognizer } from '../../../inference/model/configured-recognizer.ts';
 import { folderFingerprint } from '../../../inference/model/folder-change.ts';
-import { LocatedRecognizer } from '../../../inference/model/configured-recognizer.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 
 test('a model that was copied into its folder behind the load begun ahead is loaded all the same', async () => {
   const parent = mkdtempSync(join(tmpdir(), 'asr-located-'));
   onTestFinished(() => rmSync(parent, { recursive: true }));
   const folder = join(parent, 'model');
-  const recognizer = (): LocatedRecognizer =>
-    new LocatedRecognizer(folder, { providers: ['cpu'], threads: 1 });
+  const recognizer = (): ConfiguredRecognizer =>
+    new ConfiguredRecognizer(folder, { providers: ['cpu'], threads: 1 });
   const begun = recognizer();
   onTestFinished(() => begun.close());
   begun.begin();
@@ -30,7 +30,7 @@ test.each([
   ['x-asr-480ms', join(packageRoot(), 'models/downloaded/x-asr-480ms')],
   ['./x-asr-480ms', resolve('x-asr-480ms')],
 ])('changes of the model %s are looked for in %s', (setting, folder) => {
-  expect(new LocatedRecognizer(setting, { providers: ['cpu'], threads: 1 }).folder).toBe(folder);
+  expect(new ConfiguredRecognizer(setting, { providers: ['cpu'], threads: 1 }).folder).toBe(folder);
 });
 
 test('a load begun ahead that fails is told once, to who asks for the model; the next one tries again', async () => {
@@ -39,11 +39,11 @@ test('a load begun ahead that fails is told once, to who asks for the model; the
   process.on('unhandledRejection', note);
   onTestFinished(() => void process.off('unhandledRejection', note));
   const options = { providers: ['cpu'], threads: 1 } as const;
-  const begun = new LocatedRecognizer('/nowhere/at/all', options);
+  const begun = new ConfiguredRecognizer('/nowhere/at/all', options);
   begun.begin();
   // The same two looks at the folder, after the first one's.
   await folderFingerprint('/nowhere/at/all');
-  await new LocatedRecognizer('/nowhere/at/all', options).load().catch(() => undefined);
+  await new ConfiguredRecognizer('/nowhere/at/all', options).load().catch(() => undefined);
   await new Promise(setImmediate);
   const failed = (): Promise<unknown> => begun.load().catch((error: unknown) => error);
   const [first, second] = [await failed(), await failed()];

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { findModelFiles } from '../../../inference/engine/onnx/model-files.ts';
-import { modelFolders } from '../../../models/store/store.ts';
-import { ReferenceWhisper } from '../../onnx/reference-whisper.ts';
-import { tokenLines, type WhisperFiles, writeSmallWhisper } from '../../onnx/whisper.ts';
-import { LocalWhisper } from './local-whisper.ts';
-import { type Recording, realSpeech, withSilence } from './recordings.ts';
+import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
+import { modelFolders } from '../../models/store/store.ts';
+import { ReferenceWhisper } from '../onnx/reference-whisper.ts';
+import { tokenLines, type WhisperFiles, writeSmallWhisper } from '../onnx/whisper.ts';
+import { LocalWhisper } from '../unit/engine/local-whisper.ts';
+import { type Recording, realSpeech, withSilence } from '../unit/engine/recordings.ts';
 
 /* sherpa-onnx hears a Whisper without our prompt and rules: here the engine's parts do as it does, and the tokens are compared. */
 

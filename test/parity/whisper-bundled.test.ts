@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { packageRoot } from '../../../common/process/package-root.ts';
-import type { EngineModel, EngineRecording } from '../../../inference/engine/engine-model.ts';
-import { loadModel } from '../../../inference/engine/load-model.ts';
-import { modelFolders } from '../../../models/store/store.ts';
-import { type Recording, readSet } from '../../eval/sets.ts';
-import { Weights } from '../../onnx/weights.ts';
-import { MAX_SAMPLES, pcmBytes } from './recordings.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
+import type { EngineModel, EngineRecording } from '../../inference/engine/engine-model.ts';
+import { loadModel } from '../../inference/engine/load-model.ts';
+import { modelFolders } from '../../models/store/store.ts';
+import { type Recording, readSet } from '../eval/sets.ts';
+import { Weights } from '../onnx/weights.ts';
+import { MAX_SAMPLES, pcmBytes } from '../unit/engine/recordings.ts';
 
 const CHUNK_BYTES = 16_000;
 /** Their texts are the same on processors with and without VNNI instructions. */

@@ -3,10 +3,17 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { OnnxRecognizer } from '../../../inference/engine/engine.ts';
-import { InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
-import { writeFailingModel } from '../../onnx/echo.ts';
-import { type Fixture, fixtures, MAX_SAMPLES, pcmBytes, recordings, SMALL_CTC_DIR } from './recordings.ts';
+import { OnnxRecognizer } from '../../inference/engine/engine.ts';
+import { InferenceError, ModelLoadError } from '../../inference/recognizer.ts';
+import { writeFailingModel } from '../onnx/echo.ts';
+import {
+  type Fixture,
+  fixtures,
+  MAX_SAMPLES,
+  pcmBytes,
+  recordings,
+  SMALL_CTC_DIR,
+} from '../unit/engine/recordings.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-engine-'));
 const engines: OnnxRecognizer[] = [];

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { countErrors } from '../../eval/error-rate.ts';
-import { ECHO_DELAY_FRAMES, writeEchoModel } from '../../onnx/echo.ts';
-import { Weights } from '../../onnx/weights.ts';
-import { LocalEngine } from './local-engine.ts';
-import { fixtures, pcmBytes, SMALL_CTC_DIR } from './recordings.ts';
+import { countErrors } from '../eval/error-rate.ts';
+import { ECHO_DELAY_FRAMES, writeEchoModel } from '../onnx/echo.ts';
+import { Weights } from '../onnx/weights.ts';
+import { LocalEngine } from '../unit/engine/local-engine.ts';
+import { fixtures, pcmBytes, SMALL_CTC_DIR } from '../unit/engine/recordings.ts';
 
 const SAMPLES_PER_MS = 16;
 const CUTS_MS = [0, 10, 50, 100, 200, 300, 400, 500];

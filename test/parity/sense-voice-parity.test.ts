@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { parseTokens } from '../../../inference/engine/text/tokens.ts';
-import { countErrors, errorRatePercent } from '../../eval/error-rate.ts';
-import { DEFAULT_SET, readSet } from '../../eval/sets.ts';
-import { pcmBytes } from './recordings.ts';
-import { CHINESE, loadSenseVoices, SENSE_VOICE_TOKENS } from './sense-voice-pair.ts';
+import { parseTokens } from '../../inference/engine/text/tokens.ts';
+import { countErrors, errorRatePercent } from '../eval/error-rate.ts';
+import { DEFAULT_SET, readSet } from '../eval/sets.ts';
+import { pcmBytes } from '../unit/engine/recordings.ts';
+import { CHINESE, loadSenseVoices, SENSE_VOICE_TOKENS } from '../unit/engine/sense-voice-pair.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-sense-voice-'));
 afterAll(() => rmSync(workDir, { recursive: true }));

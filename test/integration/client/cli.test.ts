@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { wavFile } from '../../support/wav.ts';
-import { CLI, type Ended, jsonLines, startClient, whenEnded } from './client-process.ts';
-import { drop, html, json, ScriptedService } from './scripted-service.ts';
-import { TOKEN } from './sessions.ts';
+import { CLI, type Ended, jsonLines, startClient, whenEnded } from '../../unit/client/client-process.ts';
+import { drop, html, json, ScriptedService } from '../../unit/client/scripted-service.ts';
+import { TOKEN } from '../../unit/client/sessions.ts';
 
 const RESULT = { text: '你好', audio_ms: 100, inference_ms: 12.5 };
 const BUSY = json(409, { error: 'busy', message: 'another recognition task is active' });

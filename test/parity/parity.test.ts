@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { OnnxModel, type SessionOptions } from '../../../inference/engine/onnx/onnx-session.ts';
-import { trailingSilenceSamples } from '../../../inference/engine/trailing-silence.ts';
+import { OnnxModel, type SessionOptions } from '../../inference/engine/onnx/onnx-session.ts';
+import { trailingSilenceSamples } from '../../inference/engine/trailing-silence.ts';
 import {
   BYTE_BPE_SYMBOLS,
   CHINESE_SYMBOLS,
@@ -11,11 +11,11 @@ import {
   type SmallModel,
   writeSmallModel,
   writeTokens,
-} from '../../onnx/model-folder.ts';
-import { buildNemoCtc } from '../../onnx/nemo-ctc.ts';
-import { ReferenceEngine } from '../../onnx/reference-engine.ts';
-import { LocalEngine } from './local-engine.ts';
-import { fixtures, pcmBytes, recordings, SMALL_CTC_DIR, withSilence } from './recordings.ts';
+} from '../onnx/model-folder.ts';
+import { buildNemoCtc } from '../onnx/nemo-ctc.ts';
+import { ReferenceEngine } from '../onnx/reference-engine.ts';
+import { LocalEngine } from '../unit/engine/local-engine.ts';
+import { fixtures, pcmBytes, recordings, SMALL_CTC_DIR, withSilence } from '../unit/engine/recordings.ts';
 
 const kaldi = { features: 'kaldi', int8: false, symbols: CHINESE_SYMBOLS, seed: 5 } as const;
 

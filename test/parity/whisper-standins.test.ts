@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { EngineModel } from '../../../inference/engine/engine-model.ts';
-import { loadModel } from '../../../inference/engine/load-model.ts';
-import { ReferenceWhisper } from '../../onnx/reference-whisper.ts';
-import { type SmallWhisper, writeSmallWhisper } from '../../onnx/whisper.ts';
-import { loadError } from './broken-models.ts';
-import { pcmBytes, realSpeech, withSilence } from './recordings.ts';
+import type { EngineModel } from '../../inference/engine/engine-model.ts';
+import { loadModel } from '../../inference/engine/load-model.ts';
+import { ReferenceWhisper } from '../onnx/reference-whisper.ts';
+import { type SmallWhisper, writeSmallWhisper } from '../onnx/whisper.ts';
+import { loadError } from '../unit/engine/broken-models.ts';
+import { pcmBytes, realSpeech, withSilence } from '../unit/engine/recordings.ts';
 
 /*
  * The public archives sherpa-onnx-whisper-tiny, -base and -small cannot be had here. These models have their names and the

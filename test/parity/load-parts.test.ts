@@ -4,22 +4,18 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { zipformer2Layout } from '../../../inference/engine/families/zipformer2.ts';
-import type { NetworkSignature } from '../../../inference/engine/onnx/network-signature.ts';
-import { type OnnxOutline, readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
-import {
-  loadOnnxModel,
-  OnnxModel,
-  type SessionOptions,
-} from '../../../inference/engine/onnx/onnx-session.ts';
-import { elementCount } from '../../../inference/engine/onnx/tensors.ts';
-import { loadParts } from '../../../inference/engine/partition/load-parts.ts';
-import type { LoadedNetwork } from '../../../inference/engine/partition/network-part.ts';
-import { type RunSteps, StreamingNetwork } from '../../../inference/engine/partition/streaming-network.ts';
-import { OnnxGraph, type Value } from '../../onnx/graph.ts';
-import { SMALL_SIZES } from '../../onnx/model-folder.ts';
-import { Weights } from '../../onnx/weights.ts';
-import { buildZipformer2 } from '../../onnx/zipformer2.ts';
+import { zipformer2Layout } from '../../inference/engine/families/zipformer2.ts';
+import type { NetworkSignature } from '../../inference/engine/onnx/network-signature.ts';
+import { type OnnxOutline, readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
+import { loadOnnxModel, OnnxModel, type SessionOptions } from '../../inference/engine/onnx/onnx-session.ts';
+import { elementCount } from '../../inference/engine/onnx/tensors.ts';
+import { loadParts } from '../../inference/engine/partition/load-parts.ts';
+import type { LoadedNetwork } from '../../inference/engine/partition/network-part.ts';
+import { type RunSteps, StreamingNetwork } from '../../inference/engine/partition/streaming-network.ts';
+import { OnnxGraph, type Value } from '../onnx/graph.ts';
+import { SMALL_SIZES } from '../onnx/model-folder.ts';
+import { Weights } from '../onnx/weights.ts';
+import { buildZipformer2 } from '../onnx/zipformer2.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-parts-'));
 afterAll(() => rmSync(workDir, { recursive: true }));

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { createFilterBank, FeatureExtractor } from '../../../inference/engine/features/feature-extractor.ts';
-import { FrameWindow } from '../../../inference/engine/features/frame-window.ts';
-import { SNIPPED_FRAMING } from '../../../inference/engine/features/frames.ts';
-import { GrowingFrames } from '../../../inference/engine/features/growing-frames.ts';
-import { KaldiFbank } from '../../../inference/engine/features/kaldi-fbank.ts';
+import { createFilterBank, FeatureExtractor } from '../../inference/engine/features/feature-extractor.ts';
+import { FrameWindow } from '../../inference/engine/features/frame-window.ts';
+import { SNIPPED_FRAMING } from '../../inference/engine/features/frames.ts';
+import { GrowingFrames } from '../../inference/engine/features/growing-frames.ts';
+import { KaldiFbank } from '../../inference/engine/features/kaldi-fbank.ts';
 import {
   normalizeWhisperWindow,
   WHISPER_FRAMING,
   WhisperFbank,
-} from '../../../inference/engine/features/whisper-fbank.ts';
-import { Weights } from '../../onnx/weights.ts';
-import { fixtures, withSilence } from './recordings.ts';
-import { referenceKaldi, referenceWhisper, SENSE_VOICE } from './reference-features.ts';
+} from '../../inference/engine/features/whisper-fbank.ts';
+import { Weights } from '../onnx/weights.ts';
+import { fixtures, withSilence } from '../unit/engine/recordings.ts';
+import { referenceKaldi, referenceWhisper, SENSE_VOICE } from '../unit/engine/reference-features.ts';
 
 const BINS = 80;
 

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import type { ByteSpan } from './onnx-outline.ts';
+import type { ByteSpan } from './file-fields.ts';
 
 /** Bytes of a file, or new ones. */
 export type Piece = ByteSpan | Uint8Array;

@@ -2,12 +2,17 @@ import type { FileHandle } from 'node:fs/promises';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../text/error-text.ts';
-import type { ByteSpan } from './onnx-outline.ts';
 
 /** Two varints: a tag, and a length or a value. */
 const HEADER_MAX_BYTES = 20;
 const WINDOW_BYTES = 16_384;
 const MESSAGE_MAX_BYTES = 1 << 20;
+
+/** Bytes from `start` up to `end`. */
+export interface ByteSpan {
+  readonly start: number;
+  readonly end: number;
+}
 
 export interface ProtobufField {
   readonly number: number;

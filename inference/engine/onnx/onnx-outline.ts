@@ -2,7 +2,7 @@ import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../text/error-text.ts';
-import { FileFields } from './file-fields.ts';
+import { type ByteSpan, FileFields } from './file-fields.ts';
 import { ModelMetadata } from './model-metadata.ts';
 import { visit, visitChildren } from './protobuf-message.ts';
 
@@ -18,12 +18,6 @@ const ELEMENT_TYPES =
   );
 /** How a file begins that Git LFS has left on its server (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). */
 const LFS_POINTER = 'version https://git-lfs.github.com/spec/';
-
-/** Bytes from `start` up to `end`. */
-export interface ByteSpan {
-  readonly start: number;
-  readonly end: number;
-}
 
 /** An input or output of the graph. */
 interface GraphValue {

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { ByteSpan } from '../onnx/file-fields.ts';
 import { FileFields } from '../onnx/file-fields.ts';
-import type { ByteSpan } from '../onnx/onnx-outline.ts';
 import { visit, visitChildren } from '../onnx/protobuf-message.ts';
 
 /** Field numbers of onnx.proto. */

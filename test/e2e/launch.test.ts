@@ -219,7 +219,7 @@ test('a model that does not load, a Redis that refuses or is not there: one line
   await refusing.launched.line('not ready yet: Redis refuses the user or password in REDIS_URL: correct it');
   const away = await start({ REDIS_URL: `redis://127.0.0.1:${await freePort()}`, ASR_LOG_LEVEL: 'silent' });
   await away.launched.line(
-    'not ready yet: Redis is away; trying again until it is back (connect ECONNREFUSED',
+    'not ready yet: Redis is away; trying again until it is back. Nothing listens at its address: start it, or correct REDIS_URL (connect ECONNREFUSED',
   );
   for (const { launched, temp } of [withoutModel, refusing, away]) {
     process.kill(launched.pid, 'SIGTERM');

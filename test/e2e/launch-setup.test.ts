@@ -43,6 +43,18 @@ test('installs once, installs again when the lock file changed, and hands over i
   }
 });
 
+test('settings come from .env, and what is set already wins', async () => {
+  await project.installAtOnce();
+  await project.write('.env', 'ASR_FROM_FILE=from-file\n');
+  const first = setup('api');
+  await first.ended;
+  expect(first.lines.at(-1)).toBe(`program ${first.pid} from-file`);
+  project.env['ASR_FROM_FILE'] = 'from-shell';
+  const second = setup('api');
+  await second.ended;
+  expect(second.lines.at(-1)).toBe(`program ${second.pid} from-shell`);
+});
+
 test('no kind of package may be left out, and no GPU files are fetched', async () => {
   await project.replaceNpm('echo "$@" $ONNXRUNTIME_NODE_INSTALL > given');
   await setup('setup').ended;

@@ -9,7 +9,7 @@ import { baseEnv, Launched, tidy } from './launched.ts';
 const COMPILER = `
 require('node:fs').mkdirSync('dist/api', { recursive: true });
 require('node:fs').writeFileSync('dist/api/main.js', \`
-  console.log('program', process.pid, ...process.argv.slice(2));
+  console.log('program', process.pid, ...process.argv.slice(2), ...(process.env.ASR_FROM_FILE ? [process.env.ASR_FROM_FILE] : []));
   if (process.argv.includes('wait')) {
     const timer = setInterval(() => {}, 1000);
     process.on('SIGTERM', () => { console.log('asked to end'); clearInterval(timer); process.exitCode = 7; });

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from './build.mjs';
@@ -48,6 +49,8 @@ export async function main([name = '', ...args]) {
     return;
   }
   process.chdir(root);
+  // What is set already wins. The tests choose their settings themselves.
+  if (command.build === 'servers' && existsSync('.env')) process.loadEnvFile('.env');
   try {
     await withSetupLock(root, async () => {
       installDependencies(root);

@@ -11,7 +11,7 @@ import { modelFolders, storePaths } from '../../../models/store/store.ts';
 import { start } from './command-line.ts';
 import { entryFor, smallDisk, temporaryFolders } from './small-model.ts';
 
-const CLI = join(packageRoot(), 'dist', 'models', 'cli.js');
+const CLI = join(packageRoot(), 'dist', 'models', 'command', 'cli.js');
 const SMALL_CLI = join(import.meta.dirname, 'cli-process.mjs');
 
 async function setUp(root?: string) {

@@ -9,7 +9,7 @@ import { entryFor, temporaryFolders, transducerArchive } from './small-model.ts'
 
 describe('npm run models, the real catalogue', () => {
   const models = (args: readonly string[]) =>
-    start(join(packageRoot(), 'dist', 'models', 'cli.js'), args).finished;
+    start(join(packageRoot(), 'dist', 'models', 'command', 'cli.js'), args).finished;
 
   it('lists the models with what is known of them', async () => {
     const { code, stdout, stderr } = await models(['list']);

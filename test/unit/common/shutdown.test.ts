@@ -8,7 +8,7 @@ import { packageRoot } from '../../../common/process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../../common/process/shutdown.ts';
 
 const moduleOf = (name: string): string =>
-  JSON.stringify(pathToFileURL(join(packageRoot(), 'dist/common', name)).href);
+  JSON.stringify(pathToFileURL(join(packageRoot(), 'dist/common/process', name)).href);
 
 interface Ending {
   readonly child: ChildProcess;

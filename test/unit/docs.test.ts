@@ -62,11 +62,11 @@ function paths(folder: string): string[] {
   });
 }
 
-/** Targets of links and pictures within the project. What begins with a slash is an address of the service. */
+/** Targets of links and pictures within the project. What begins with a slash or a placeholder is an address of the service. */
 function links(text: string): string[] {
   const outsideCode = text.replace(/^```.*?^```$/gms, '').replace(/`[^`\n]*`/g, '');
   const targets = [...outsideCode.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
-  return targets.filter((target) => !/^([a-z]+:|\/)/.test(target));
+  return targets.filter((target) => !/^([a-z]+:|\/|\{)/.test(target));
 }
 
 function leadsSomewhere(page: string, link: string): boolean {

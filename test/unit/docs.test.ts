@@ -23,7 +23,7 @@ const PAGES = PATHS.filter(
 ).map((path) => ({ path, text: read(path) }));
 
 const folders = PATHS.filter((path) => !path.includes('/') && statSync(join(ROOT, path)).isDirectory());
-/** A path from the root, not the end of a longer one or of an address. `*` stands for any characters of a name. */
+/** A path from the root, not the end of a longer one or of an address. `*` stands for any part of a name, as NAME and ROOM do. */
 const NAMED_PATH = new RegExp(
   `(?<![\\w./…}$-])(?:${folders.join('|').replaceAll('.', '\\.')})/[\\w.*/-]*`,
   'g',
@@ -93,8 +93,7 @@ function namedPaths(text: string): string[] {
 }
 
 function isThere(path: string): boolean {
-  if (isIgnored(path)) return true;
-  if (!path.includes('*')) return KNOWN.has(path);
-  const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}$`);
+  if (isIgnored(path) || KNOWN.has(path)) return true;
+  const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replace(/\*|\b(NAME|ROOM)\b/g, '[^/]*')}$`);
   return PATHS.some((known) => pattern.test(known));
 }

@@ -52,7 +52,7 @@ async function stream({ wsUrl }: Service, pcm: Buffer, frameBytes: number, perio
   return { text: final['text'], partials: client.received.filter(({ type }) => type === 'partial') };
 }
 
-describe('the bundled model, of real people', { timeout: 60_000 }, () => {
+describe('the bundled model, of real people', { timeout: 180_000 }, () => {
   let service: Service;
   let recordings: Awaited<ReturnType<typeof readSet>>;
   beforeAll(async () => {

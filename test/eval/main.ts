@@ -57,7 +57,12 @@ async function evaluate({ id, folder }: LocatedModel, sets: readonly string[], s
       const plural = recordings.length === 1 ? '' : 's';
       console.log(`${id} on ${basename(set)}, ${recordings.length} recording${plural}`);
       const measurements: Measurement[] = [];
-      for (const recording of recordings) measurements.push(await measure(recognizer, recording));
+      for (const recording of recordings) {
+        measurements.push(await measure(recognizer, recording));
+        // It takes minutes.
+        if (process.stderr.isTTY) process.stderr.write(`\r${measurements.length} of ${recordings.length}`);
+      }
+      if (process.stderr.isTTY) process.stderr.write('\n');
       const table = shown === 'none' ? [] : tableLines(measurements, shown === 'all');
       console.log([...table, ...summaryLines(measurements), ''].join('\n'));
     }

@@ -49,7 +49,7 @@ describe('real recordings', { timeout: 120_000 }, () => {
     expect(await open().finish(named(name).pcm)).toBe(text);
   });
 
-  test.each(['BAC009S0150W0300.wav', 'BAC009S0150W0155.wav'])(
+  test.each(['BAC009S0150W0155.wav'])(
     '%s gives the same text as a stream as in one piece, also where nothing is left at the end, and partials on the way',
     async (name) => {
       const { pcm } = named(name);
@@ -82,10 +82,9 @@ describe('there is no text, not even for a moment, in', { timeout: 120_000 }, ()
     const random = new Weights(3);
     const pcm = pcmBytes(Int16Array.from({ length: MAX_SAMPLES }, (_, i) => Math.round(noise(i, random))));
     const recording = open();
-    for (const seconds of [0, 1, 2, 4, 8])
-      expect(await recording.accept(pcm.subarray(32_000 * seconds, 32_000 * Math.max(1, 2 * seconds)))).toBe(
-        '',
-      );
+    // At the beginning, and over all of it.
+    expect(await recording.accept(pcm.subarray(0, 64_000))).toBe('');
+    expect(await recording.accept(pcm.subarray(64_000))).toBe('');
     expect(await recording.finish(new Uint8Array(0))).toBe('');
   });
 });

@@ -6,7 +6,7 @@ import { zipformer2Layout } from '../../inference/engine/families/zipformer2.ts'
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
 import { trailingSilenceSamples } from '../../inference/engine/trailing-silence.ts';
-import { OfflineReference } from '../onnx/offline-reference.ts';
+import { whisperReference } from '../onnx/offline-reference.ts';
 import { ReferenceEngine, type ReferenceModel } from '../onnx/reference-engine.ts';
 
 export interface EngineChildOptions {
@@ -69,8 +69,8 @@ async function sherpaRecognize({
 }: EngineChildOptions): Promise<(pcm: Buffer) => string> {
   const files = await findModelFiles(modelDir);
   if (files.kind === 'whisper') {
-    const engine = new OfflineReference(files, threads);
-    return (pcm) => engine.recognize(samplesOf(pcm, 0));
+    const engine = whisperReference(files, { threads });
+    return (pcm) => engine.recognize(samplesOf(pcm, 0)).text;
   }
   if (model.family === 'whisper') throw new Error(`${modelDir} holds no Whisper`);
   const outline = await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder);

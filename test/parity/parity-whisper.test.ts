@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { modelFolders } from '../../models/store/store.ts';
-import { ReferenceWhisper } from '../onnx/reference-whisper.ts';
+import { whisperReference } from '../onnx/offline-reference.ts';
 import { tokenLines, type WhisperFiles, writeSmallWhisper } from '../onnx/whisper.ts';
 import { LocalWhisper } from '../unit/engine/local-whisper.ts';
 import { type Recording, realSpeech, withSilence } from '../unit/engine/recordings.ts';
@@ -38,7 +38,7 @@ async function hear(
   const ids = Array.from({ length: engine.layout.vocabularySize }, (_, id) => Buffer.from(String(id)));
   const tokens = join(mkdtempSync(join(workDir, 'ids-')), 'tokens.txt');
   writeFileSync(tokens, tokenLines(ids));
-  const reference = new ReferenceWhisper({ ...files, tokens }, tailPaddings);
+  const reference = whisperReference({ ...files, tokens }, { tailPaddings });
   const heard: Heard[] = [];
   for (const { name, samples } of recordings) {
     const floats = withSilence(samples, 0);

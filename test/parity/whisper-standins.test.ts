@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { EngineModel } from '../../inference/engine/engine-model.ts';
 import { loadModel } from '../../inference/engine/load-model.ts';
-import { ReferenceWhisper } from '../onnx/reference-whisper.ts';
+import { whisperReference } from '../onnx/offline-reference.ts';
 import { type SmallWhisper, writeSmallWhisper } from '../onnx/whisper.ts';
 import { loadError } from '../unit/engine/broken-models.ts';
 import { pcmBytes, realSpeech, withSilence } from '../unit/engine/recordings.ts';
@@ -32,7 +32,7 @@ interface StandIn {
 
 function standIn(options: SmallWhisper): StandIn {
   const folder = mkdtempSync(join(workDir, 'model-'));
-  const reference = new ReferenceWhisper(writeSmallWhisper(folder, options), 100);
+  const reference = whisperReference(writeSmallWhisper(folder, options), { tailPaddings: 100 });
   const { tokens } = reference.recognize(withSilence(speech.subarray(0, 16_000), 0));
   return { folder, theirTokens: tokens };
 }

@@ -7,12 +7,12 @@ import { readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts'
 import { loadOnnxModel } from '../../../inference/engine/onnx/onnx-session.ts';
 import { chineseText } from '../../../inference/engine/text/chinese-text.ts';
 import { readTokenTable } from '../../../inference/engine/text/tokens.ts';
-import { type ReferenceOptions, ReferenceSenseVoice } from '../../onnx/reference-sense-voice.ts';
+import { type SenseVoiceReferenceOptions, senseVoiceReference } from '../../onnx/offline-reference.ts';
 
 export const SENSE_VOICE_DIR = join(packageRoot(), 'test/fixtures/sense-voice');
 export const SENSE_VOICE_TOKENS = join(SENSE_VOICE_DIR, 'tokens.txt');
 /** As the service has it. */
-export const CHINESE: ReferenceOptions = { language: 'zh', itn: true };
+export const CHINESE: SenseVoiceReferenceOptions = { language: 'zh', itn: true };
 
 /** Two engines on the same files with the same options. */
 interface SenseVoicePair {
@@ -26,7 +26,7 @@ interface SenseVoicePair {
 /** Released when the test is done. @param tokens path of a tokens.txt. */
 export async function loadSenseVoices(
   file: 'model.onnx' | 'model.int8.onnx',
-  options: ReferenceOptions,
+  options: SenseVoiceReferenceOptions,
   tokens: string = SENSE_VOICE_TOKENS,
 ): Promise<SenseVoicePair> {
   const path = join(SENSE_VOICE_DIR, file);
@@ -40,8 +40,12 @@ export async function loadSenseVoices(
   const onnx = await loadOnnxModel(path, { providers: ['cpu'], threads: 1, log: () => {} });
   const model = new SenseVoiceModel(onnx, layout, await readTokenTable(tokens));
   onTestFinished(() => model.release());
-  const reference = new ReferenceSenseVoice(path, tokens, options);
-  return { model, ours: (pcm) => heard(model, [pcm]), theirs: (pcm) => shown(reference.text(floats(pcm))) };
+  const reference = senseVoiceReference(path, tokens, options);
+  return {
+    model,
+    ours: (pcm) => heard(model, [pcm]),
+    theirs: (pcm) => shown(reference.recognize(floats(pcm)).text),
+  };
 }
 
 /** @returns the final text of a recording that comes in these pieces */

@@ -1,5 +1,4 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import {
   copyFileSync,
   mkdirSync,
@@ -9,14 +8,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { chromiumPath } from '../support/chromium.ts';
 import { wavFile } from '../support/wav.ts';
@@ -39,19 +35,10 @@ let blocks: readonly Block[];
 /** A reader's folder: the examples saved under their names, a recording, what `npm install` would have put there. */
 let folder: string;
 let service: RealService;
-let site: Server;
-let siteOrigin: string;
 const shellBlocksRun = new Set<Block>();
 
 beforeAll(async () => {
-  site = createServer((request, response) => {
-    const page = request.url === '/dictate.html' ? readFileSync(join(folder, 'dictate.html')) : undefined;
-    response.writeHead(page ? 200 : 404, { 'content-type': 'text/html' });
-    response.end(page);
-  }).listen(0, '127.0.0.1');
-  await once(site, 'listening');
-  siteOrigin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
-  service = await startRealService({ ASR_PORT: `${await freePort()}`, ASR_ALLOWED_ORIGINS: siteOrigin });
+  service = await startRealService({});
   blocks = codeBlocks(await (await fetch(`${service.url}/api-reference.md`)).text());
 
   folder = mkdtempSync(join(tmpdir(), 'asr-reference-'));
@@ -68,8 +55,6 @@ beforeAll(async () => {
   symlinkSync('../chinese-asr-server/api/client/asr-client.mjs', join(modules, '.bin/asr-client'));
 }, 30_000);
 afterAll(async () => {
-  site.close();
-  site.closeAllConnections();
   await service.stop();
   rmSync(folder, { recursive: true });
 });
@@ -208,28 +193,25 @@ describe('Chromium', () => {
   });
   afterAll(() => browser.close());
 
-  test('upload.html, on the service’s own origin', async () => {
+  test('upload.html, as the service serves it', async () => {
     const page = await browser.newPage();
-    await page.route(`${service.url}/upload.html`, (route) =>
-      route.fulfill({ path: join(folder, 'upload.html') }),
-    );
-    await page.goto(`${service.url}/upload.html`);
+    await page.goto(`${service.url}/examples/upload.html`);
     await page.getByLabel('Token').fill(TOKEN);
     await page.getByLabel('WAV file').setInputFiles(fixture);
     await page.getByRole('button', { name: 'Recognize' }).click();
     await page.getByRole('status').getByText(spoken, { exact: true }).waitFor();
   });
 
-  test('dictate.html, on an allowed origin, hears what is spoken', async () => {
+  test('dictate.html, as the service serves it, hears what is spoken', async () => {
     const page = await browser.newPage();
-    await page.goto(`${siteOrigin}/dictate.html`);
+    await page.goto(`${service.url}/examples/dictate.html`);
     await page.getByLabel('Token').fill(TOKEN);
     await page.getByRole('button', { name: 'Speak' }).click();
     const text = page.getByRole('status');
     await page.locator('#text', { hasText: /.{4}/ }).waitFor();
     // Until all is heard; the 15 s limit ends it otherwise.
-    const heard = `document.querySelector('#text').textContent.length >= ${spoken.length} || document.body.dataset.state`;
-    await page.waitForFunction(heard);
+    const heard = page.locator('#text', { hasText: new RegExp(`.{${spoken.length}}`) });
+    await heard.or(page.locator('body[data-state]')).first().waitFor();
     await page.getByRole('button', { name: 'Done' }).click({ force: true });
     await page.locator('body[data-state="final"]').waitFor();
     const finalText = (await text.textContent()) ?? '';

@@ -87,7 +87,7 @@ it('works behind a proxy that serves it under a path', { timeout: 60_000 }, asyn
   await page.goto(`${publicUrl}/api-docs`);
   const reference = await page.getByRole('link', { name: 'reference' }).getAttribute('href');
   expect(await (await fetch(new URL(reference ?? '', publicUrl))).text()).toContain(
-    `The address of this service is \`${publicUrl}\``,
+    `The address of this service is <code>${publicUrl}</code>`,
   );
   expect(complaints).toEqual([]);
 });

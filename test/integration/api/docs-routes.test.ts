@@ -112,6 +112,32 @@ test('/api-reference.md is Markdown with the service address filled in, covering
   expect(body).not.toMatch(/^(curl|npx) (.* )?https:/m);
 });
 
+test('/api-reference is the same as a page, with its own style sheet and the service address filled in', async () => {
+  const { status, type, body, headers } = await text('/api-reference');
+  expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(body).toContain('The address of this service is <code>https://asr.example.com</code>');
+  expect(body).toContain('<link rel="stylesheet" href="api-reference.css">');
+  expect(body).not.toMatch(/<(script|img|style)/);
+  expect(headers.get('content-security-policy')).toContain("script-src 'self'");
+});
+
+describe('/examples/', () => {
+  test.each(['upload.html', 'dictate.html'])('%s is the file that the reference shows', async (file) => {
+    const { status, type, body, headers } = await text(`/examples/${file}`);
+    expect([status, type]).toEqual([200, 'text/html; charset=utf-8']);
+    expect((await text('/api-reference.md')).body).toContain(`\`\`\`html\n${body}\`\`\``);
+    // Its script stands in it, and it still talks to this service only.
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("script-src 'unsafe-inline' blob:;");
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("connect-src 'self'");
+  });
+
+  test.each(['transcribe.mjs', 'none.html', '..%2Findex.html', ''])('"%s" is not there', async (file) => {
+    expect((await text(`/examples/${file}`)).status).toBe(404);
+  });
+});
+
 describe('pages', () => {
   test.each(['/', '/api-docs'])('%s names no other host and runs no inline script', async (path) => {
     const { status, type, body, headers } = await text(path);
@@ -244,6 +270,9 @@ describe('what is read', () => {
     '/api-docs/static/swagger-ui.css',
     '/openapi.json',
     '/api-reference.md',
+    '/api-reference',
+    '/api-reference.css',
+    '/examples/upload.html',
   ];
 
   test.each([...PATHS, '/healthz'])('%s answers HEAD as GET, without a body', async (path) => {

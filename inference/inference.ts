@@ -71,7 +71,7 @@ export function createInference(parts: InferenceParts): Inference {
   warnOfRedis(redis, log);
 
   const fences = new FenceGuard(slot);
-  const model = new ExclusiveRun(recognizer, slot, id, onFatal);
+  const model = new ExclusiveRun(recognizer, slot, id, log, onFatal);
   const consumer = new SessionConsumer(redis, keys);
   const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });
   const uploads = new UploadStore(redis, keys);

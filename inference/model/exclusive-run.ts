@@ -1,8 +1,15 @@
+import type { Logger } from '../../common/process/log.ts';
 import { CALL_RENEW_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 import type { Recognizer, RecognizerStream } from '../recognizer.ts';
 
 /** No recording takes this long on a machine that the service is of use on: the runtime hangs. */
 const STUCK_MS = 60_000;
+
+/** Whose work a model call is for. */
+export interface ModelWork {
+  readonly holder: SlotHolder;
+  readonly fence: number | undefined;
+}
 
 /** The model is beyond help in this process, which must end so that it is started again. */
 export class EngineLost extends Error {
@@ -17,6 +24,7 @@ export class ExclusiveRun {
   readonly #recognizer: Recognizer;
   readonly #slot: Slot;
   readonly #processId: string;
+  readonly #log: Logger;
   readonly #onLost: (error: EngineLost) => void;
   readonly #stuckMs: number;
   #running = 0;
@@ -26,12 +34,14 @@ export class ExclusiveRun {
     recognizer: Recognizer,
     slot: Slot,
     processId: string,
+    log: Logger,
     onLost: (error: EngineLost) => void,
     stuckMs: number = STUCK_MS,
   ) {
     this.#recognizer = recognizer;
     this.#slot = slot;
     this.#processId = processId;
+    this.#log = log;
     this.#onLost = onLost;
     this.#stuckMs = stuckMs;
   }
@@ -51,7 +61,9 @@ export class ExclusiveRun {
     return caller !== undefined && caller !== this.#processId;
   }
 
-  async run<T>(holder: SlotHolder, call: () => Promise<T>): Promise<T> {
+  /** At level debug the log tells when each call begins and ends, and its fence: nowhere else can be seen that no two run at once. */
+  async run<T>({ holder, fence }: ModelWork, call: () => Promise<T>): Promise<T> {
+    this.#log.debug({ fence }, 'model call begins');
     // One that fails is made up for by the next one, and a lost slot shows with the publication after the call.
     const hold = (again: boolean): void =>
       void this.#slot.hold(holder, this.#processId, again).catch(() => undefined);
@@ -67,6 +79,7 @@ export class ExclusiveRun {
       clearInterval(renewals);
       clearTimeout(watchdog);
       this.#running -= 1;
+      this.#log.debug({ fence }, 'model call ends');
       // In front of what ends the work, on the same connection: whoever is served next waits for nothing.
       if (this.#running === 0) this.#slot.callEnded(this.#processId).catch(() => undefined);
     }

@@ -173,7 +173,7 @@ export class SessionRun {
   async #call(call: () => Promise<string>): Promise<string> {
     const { ended } = this.#audio;
     const startedAtMs = performance.now();
-    const text = await this.#parts.model.run(this.#holder, call);
+    const text = await this.#parts.model.run({ holder: this.#holder, fence: this.#audio.fence }, call);
     this.#pacing.updated(startedAtMs);
     const durationMs = performance.now() - startedAtMs;
     this.#modelMs += durationMs;

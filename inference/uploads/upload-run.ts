@@ -104,7 +104,7 @@ export class UploadRun {
     const { model } = this.#parts;
     const stream = await model.open();
     try {
-      return await model.run(this.#job.holder, () => stream.finish(pcm));
+      return await model.run(this.#job, () => stream.finish(pcm));
     } finally {
       await stream.close();
     }

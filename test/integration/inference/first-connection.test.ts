@@ -29,7 +29,13 @@ it('uploads are served also when the first connections of their queue were made 
     keys,
     uploads: new UploadStore(redis.client, keys),
     fences: new FenceGuard(slot),
-    model: new ExclusiveRun(new ScriptedRecognizer(), slot, 'a', () => undefined),
+    model: new ExclusiveRun(
+      new ScriptedRecognizer(),
+      slot,
+      'a',
+      createLogger('silent', 'inference'),
+      () => undefined,
+    ),
     log: createLogger('silent', 'inference'),
   });
   onTestFinished(() => jobs.stop());

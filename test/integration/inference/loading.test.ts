@@ -257,10 +257,11 @@ it('a model call that never returns ends the process', async () => {
     recognizer,
     new Slot(redis.client, new RedisKeys('{asr}')),
     'a',
+    createLogger('silent', 'inference'),
     lost.resolve,
     30,
   );
-  const call = model.run('a holder', () => stream.accept(scriptedPcm(0.5)));
+  const call = model.run({ holder: 'a holder', fence: 1 }, () => stream.accept(scriptedPcm(0.5)));
   expect((await lost.promise).message).toBe('a model call has not returned for 0.03 s');
   gate.release();
   await call;
@@ -272,8 +273,15 @@ it('a model call that returns is forgotten: it ends no process later, and keeps 
   const slot = new Slot(redis.client, new RedisKeys('{asr}'));
   await slot.acquire('a holder');
   const lost: EngineLost[] = [];
-  const model = new ExclusiveRun(recognizer, slot, 'a', (error) => lost.push(error), 700);
-  await model.run('a holder', () => stream.accept(scriptedPcm(0.5)));
+  const model = new ExclusiveRun(
+    recognizer,
+    slot,
+    'a',
+    createLogger('silent', 'inference'),
+    (error) => lost.push(error),
+    700,
+  );
+  await model.run({ holder: 'a holder', fence: 1 }, () => stream.accept(scriptedPcm(0.5)));
   // Renewed twice a second, it would never end.
   await redis.client.pexpire('{asr}:slot', 900);
   await eventually(async () => expect(await slot.holder()).toBeUndefined());

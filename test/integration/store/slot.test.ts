@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createLogger } from '../../../common/process/log.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
 import { readSlotHolder, Slot, slotHolder } from '../../../common/slot/slot.ts';
 import { ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
@@ -148,13 +149,20 @@ test('one process at a time is in a model call', async () => {
 
 describe('model calls', () => {
   // Its commands go over the connection that is asked here, which keeps the order.
-  const model = (): ExclusiveRun => new ExclusiveRun(new ScriptedRecognizer(), slot, 'one', () => undefined);
+  const model = (): ExclusiveRun =>
+    new ExclusiveRun(
+      new ScriptedRecognizer(),
+      slot,
+      'one',
+      createLogger('silent', 'inference'),
+      () => undefined,
+    );
 
   test('a process is in one from its first moment to the end of the last one, and no longer', async () => {
     const calls = model();
-    await calls.run(a, async () => {
+    await calls.run({ holder: a, fence: 1 }, async () => {
       expect(await slot.caller()).toBe('one');
-      await calls.run(a, async () => undefined);
+      await calls.run({ holder: a, fence: 1 }, async () => undefined);
       expect(await slot.caller()).toBe('one');
     });
     expect(await slot.caller()).toBeUndefined();

@@ -59,7 +59,7 @@ async function download(
   } catch (error) {
     if (!(error instanceof DownloadFailure)) throw error;
     throw new ModelFailure(
-      `${error.message}; on a machine without internet, carry this file here and run: npm run models -- pull ${entry.id} --from ${archiveName(entry)}`,
+      `${error.message}. On a machine without internet, carry this file here and run: npm run models -- pull ${entry.id} --from ${archiveName(entry)}`,
       { cause: error },
     );
   }

@@ -61,7 +61,7 @@ async function graphCount({ model }: LocalEngine): Promise<number> {
 }
 
 describe.each(MODELS)(
-  'small $family, $features features, steps of $chunkFrames frames, int8 $int8, in one piece and in parts',
+  'small $family, $features features, steps of $chunkFrames frames, int8 $int8',
   (small) => {
     const folder = join(workDir, `${small.family}-${small.chunkFrames}-${small.features}`);
     let engines: LocalEngine[];
@@ -76,29 +76,34 @@ describe.each(MODELS)(
     });
     afterAll(() => Promise.all(engines.map(({ model }) => model.release())));
 
-    test('gives the tokens and the text of sherpa-onnx for 30 recordings, also in pieces', LONG, async () => {
-      const all = recordings();
-      expect(all).toHaveLength(30);
-      const said = new Set<string>();
-      for (const { name, samples } of all) {
-        const silences = engines.map(({ model }) => trailingSilenceSamples(samples.length, model.layout));
-        expect(new Set(silences).size).toBe(1);
-        const theirs = reference.recognize(withSilence(samples, silences[0] ?? 0));
-        for (const engine of engines) {
-          const { tokens, text } = await engine.recognize(pcmBytes(samples));
-          expect(tokens, name).toEqual(theirs.tokens);
-          // Its text has bytes as `<0xE5>`, also those of whole characters; ours has the characters, as the model contract wants.
-          if (small.symbols !== HIGH_BYTE_SYMBOLS)
-            expect(text, name).toBe(theirs.text.replace(SPECIAL_SYMBOLS, ''));
-          // 100 ms by the one, 500 ms by the other; both below.
-          const pieceBytes = engine === engines[0] ? 3200 : 16_000;
-          expect(await engine.recognize(pcmBytes(samples), pieceBytes), name).toEqual({ tokens, text });
+    test(
+      'gives the tokens and the text of sherpa-onnx for 30 recordings; every third also in parts and in pieces',
+      LONG,
+      async () => {
+        const all = recordings();
+        expect(all).toHaveLength(30);
+        const said = new Set<string>();
+        for (const [i, { name, samples }] of all.entries()) {
+          const silences = engines.map(({ model }) => trailingSilenceSamples(samples.length, model.layout));
+          expect(new Set(silences).size).toBe(1);
+          const theirs = reference.recognize(withSilence(samples, silences[0] ?? 0));
+          for (const engine of i % 3 === 0 ? engines : engines.slice(0, 1)) {
+            const { tokens, text } = await engine.recognize(pcmBytes(samples));
+            expect(tokens, name).toEqual(theirs.tokens);
+            // Its text has bytes as `<0xE5>`, also those of whole characters; ours has the characters, as the model contract wants.
+            if (small.symbols !== HIGH_BYTE_SYMBOLS)
+              expect(text, name).toBe(theirs.text.replace(SPECIAL_SYMBOLS, ''));
+            if (i % 3 !== 0) continue;
+            // 100 ms by the one, 500 ms by the other; both below.
+            const pieceBytes = engine === engines[0] ? 3200 : 16_000;
+            expect(await engine.recognize(pcmBytes(samples), pieceBytes), name).toEqual({ tokens, text });
+          }
+          for (const token of theirs.tokens) said.add(token);
         }
-        for (const token of theirs.tokens) said.add(token);
-      }
-      // A model that says next to nothing would agree with anything.
-      expect(said.size).toBeGreaterThan(10);
-    });
+        // A model that says next to nothing would agree with anything.
+        expect(said.size).toBeGreaterThan(10);
+      },
+    );
 
     test('gives the same tokens however the samples are cut', LONG, async () => {
       const samples = fixtures()[3]?.samples.subarray(0, 30_001) ?? new Int16Array(0);
@@ -192,13 +197,10 @@ describe('the small CTC model', () => {
   );
 
   test.each(fixtures())(
-    'hears the text of $name also in pieces, however they are cut',
+    'hears the text of $name also in pieces of 100 ms',
     LONG,
     async ({ samples, text }) => {
-      const pcm = pcmBytes(samples);
-      for (const pieceBytes of [2, 3200, 16_000]) {
-        expect((await engine.recognize(pcm, pieceBytes)).text).toBe(text);
-      }
+      expect((await engine.recognize(pcmBytes(samples), 3200)).text).toBe(text);
     },
   );
 });

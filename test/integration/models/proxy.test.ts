@@ -153,6 +153,6 @@ async function expectGivenUp(
   }).catch((error: unknown) => error);
   expect(outcome).toBeInstanceOf(ModelFailure);
   expect((outcome as Error).message).toContain(
-    `: cannot reach it (${reason}); gave up after 2 tries at 0 B of 1 B. `,
+    `: cannot reach it (${reason}); gave up after 2 tries at 0 B of 1 B.`,
   );
 }

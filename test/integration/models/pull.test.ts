@@ -9,7 +9,7 @@ import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts
 import { sha256, TOP } from './small-model.ts';
 
 /** The way round whatever keeps the archive away. */
-const BY_HAND = `; on a machine without internet, carry this file here and run: npm run models -- pull small --from ${TOP}.tar.bz2`;
+const BY_HAND = `. On a machine without internet, carry this file here and run: npm run models -- pull small --from ${TOP}.tar.bz2`;
 
 let archive: Buffer;
 let other: Buffer;
@@ -147,7 +147,7 @@ describe('pulling a model over a real connection', () => {
     ],
     [
       (response: ServerResponse) => response.writeHead(200, { 'content-length': 20 }).write('<html>'),
-      /is a file of 20 bytes, expected about 1\d+: not the model's archive.*; on a machine without internet, /,
+      /is a file of 20 bytes, expected about 1\d+: not the model's archive[^]*\. On a machine without internet, /,
     ],
   ])("refuses a mirror's page instead of the file", async (begin, expected) => {
     const { server, folders, refusal } = await setUp();

@@ -5,7 +5,8 @@ WORKDIR /app
 ENV ONNXRUNTIME_NODE_INSTALL=skip
 COPY package.json package-lock.json .npmrc ./
 # (npm keeps the compiler's own binary, because a package names the compiler as an optional peer.)
-RUN npm ci --omit=dev \
+# The client is a workspace of its own and no part of the image.
+RUN npm ci --omit=dev --workspaces=false \
  && rm -rf node_modules/@typescript \
  && cd node_modules/onnxruntime-node/bin/napi-v6 \
  && find . -mindepth 2 -maxdepth 2 ! -path "./linux/$(node -p process.arch)" -exec rm -r {} +
@@ -14,7 +15,7 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /build
 ENV ONNXRUNTIME_NODE_INSTALL=skip
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+RUN npm ci --workspaces=false
 COPY . .
 # What runs is what the npm package holds.
 RUN node_modules/.bin/tsc -b common models api/client api/page api inference \

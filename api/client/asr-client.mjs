@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// The package's bin. The compiler writes files that cannot be executed, so in a clone `npx asr-client` needs this one.
+// The package's bin. npm links it when a clone is installed, before there is a build.
 import { existsSync } from 'node:fs';
 
-const program = new URL('../../dist/api/client/cli.js', import.meta.url);
+const program = new URL('dist/cli.js', import.meta.url);
 if (existsSync(program)) {
   await import(program.href);
 } else {

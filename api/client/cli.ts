@@ -17,6 +17,9 @@ async function run(signal: AbortSignal): Promise<ExitCode> {
     case 'help':
       process.stdout.write(HELP);
       return EXIT.ok;
+    case 'none':
+      process.stderr.write(HELP);
+      return EXIT.usage;
     case 'version':
       process.stdout.write(`${packageVersion()}\n`);
       return EXIT.ok;
@@ -48,7 +51,7 @@ function makeClient(url: string, apiToken: string): AsrClient {
 }
 
 function packageVersion(): string {
-  const manifest: { version: string } = createRequire(import.meta.url)('chinese-asr-server/package.json');
+  const manifest: { version: string } = createRequire(import.meta.url)('chinese-asr-client/package.json');
   return manifest.version;
 }
 

@@ -51,8 +51,8 @@ beforeAll(async () => {
   const modules = join(folder, 'node_modules');
   mkdirSync(join(modules, '.bin'), { recursive: true });
   symlinkSync(join(root, 'node_modules/ws'), join(modules, 'ws'));
-  symlinkSync(root, join(modules, 'chinese-asr-server'));
-  symlinkSync('../chinese-asr-server/api/client/asr-client.mjs', join(modules, '.bin/asr-client'));
+  symlinkSync(join(root, 'api/client'), join(modules, 'chinese-asr-client'));
+  symlinkSync('../chinese-asr-client/asr-client.mjs', join(modules, '.bin/asr-client'));
 }, 30_000);
 afterAll(async () => {
   await service.stop();

@@ -27,7 +27,9 @@ beforeAll(async () => {
     const path = normalize(new URL(request.url ?? '/', 'http://site').pathname);
     response.setHeader('content-type', path.endsWith('.js') ? 'text/javascript' : 'text/html');
     if (path === '/strict') response.setHeader('content-security-policy', "connect-src 'self'");
-    response.end(path.endsWith('.js') ? readFileSync(join(root, 'dist', path)) : '<title>site</title>');
+    response.end(
+      path.endsWith('.js') ? readFileSync(join(root, 'api/client/dist', path)) : '<title>site</title>',
+    );
   }).listen(0, '127.0.0.1');
   await once(site, 'listening');
   siteOrigin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
@@ -124,26 +126,23 @@ test('in Chromium: an upload from the service’s own origin, the stream from an
       const partials = [];
       for await (const { text } of session) partials.push(text);
       return [partials.length > 0, (await session.final).text];`;
-    expect(await inPage('/api/client/browser.js', streamed)).toEqual([true, spoken]);
+    expect(await inPage('/browser.js', streamed)).toEqual([true, spoken]);
     const refused = `
       const error = await clientWith('a-wrong-token-0123456789').stream().ready.catch((reason) => reason);
       return [error instanceof AsrError, error.code, error.closeCode];`;
-    expect(await inPage('/api/client/browser.js', refused)).toEqual([true, 'unauthorized', 1008]);
+    expect(await inPage('/browser.js', refused)).toEqual([true, 'unauthorized', 1008]);
 
     const foreign = `
       const error = await client.transcribe(wav, { retry: false }).catch((reason) => reason);
       return [error.code, error.message];`;
-    expect(await inPage('/api/client/browser.js', foreign)).toEqual([
-      'network',
-      expect.stringContaining('CORS'),
-    ]);
+    expect(await inPage('/browser.js', foreign)).toEqual(['network', expect.stringContaining('CORS')]);
 
     // Forbidden by the page's own policy, which Chromium tells without a close; and to a page of HTTPS, which it throws.
     const forbidden = `
       const error = await client.stream().ready.catch((reason) => reason);
       return [error instanceof AsrError, error.code, error.retryable, error.message];`;
     await page.goto(`${siteOrigin}/strict`);
-    expect(await inPage('/api/client/browser.js', forbidden)).toEqual([
+    expect(await inPage('/browser.js', forbidden)).toEqual([
       true,
       'network',
       true,
@@ -156,7 +155,7 @@ test('in Chromium: an upload from the service’s own origin, the stream from an
     await page.goto('https://site.example/');
     // This machine itself would be let through.
     const inTheClear = "new AsrClient({ url: 'http://asr.example', apiToken: 'x' })";
-    expect(await inPage('/api/client/browser.js', forbidden.replace(/client/, inTheClear))).toEqual([
+    expect(await inPage('/browser.js', forbidden.replace(/client/, inTheClear))).toEqual([
       true,
       'network',
       false,
@@ -164,12 +163,12 @@ test('in Chromium: an upload from the service’s own origin, the stream from an
     ]);
 
     // The service's own origin, with the client's files put there.
-    await page.route(`${service.url}/dist/**`, (route) =>
-      route.fulfill({ path: join(root, new URL(route.request().url()).pathname) }),
+    await page.route(`${service.url}/client/browser.js`, (route) =>
+      route.fulfill({ path: join(root, 'api/client/dist/browser.js') }),
     );
     await page.goto(`${service.url}/healthz`);
     const uploaded = 'return [(await client.ready()).status, (await client.transcribe(wav)).text];';
-    expect(await inPage('/dist/api/client/browser.js', uploaded)).toEqual(['ready', spoken]);
+    expect(await inPage('/client/browser.js', uploaded)).toEqual(['ready', spoken]);
   } finally {
     await browser.close();
   }

@@ -11,6 +11,7 @@ interface Service {
 export type Command =
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
+  | { readonly kind: 'none' }
   | ({ readonly kind: 'ready'; readonly waitMs: number } & Service)
   | ({
       readonly kind: 'transcribe';
@@ -62,7 +63,7 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
       return { kind: 'transcribe', files, stream: values.stream ?? false, attempts, ...service };
     }
     case undefined:
-      return { kind: 'help' };
+      return { kind: 'none' };
     default:
       throw new UsageError(`unknown command ${JSON.stringify(command)}; there are transcribe and ready`);
   }

@@ -6,7 +6,7 @@ import { run, SetupFailure } from './run.mjs';
 const SERVERS = ['common', 'models', 'api/client', 'api/page', 'api', 'inference'];
 
 /**
- * Compiles what has changed, which is the compiler's own affair to know, and bundles the page's scripts.
+ * Compiles what has changed, which is the compiler's own affair to know, and bundles the client and the page's scripts.
  * @param {string} root
  * @param {'servers' | 'all'} what
  * @throws {SetupFailure} when something does not compile
@@ -16,7 +16,10 @@ export async function build(root, what) {
   const projects = what === 'servers' ? SERVERS.map((project) => join(root, project)) : [root];
   const failure = run(process.execPath, [tsc, '-b', ...projects], { output: 'stderr' });
   if (failure !== undefined) throw new SetupFailure(`the build failed (tsc -b: ${failure}), see above`);
-  const bundle = join(root, 'api', 'page', 'bundle.mjs');
-  const unbundled = existsSync(bundle) ? run(process.execPath, [bundle], { output: 'stderr' }) : undefined;
-  if (unbundled !== undefined) throw new SetupFailure(`the page is not bundled (${unbundled}), see above`);
+  for (const part of ['client', 'page']) {
+    const bundle = join(root, 'api', part, 'bundle.mjs');
+    const unbundled = existsSync(bundle) ? run(process.execPath, [bundle], { output: 'stderr' }) : undefined;
+    if (unbundled !== undefined)
+      throw new SetupFailure(`the ${part} is not bundled (${unbundled}), see above`);
+  }
 }

@@ -118,8 +118,10 @@ test.for([
   expect(stderr).not.toContain('secret');
 });
 
-test('--help and --version', async () => {
-  expect((await run(['--help'])).stdout).toContain('Exit codes');
+test('--help and --version; without a command, the help is for the person and the exit code for the script', async () => {
+  const help = await run(['--help']);
+  expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('Exit codes'), stderr: '' });
+  expect(await run([])).toEqual({ code: 2, stdout: '', stderr: help.stdout });
   expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 

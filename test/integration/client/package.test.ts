@@ -1,13 +1,5 @@
 import { execFile } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -17,34 +9,39 @@ import { packageRoot } from '../../../common/process/package-root.ts';
 const run = promisify(execFile);
 const root = packageRoot();
 
-/** A project of somebody else, with the packed package unpacked in its node_modules, and of all dependencies only `ws`. */
+/** A project of somebody else, in which npm has installed the packed client; without a registry, so that `ws` comes from a file, too. */
 let project: string;
 let installed: string;
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), 'asr-consumer-'));
-  const modules = join(project, 'node_modules');
-  mkdirSync(modules);
+  const manifest = '{"name":"consumer","version":"1.0.0","type":"module","private":true}';
+  writeFileSync(join(project, 'package.json'), manifest);
   // Without scripts: the build is there already, and other tests run from it.
-  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', project], { cwd: root });
-  const tarball = readdirSync(project).find((name) => name.endsWith('.tgz')) ?? '';
-  await run('tar', ['-xzf', join(project, tarball), '-C', modules]);
-  installed = join(modules, 'chinese-asr-server');
-  await run('mv', [join(modules, 'package'), installed]);
-  symlinkSync(join(root, 'node_modules/ws'), join(modules, 'ws'));
-  writeFileSync(
-    join(project, 'package.json'),
-    '{"name":"consumer","version":"1.0.0","type":"module","private":true}',
-  );
+  const pack = ['pack', '--ignore-scripts', '--pack-destination', project];
+  await Promise.all([
+    run('npm', [...pack, '--workspace', 'api/client'], { cwd: root }),
+    run('npm', [...pack, './node_modules/ws'], { cwd: root }),
+  ]);
+  const tarballs = readdirSync(project).filter((name) => name.endsWith('.tgz'));
+  await run('npm', ['install', '--offline', ...tarballs.map((name) => `./${name}`)], { cwd: project });
+  installed = join(project, 'node_modules/chinese-asr-client');
 });
 afterAll(() => rmSync(project, { recursive: true }));
 
-test('the command and the module run from the tarball with ws alone', async () => {
-  const help = await run(join(installed, 'api/client/asr-client.mjs'), ['--version']);
-  const { version } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
-  expect(help.stdout).toBe(`${version}\n`);
+test('the client brings ws and nothing else; its licence and its README are in it, its tests and its sources are not', () => {
+  const modules = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'));
+  expect(modules).toEqual(['chinese-asr-client', 'ws']);
+  expect(readdirSync(installed).sort()).toEqual(['README.md', 'asr-client.mjs', 'dist', 'package.json']);
+  expect(readFileSync(join(installed, 'dist/LICENSE'), 'utf8')).toContain('Apache License');
+});
+
+test('the command and the module run', async () => {
+  const { stdout: version } = await run(join(project, 'node_modules/.bin/asr-client'), ['--version']);
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  expect(version).toBe(`${manifest.version}\n`);
   const program = `
-    import { AsrClient, AsrError } from 'chinese-asr-server/client';
+    import { AsrClient, AsrError } from 'chinese-asr-client';
     const client = new AsrClient({ url: 'http://127.0.0.1:9', apiToken: 'x' });
     const error = await client.transcribe(new Int16Array(240001)).catch((reason) => reason);
     console.log(error instanceof AsrError, error.code, typeof client.stream);`;
@@ -52,22 +49,15 @@ test('the command and the module run from the tarball with ws alone', async () =
   expect(stdout).toBe('true audio_too_long function\n');
 });
 
-test('for a browser, the module needs nothing that a browser or the tarball does not have', () => {
-  const seen = new Set<string>();
-  const visit = (file: string): void => {
-    if (seen.has(file)) return;
-    seen.add(file);
-    const program = readFileSync(file, 'utf8');
-    // Bundlers look for the map, which no tarball has, and warn of each file.
-    expect(program, file).not.toContain('sourceMappingURL');
-    const imports = program.matchAll(/(?:from|import)\s*\(?['"]([^'"]+)['"]/g);
-    for (const [, specifier = ''] of imports) {
-      expect(specifier, file).toMatch(/^\.\.?\//);
-      visit(join(file, '..', specifier));
-    }
-  };
-  visit(join(installed, 'dist/api/client/browser.js'));
-  expect(seen.size).toBeGreaterThan(10);
+test('for a browser, the module is one file that imports nothing', async () => {
+  const program = "console.log(import.meta.resolve('chinese-asr-client'))";
+  const args = ['--conditions=browser', '--input-type=module', '-e', program];
+  const { stdout: resolved } = await run(process.execPath, args, { cwd: project });
+  expect(resolved).toContain('/dist/browser.js');
+  const module = readFileSync(join(installed, 'dist/browser.js'), 'utf8');
+  expect(module).not.toMatch(/^\s*import\b|\bimport\(|\bfrom\s*['"]/m);
+  // Bundlers look for the map, which no tarball has, and warn of each file.
+  expect(module).not.toContain('sourceMappingURL');
 });
 
 test.for([
@@ -77,7 +67,7 @@ test.for([
   'a strict TypeScript project compiles against it ($moduleResolution $customConditions)',
   async (resolution) => {
     const source = `
-    import { AsrClient, AsrError, type StreamFinal } from 'chinese-asr-server/client';
+    import { AsrClient, AsrError, type StreamFinal } from 'chinese-asr-client';
     export async function dictate(audio: AsyncIterable<Int16Array>, signal: AbortSignal): Promise<StreamFinal> {
       const session = new AsrClient({ url: 'https://asr.example', apiToken: 't' }).stream({ audio, signal });
       for await (const { revision, text } of session) console.log(revision.toFixed(), text.trim());
@@ -126,12 +116,16 @@ test('the types are plain enough for every TypeScript 5: its arrays have no para
     for (const [, specifier = ''] of types.matchAll(/from ['"]([^'"]+)['"]/g))
       visit(join(file, '..', specifier.replace(/\.ts$/, '.d.ts')));
   };
-  visit(join(installed, 'dist/api/client/node.d.ts'));
-  visit(join(installed, 'dist/api/client/browser.d.ts'));
+  visit(join(installed, 'dist/node.d.ts'));
+  visit(join(installed, 'dist/browser.d.ts'));
   expect(seen.size).toBeGreaterThan(10);
 });
 
-test('the tarball holds what the programs need and no tests', () => {
+test('the server’s package holds what its programs need, and neither tests nor the client', async () => {
+  const args = ['pack', '--ignore-scripts', '--dry-run', '--json'];
+  const { stdout } = await run('npm', args, { cwd: root, maxBuffer: 10 * 1024 * 1024 });
+  const [{ files }]: [{ files: { path: string; size: number }[] }] = JSON.parse(stdout);
+  const sizes = new Map(files.map(({ path, size }) => [path, size]));
   for (const needed of [
     'common/slot/acquire.lua',
     'api/docs/reference/api-reference.md',
@@ -141,7 +135,9 @@ test('the tarball holds what the programs need and no tests', () => {
     'models/bundled/LICENSE',
     'dist/api/main.js',
     'dist/inference/main.js',
+    'dist/page/main.js',
   ])
-    expect(readFileSync(join(installed, needed)).length, needed).toBeGreaterThan(0);
-  expect(readdirSync(join(installed, 'dist'))).not.toContain('test');
+    expect(sizes.get(needed), needed).toBeGreaterThan(0);
+  const foreign = [...sizes.keys()].filter((path) => /^dist\/test\/|client/.test(path));
+  expect(foreign).toEqual([]);
 });

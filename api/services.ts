@@ -19,6 +19,7 @@ import {
 } from '../common/uploads/upload-jobs.ts';
 import { Access } from './http/access.ts';
 import { BackgroundWork } from './http/background-work.ts';
+import { ServiceStateReader } from './operations/service-state.ts';
 import { ResultFeed } from './slot/result-feed.ts';
 import { StreamOpener } from './streams/stream-opener.ts';
 import { Transcriber } from './uploads/transcriber.ts';
@@ -32,6 +33,7 @@ export interface ApiServices {
   readonly transcriber: Transcriber;
   readonly streams: StreamOpener;
   readonly queue: Queue<UploadJob>;
+  readonly state: ServiceStateReader;
   /** The connection for commands, for the start-up checks. */
   readonly redis: RedisClient;
   /** Hears whether Redis lets the readiness be read. */
@@ -111,6 +113,7 @@ export function createServices(
       replica,
     }),
     queue,
+    state: new ServiceStateReader({ redis, keys, slot, readiness }),
     redis,
     outages,
     closing: [

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { InferenceConfig } from '../common/config/config.ts';
 import type { Logger } from '../common/process/log.ts';
+import { packageVersion } from '../common/process/package-root.ts';
 import { runSteps, type ShutdownStep } from '../common/process/shutdown.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis/connection.ts';
@@ -15,6 +16,7 @@ import { UploadStore } from '../common/uploads/upload-jobs.ts';
 import { ExclusiveRun } from './model/exclusive-run.ts';
 import { HeartbeatSender } from './model/heartbeat.ts';
 import { ModelLoading } from './model/model-loading.ts';
+import { ModelMetrics } from './model/model-metrics.ts';
 import type { Recognizer } from './recognizer.ts';
 import { FenceGuard } from './sessions/fence.ts';
 import { SessionWorker } from './sessions/session-worker.ts';
@@ -33,6 +35,9 @@ export interface InferenceParts {
 export interface Inference {
   /** Names this process in heartbeats and leases. */
   readonly id: string;
+  readonly metrics: ModelMetrics;
+  /** Sends one command to Redis. @throws StoreUnavailable */
+  askRedis(): Promise<unknown>;
   /** Resolves when the first attempt to load the model has ended and the heartbeat says how. Without Redis it goes on, and serves when Redis is there. */
   start(): Promise<void>;
   /** After a load that failed: tries again now. */
@@ -64,7 +69,7 @@ export function createInference(parts: InferenceParts): Inference {
   const slot = new Slot(redis, keys);
   const heartbeat = new HeartbeatSender(
     new ReadinessStore(redis, keys),
-    { id, host, pid: process.pid },
+    { id, host, pid: process.pid, version: packageVersion() },
     outages,
   );
   redis.on('ready', () => void heartbeat.beat());
@@ -73,9 +78,19 @@ export function createInference(parts: InferenceParts): Inference {
   const fences = new FenceGuard(slot);
   const model = new ExclusiveRun(recognizer, slot, id, log, onFatal);
   const consumer = new SessionConsumer(redis, keys);
-  const sessions = new SessionWorker({ consumer, blocking, slot, fences, model, processId: id, log });
+  const metrics = new ModelMetrics();
+  const sessions = new SessionWorker({
+    consumer,
+    blocking,
+    slot,
+    fences,
+    model,
+    metrics,
+    processId: id,
+    log,
+  });
   const uploads = new UploadStore(redis, keys);
-  const jobs = new JobWorker({ connection, reader, keys, uploads, fences, model, log });
+  const jobs = new JobWorker({ connection, reader, keys, uploads, fences, model, metrics, log });
   follow(redis, [blocking, connection, reader]);
   const loading = new ModelLoading({ recognizer, heartbeat, modelFolder, log });
   const stopping = new AbortController();
@@ -84,6 +99,7 @@ export function createInference(parts: InferenceParts): Inference {
     const [info] = await Promise.all([loading.untilLoaded(stopping.signal, onAttempt), jobs.prepare()]);
     stopping.signal.throwIfAborted();
     log.info({ model: info }, 'model loaded');
+    metrics.loaded(info);
     sessions.start(info.family);
     jobs.start();
     const { id: model, family, provider } = info;
@@ -112,6 +128,8 @@ export function createInference(parts: InferenceParts): Inference {
 
   return {
     id,
+    metrics,
+    askRedis: () => slot.holder(),
     start: () =>
       new Promise((resolve) => {
         heartbeat.start();

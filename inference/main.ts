@@ -1,7 +1,11 @@
+import type { FastifyInstance } from 'fastify';
+import type { AdminConfig } from '../common/config/admin.ts';
 import { readInferenceConfig } from '../common/config/config.ts';
 import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
+import { listen } from '../common/process/listen-failure.ts';
 import { createLogger } from '../common/process/log.ts';
 import { endProcess, shutdownOnSignal } from '../common/process/shutdown.ts';
+import type { Inference } from './inference.ts';
 import { ConfiguredRecognizer } from './model/configured-recognizer.ts';
 import { EngineLost } from './model/exclusive-run.ts';
 import { ExecutionProviderError } from './recognizer.ts';
@@ -20,8 +24,9 @@ async function main(): Promise<void> {
     threads: config.threads,
     log: (line) => log.info(line),
   });
-  // Its thread loads the model while this one loads the store's clients, which takes as long.
-  recognizer.begin();
+  // Its thread loads the model while this one loads the store's clients, which takes as long. Not where a port may be taken: an exit while that thread is in the
+  // runtime ends the process with SIGABRT instead of its exit code (seen in one of three).
+  if (config.admin === undefined) recognizer.begin();
   const { createInference } = await import('./inference.ts');
   const inference = createInference({
     config,
@@ -37,9 +42,28 @@ async function main(): Promise<void> {
       void endProcess(log, 'SIGKILL');
     },
   });
-  shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, inference.stopSteps, 'SIGKILL');
+  let admin: FastifyInstance | undefined;
+  const closeAdmin = { name: 'admin', run: async () => admin?.close() };
+  const stopSteps = () => [...inference.stopSteps(), closeAdmin];
+  shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, stopSteps, 'SIGKILL');
   retryLoad = () => inference.retryLoad();
+  // In front of the model, which may take long or not load at all: that is when somebody looks.
+  admin = config.admin && (await serveMetrics(config.admin, inference));
+  if (admin !== undefined) log.info({ adminAddress: admin.listeningOrigin }, 'serving metrics');
   await inference.start();
+}
+
+/** @throws ConfigError */
+async function serveMetrics(config: AdminConfig, inference: Inference): Promise<FastifyInstance> {
+  // Imported here: most processes do without a server.
+  const { buildAdminServer } = await import('../common/process/admin-server.ts');
+  const { registry } = inference.metrics;
+  const server = buildAdminServer({ config, registry, askRedis: () => inference.askRedis() });
+  await listen(server, config.host, config.port, {
+    host: 'ASR_ADMIN_HOST',
+    port: 'ASR_INFERENCE_ADMIN_PORT',
+  });
+  return server;
 }
 
 function sayWhy(message: string): void {

@@ -1,20 +1,19 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { loopbackAddresses } from '../../common/config/addresses.ts';
 import { ApiFailure, ClientGone } from '../../common/errors/errors.ts';
+import { BearerToken } from '../../common/process/bearer-token.ts';
 
 /** Who may come in: peer address, shared token, browser Origin. Answers yes or no; its two hooks refuse for the routes. */
 export class Access {
-  readonly #peers = new BlockList();
-  readonly #tokenHash: Buffer;
+  readonly #peers = loopbackAddresses();
+  readonly #token: BearerToken;
   readonly #origins: Set<string>;
 
   /** @param allowedClients single addresses besides loopback. @param allowedOrigins browser origins that may open the stream */
   constructor(allowedClients: readonly string[], apiToken: string, allowedOrigins: readonly string[]) {
-    this.#peers.addSubnet('127.0.0.0', 8, 'ipv4');
-    this.#peers.addAddress('::1', 'ipv6');
     for (const client of allowedClients) this.#peers.addAddress(client, isIP(client) === 4 ? 'ipv4' : 'ipv6');
-    this.#tokenHash = hash(apiToken);
+    this.#token = new BearerToken(apiToken);
     this.#origins = new Set(allowedOrigins);
   }
 
@@ -25,15 +24,13 @@ export class Access {
     return family !== 0 && this.#peers.check(peer, family === 4 ? 'ipv4' : 'ipv6');
   }
 
-  /** Takes the same time for every wrong token: hashes of equal length are compared. */
   allowsToken(token: string): boolean {
-    return timingSafeEqual(hash(token), this.#tokenHash);
+    return this.#token.is(token);
   }
 
   /** @param authorization the header's value */
   allowsHeader(authorization: string | undefined): boolean {
-    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
-    return token !== undefined && this.allowsToken(token);
+    return this.#token.isIn(authorization);
   }
 
   /** For the service's own, which are known when it listens: with ASR_PORT=0 the port is the system's choice. */
@@ -78,8 +75,4 @@ export async function dropForwardedPorts({ raw: { headers } }: FastifyRequest): 
     .split(',')
     .map((hop) => hop.replace(/^\s*(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?\s*$/, '$1$2'))
     .join(',');
-}
-
-function hash(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

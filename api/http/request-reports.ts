@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../common/process/log.ts';
 import type { ApiMetrics } from '../operations/metrics.ts';
+import type { Transcription } from '../uploads/transcriber.ts';
 
 /** nginx's status for a client that hung up before it had its answer, or the whole of it; only logs and metrics know it. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -20,8 +21,8 @@ declare module 'fastify' {
      * page), and why the service could not serve a request (500, 503).
      */
     failureReason?: string;
-    /** Durations in milliseconds of a recording that was recognized, for the log line. */
-    recognized?: { readonly audioMs: number; readonly inferenceMs: number };
+    /** Durations of a recording that was recognized, for the log line. */
+    recognized?: Omit<Transcription, 'text'>;
   }
 }
 

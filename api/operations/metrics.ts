@@ -1,7 +1,9 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 import type { StreamSummary } from '../streams/session-log.ts';
+import type { Transcription } from '../uploads/transcriber.ts';
+import { storeGauges } from './store-gauges.ts';
 
 interface AnsweredRequest {
   readonly route: string;
@@ -9,7 +11,7 @@ interface AnsweredRequest {
   readonly code: string | undefined;
   /** What never became a request has none. */
   readonly durationMs?: number;
-  readonly recognized?: { readonly audioMs: number; readonly inferenceMs: number } | undefined;
+  readonly recognized?: Omit<Transcription, 'text'> | undefined;
 }
 
 /** Prometheus metrics of one API replica; the gauges are read from the store when they are scraped, so every replica shows the same. */
@@ -32,6 +34,19 @@ export class ApiMetrics {
     name: 'asr_stream_sessions_total',
     help: 'Stream sessions by outcome and error code',
     labelNames: ['outcome', 'code'] as const,
+    registers: [this.registry],
+  });
+  readonly #queueSeconds = new Histogram({
+    name: 'asr_queue_wait_seconds',
+    help: 'From the request for the slot until an inference process has the recording; of uploads also the way back',
+    labelNames: ['via'] as const,
+    buckets: [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30, 60],
+    registers: [this.registry],
+  });
+  readonly #firstPartialSeconds = new Histogram({
+    name: 'asr_stream_first_partial_seconds',
+    help: 'From the first audio of a stream to its first partial',
+    buckets: [0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10],
     registers: [this.registry],
   });
   readonly #finalizeSeconds = new Histogram({
@@ -58,36 +73,12 @@ export class ApiMetrics {
     registers: [this.registry],
   });
 
-  constructor({ readiness, slot }: Pick<ApiServices, 'readiness' | 'slot'>) {
-    const gauges = {
-      busy: new Gauge({
-        name: 'asr_slot_busy',
-        help: '1 while the recognition slot is taken',
-        registers: [this.registry],
-      }),
-      slotAge: new Gauge({
-        name: 'asr_slot_age_seconds',
-        help: 'For how long the recognition in the slot has had it; 0 while the slot is free',
-        registers: [this.registry],
-      }),
-      ready: new Gauge({
-        name: 'asr_inference_ready',
-        help: 'Inference processes that are ready',
-        registers: [this.registry],
-      }),
-      store: new Gauge({ name: 'asr_redis_up', help: '1 while Redis answers', registers: [this.registry] }),
-    };
+  /** Reads the gauges from the store. */
+  readonly refresh: () => Promise<void>;
+
+  constructor({ state }: Pick<ApiServices, 'state'>) {
+    this.refresh = storeGauges(this.registry, state);
     this.#beginAtZero();
-    this.refresh = async () => {
-      const [state, ageMs] = await Promise.all([
-        readiness.read().catch(() => undefined),
-        slot.ageMs().catch(() => 0),
-      ]);
-      gauges.store.set(state ? 1 : 0);
-      gauges.busy.set(state?.busy ? 1 : 0);
-      gauges.slotAge.set(ageMs / 1000);
-      gauges.ready.set(state?.processes.filter((process) => process.state === 'ready').length ?? 0);
-    };
   }
 
   /** Prometheus sees no rise in a series that begins with 1: rate() and increase() would miss the first of each kind after every start. */
@@ -99,17 +90,12 @@ export class ApiMetrics {
     for (const code of [...Object.keys(CLOSE_CODE), 'protocol_error'])
       this.#sessions.inc({ outcome: 'error', code }, 0);
     for (const outcome of ['final', 'disconnected']) this.#sessions.inc({ outcome, code: '' }, 0);
-    for (const via of ['http', 'ws']) this.#audioSeconds.inc({ via }, 0);
+    for (const via of ['http', 'ws']) {
+      this.#audioSeconds.inc({ via }, 0);
+      this.#queueSeconds.zero({ via });
+    }
     this.#requestSeconds.zero({ route });
   }
-
-  /** Adds Node's own metrics: memory, event loop, garbage collection. Collecting them looks at the process a hundred times a second, so it is done only where somebody can read them. */
-  watchProcess(): void {
-    collectDefaultMetrics({ register: this.registry });
-  }
-
-  /** Reads the gauges from the store. */
-  readonly refresh: () => Promise<void>;
 
   request({ route, status, code, durationMs, recognized }: AnsweredRequest): void {
     this.#requests.inc({ route, status: String(status), code: code ?? '' });
@@ -117,12 +103,16 @@ export class ApiMetrics {
     if (!recognized) return;
     this.#audioSeconds.inc({ via: 'http' }, recognized.audioMs / 1000);
     this.#inferenceSeconds.observe(recognized.inferenceMs / 1000);
+    this.#queueSeconds.observe({ via: 'http' }, recognized.queueMs / 1000);
   }
 
   session(summary: StreamSummary): void {
     this.#sessions.inc({ outcome: summary.outcome, code: summary.code ?? '' });
     this.#takeovers.inc(summary.takeovers);
     if (summary.outcome === 'final') this.#audioSeconds.inc({ via: 'ws' }, summary.audioMs / 1000);
-    if (summary.finalizeMs !== undefined) this.#finalizeSeconds.observe(summary.finalizeMs / 1000);
+    const { queueMs, firstPartialMs, finalizeMs } = summary;
+    if (queueMs !== undefined) this.#queueSeconds.observe({ via: 'ws' }, queueMs / 1000);
+    if (firstPartialMs !== undefined) this.#firstPartialSeconds.observe(firstPartialMs / 1000);
+    if (finalizeMs !== undefined) this.#finalizeSeconds.observe(finalizeMs / 1000);
   }
 }

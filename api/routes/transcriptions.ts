@@ -82,9 +82,9 @@ export function transcriptionRoutes(
           .then(readWav);
         pcm.catch(() => undefined);
         await ready;
-        const result = await transcriber.transcribe(request.id, await pcm);
-        request.recognized = { audioMs: result.audio_ms, inferenceMs: result.inference_ms };
-        return result;
+        const { text, ...recognized } = await transcriber.transcribe(request.id, await pcm);
+        request.recognized = recognized;
+        return { text, audio_ms: recognized.audioMs, inference_ms: recognized.inferenceMs };
       },
     );
   };

@@ -11,6 +11,10 @@ export interface StreamSummary {
   readonly audioMs: number;
   readonly partials: number;
   readonly takeovers: number;
+  /** From `start` until an inference process has taken the recording. */
+  readonly queueMs: number | undefined;
+  /** From the first audio to the first partial. */
+  readonly firstPartialMs: number | undefined;
   readonly finalizeMs: number | undefined;
   readonly sessionMs: number;
 }
@@ -21,17 +25,31 @@ export class SessionLog {
   #partials = 0;
   #claimant: string | undefined;
   #takeovers = 0;
+  #startReceivedAtMs = 0;
+  #queueMs: number | undefined;
+  #firstAudioAtMs: number | undefined;
+  #firstPartialMs: number | undefined;
   #endReceivedAtMs = 0;
   #finalizeMs: number | undefined;
 
+  startReceived(): void {
+    this.#startReceivedAtMs = performance.now();
+  }
+
   /** An inference process has begun with the recording; one that stood still begins again with its own. */
   claimed(by: string): void {
+    this.#queueMs ??= since(this.#startReceivedAtMs);
     if (this.#claimant !== undefined && by !== this.#claimant) this.#takeovers += 1;
     this.#claimant = by;
   }
 
+  audioReceived(): void {
+    this.#firstAudioAtMs ??= performance.now();
+  }
+
   partialSent(): void {
     this.#partials += 1;
+    if (this.#firstAudioAtMs !== undefined) this.#firstPartialMs ??= since(this.#firstAudioAtMs);
   }
 
   endReceived(): void {
@@ -40,7 +58,7 @@ export class SessionLog {
 
   /** @returns ms from the client's `end` until now, to a tenth */
   finalized(): number {
-    this.#finalizeMs = Math.round((performance.now() - this.#endReceivedAtMs) * 10) / 10;
+    this.#finalizeMs = since(this.#endReceivedAtMs);
     return this.#finalizeMs;
   }
 
@@ -49,8 +67,15 @@ export class SessionLog {
       ...end,
       partials: this.#partials,
       takeovers: this.#takeovers,
+      queueMs: this.#queueMs,
+      firstPartialMs: this.#firstPartialMs,
       finalizeMs: this.#finalizeMs,
       sessionMs: Math.round(performance.now() - this.#startedAtMs),
     };
   }
+}
+
+/** @returns milliseconds, to a tenth */
+function since(startedAtMs: number): number {
+  return Math.round((performance.now() - startedAtMs) * 10) / 10;
 }

@@ -109,6 +109,7 @@ export class StreamSession {
         throw new StreamFailure('invalid_sequence', `audio ${when[this.#state]}`);
       }
       this.#audio.add(frame);
+      this.#tally.audioReceived();
       if (this.#state === 'ready') this.#to('receiving');
       this.#clocks.awaitMessage('message');
       this.#stored(this.#active?.append(frame));
@@ -156,6 +157,7 @@ export class StreamSession {
       throw new StreamFailure('invalid_sequence', 'a second "start"; each connection is one recording');
     }
     checkStart(message);
+    this.#tally.startReceived();
     const credential = this.#parts.preauthorized ? 'preauthorized' : { token: startToken(message) };
     this.#to('opening');
     this.#clocks.awaitNothing();

@@ -1,6 +1,5 @@
 import { audioMs } from '../../common/audio/limits.ts';
 import { ApiFailure, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
-import type { TranscriptionResult } from '../../common/messages/http.ts';
 import type { Logger } from '../../common/process/log.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
@@ -23,6 +22,15 @@ interface TranscriberParts {
   readonly log: Logger;
   /** How long an upload waits for its end. */
   readonly deadlineMs: number;
+}
+
+/** A recognized upload; durations in milliseconds. */
+export interface Transcription {
+  readonly text: string;
+  readonly audioMs: number;
+  readonly inferenceMs: number;
+  /** From the request for the slot to the result, less the inference call: the way to a process that is free, and back. */
+  readonly queueMs: number;
 }
 
 /**
@@ -49,14 +57,15 @@ export class Transcriber {
    * @param id the request's, under which the slot, the job and the logs name the upload  @param pcm 16 kHz mono PCM16 bytes, checked by the caller
    * @throws ApiFailure `busy`, `inference_failed` or `not_ready`; StoreUnavailable
    */
-  transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
+  transcribe(id: string, pcm: Buffer): Promise<Transcription> {
     const work = this.#transcribe(id, pcm);
     this.#parts.background.add(work);
     return work;
   }
 
-  async #transcribe(id: string, pcm: Buffer): Promise<TranscriptionResult> {
+  async #transcribe(id: string, pcm: Buffer): Promise<Transcription> {
     const { slot, uploads, queue, background, replica } = this.#parts;
+    const startedAtMs = performance.now();
     const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
     const fence = await acquireSlot(slot, holder, (free) => background.run({ requestId: id }, free));
     if (fence === undefined)
@@ -67,7 +76,8 @@ export class Transcriber {
       await Promise.all([uploads.putSamples(id, pcm), queue.add(job)]);
       const { text, inferenceMs } = await this.#resultOf(id, await this.#outcome(job));
       background.run({ requestId: id }, () => uploads.forget(id));
-      return { text, audio_ms: audioMs(pcm.length), inference_ms: inferenceMs };
+      const queueMs = Math.max(0, tenths(performance.now() - startedAtMs - inferenceMs));
+      return { text, audioMs: audioMs(pcm.length), inferenceMs, queueMs };
     } catch (error) {
       background.run({ requestId: id }, () => this.#giveUp(id, holder));
       throw error;
@@ -116,4 +126,8 @@ export class Transcriber {
       await retryUntilAnswered(deadlineMs, () => slot.release(holder));
     await retryUntilAnswered(deadlineMs, () => uploads.forget(id));
   }
+}
+
+function tenths(durationMs: number): number {
+  return Math.round(durationMs * 10) / 10;
 }

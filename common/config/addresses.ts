@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import { fail } from './config-error.ts';
 
 const NOT_HTTP = 'must begin with http:// or https://';
@@ -87,6 +87,20 @@ export function localOrigin(host: string, port: number): string {
     default:
       return host.includes(':') ? `http://[${host}]:${port}` : `http://${host}:${port}`;
   }
+}
+
+/** The addresses by which this machine reaches itself. */
+export function loopbackAddresses(): BlockList {
+  const list = new BlockList();
+  list.addSubnet('127.0.0.0', 8, 'ipv4');
+  list.addAddress('::1', 'ipv6');
+  return list;
+}
+
+/** Whether this machine alone reaches a server that listens on `host`. */
+export function isLoopback(host: string): boolean {
+  const family = isIP(host);
+  return family === 0 ? host === 'localhost' : loopbackAddresses().check(host, `ipv${family === 4 ? 4 : 6}`);
 }
 
 /** Ports of other protocols, to which no browser and no `fetch` connects (Fetch standard, "bad port"). */

@@ -1,10 +1,11 @@
 import { messageOf } from '../errors/errors.ts';
 import { parseRedisUrl, type RedisTarget } from '../redis/url.ts';
 import { address, baseUrl, browserOrigin, isBlockedPort, proxy } from './addresses.ts';
+import { type AdminConfig, adminConfig } from './admin.ts';
 import { ConfigError, fail } from './config-error.ts';
 import { defaultThreads } from './cpu-threads.ts';
+import { type Environment, integer, list, neededToken, text } from './environment.ts';
 
-export type Environment = Readonly<Record<string, string | undefined>>;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 /** What onnxruntime-node can be asked for here. Its own check is weak: a name that it does not know silently runs on the CPU. */
@@ -32,7 +33,8 @@ export interface ApiConfig extends CommonConfig {
   /** Addresses and CIDR ranges of load balancers whose X-Forwarded-For counts. */
   readonly trustedProxies: readonly string[];
   readonly uploadTimeoutMs: number;
-  readonly adminPort: number | undefined;
+  /** Metrics and the queue board. */
+  readonly admin: AdminConfig | undefined;
 }
 
 export interface InferenceConfig extends CommonConfig {
@@ -41,41 +43,16 @@ export interface InferenceConfig extends CommonConfig {
   readonly executionProviders: ExecutionProviders;
   /** Threads of one model call. */
   readonly threads: number;
+  /** Metrics. */
+  readonly admin: AdminConfig | undefined;
 }
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 8_088;
 const DEFAULT_UPLOAD_TIMEOUT_MS = 30_000;
-const MIN_TOKEN_CHARACTERS = 16;
 /** Quoted, in a `start` message: what a browser sends has to fit into MAX_CONTROL_CHARACTERS, with room for blanks and fields to come. */
 const MAX_TOKEN_CHARACTERS = 900;
 const DEFAULT_ORIGINS = ['http://localhost:8088', 'http://127.0.0.1:8088'];
-
-function text(env: Environment, name: string): string | undefined {
-  const value = env[name]?.trim();
-  return value === '' ? undefined : value;
-}
-
-/** @returns undefined where it is not set. @throws ConfigError */
-function integer(env: Environment, name: string, min: number, max: number): number | undefined {
-  const value = text(env, name);
-  if (value === undefined) return undefined;
-  const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(number >= min && number <= max)) {
-    const hint = value.startsWith('tcp://')
-      ? ' (Kubernetes sets this for a Service of that name: give the pod enableServiceLinks: false)'
-      : '';
-    fail(name, value, `must be a whole number from ${min} to ${max}${hint}`);
-  }
-  return number;
-}
-
-function list(env: Environment, name: string): string[] {
-  return (text(env, name) ?? '')
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '');
-}
 
 function logLevel(env: Environment): LogLevel {
   const name = 'ASR_LOG_LEVEL';
@@ -113,14 +90,7 @@ function commonConfig(env: Environment): CommonConfig {
 
 /** @throws ConfigError naming the first setting that is missing or wrong. */
 export function readApiConfig(env: Environment): ApiConfig {
-  const apiToken = text(env, 'ASR_API_TOKEN');
-  const tokenAdvice = `give at least ${MIN_TOKEN_CHARACTERS} visible ASCII characters without blanks, e.g. from: openssl rand -hex 24`;
-  if (apiToken === undefined) fail('ASR_API_TOKEN', undefined, tokenAdvice);
-  // The value is a secret, so the message does not repeat it.
-  if (!/^[\x21-\x7e]+$/.test(apiToken))
-    throw new ConfigError(`ASR_API_TOKEN has blanks, control or non-ASCII characters: ${tokenAdvice}`);
-  if (apiToken.length < MIN_TOKEN_CHARACTERS)
-    throw new ConfigError(`ASR_API_TOKEN has ${apiToken.length} characters: ${tokenAdvice}`);
+  const apiToken = neededToken(env, 'ASR_API_TOKEN');
   const startCharacters = JSON.stringify(apiToken).length;
   if (startCharacters > MAX_TOKEN_CHARACTERS)
     throw new ConfigError(
@@ -142,14 +112,10 @@ export function readApiConfig(env: Environment): ApiConfig {
   const extraOrigins = list(env, 'ASR_ALLOWED_ORIGINS').map((value) =>
     browserOrigin('ASR_ALLOWED_ORIGINS', value),
   );
-  const adminPort = integer(env, 'ASR_ADMIN_PORT', 0, 65_535);
+  const admin = adminConfig(env, 'ASR_ADMIN_PORT');
   // Port 0 is the system's choice, for each of them another one.
-  if (adminPort === port && port !== 0)
-    fail(
-      'ASR_ADMIN_PORT',
-      String(adminPort),
-      'is the port of the service itself (ASR_PORT): choose another one',
-    );
+  if (admin?.port === port && port !== 0)
+    fail('ASR_ADMIN_PORT', String(port), 'is the port of the service itself (ASR_PORT): choose another one');
   return {
     ...commonConfig(env),
     host,
@@ -160,7 +126,7 @@ export function readApiConfig(env: Environment): ApiConfig {
     publicBaseUrl: publicBase?.href.replace(/\/+$/, '') ?? `http://127.0.0.1:${port}`,
     trustedProxies: list(env, 'ASR_TRUSTED_PROXIES').map((value) => proxy('ASR_TRUSTED_PROXIES', value)),
     uploadTimeoutMs: integer(env, 'ASR_UPLOAD_TIMEOUT_MS', 100, 600_000) ?? DEFAULT_UPLOAD_TIMEOUT_MS,
-    adminPort,
+    admin,
   };
 }
 
@@ -171,6 +137,7 @@ export function readInferenceConfig(env: Environment): InferenceConfig {
     model: text(env, 'ASR_MODEL') ?? 'bundled',
     executionProviders: executionProviders(env),
     threads: integer(env, 'ASR_THREADS', 1, 64) ?? defaultThreads(),
+    admin: adminConfig(env, 'ASR_INFERENCE_ADMIN_PORT'),
   };
 }
 

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,4 +14,10 @@ export function packageRoot(): string {
     if (parent === folder) throw new Error(`no package.json above ${import.meta.url}`);
     folder = parent;
   }
+}
+
+/** The version of this program, as its package.json says. */
+export function packageVersion(): string {
+  const manifest: { version: string } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
+  return manifest.version;
 }

@@ -18,6 +18,8 @@ export interface Heartbeat {
   /** The shape of the model's files; missing from versions before it was told. */
   readonly family?: string;
   readonly provider?: string;
+  /** Of the program, as its package.json says; missing from versions before it was told. */
+  readonly version?: string;
 }
 
 export interface Readiness {
@@ -90,6 +92,12 @@ export class ReadinessStore {
     // sent, to a key that nobody has.
     if (readiness.processes.length === 0) await fromStore(this.#redis.del(this.#keys.inference('')));
     return readiness;
+  }
+
+  /** @returns ms since the last heartbeat of each process, by the clock of Redis; one that is gone has the longest age. @throws StoreUnavailable */
+  async heartbeatAgesMs(ids: readonly string[]): Promise<number[]> {
+    const leftMs = ids.map((id) => fromStore(this.#redis.pttl(this.#keys.inference(id))));
+    return (await Promise.all(leftMs)).map((left) => HEARTBEAT_TTL_MS - Math.max(0, left));
   }
 
   async #look(ids: readonly string[]): Promise<Readiness> {

@@ -8,7 +8,7 @@ import { LuaScript, type RedisClient } from '../redis/scripts.ts';
  */
 export type SlotHolder = string;
 
-interface SlotOwner {
+export interface SlotOwner {
   readonly id: string;
   readonly via: 'http' | 'ws';
   /** host:pid of the API replica */
@@ -30,10 +30,11 @@ export function slotHolder(owner: SlotOwner): SlotHolder {
 }
 
 /** Whose work the slot's value says it is, or undefined when a stranger wrote it. */
-export function readSlotHolder(holder: SlotHolder): Pick<SlotOwner, 'id' | 'via'> | undefined {
+export function readSlotHolder(holder: SlotHolder): SlotOwner | undefined {
   try {
-    const { id, via }: Record<string, unknown> = { ...JSON.parse(holder) };
-    return typeof id === 'string' && (via === 'http' || via === 'ws') ? { id, via } : undefined;
+    const { id, via, replica, since }: Record<string, unknown> = { ...JSON.parse(holder) };
+    if (typeof id !== 'string' || (via !== 'http' && via !== 'ws')) return undefined;
+    return { id, via, replica: String(replica), since: String(since) };
   } catch {
     return undefined;
   }

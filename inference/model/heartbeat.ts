@@ -6,7 +6,7 @@ import {
 } from '../../common/readiness/readiness.ts';
 import type { OutageLog } from '../../common/redis/outage.ts';
 
-type Identity = Pick<Heartbeat, 'id' | 'host' | 'pid'>;
+type Identity = Pick<Heartbeat, 'id' | 'host' | 'pid' | 'version'>;
 type Report = Omit<Heartbeat, keyof Identity>;
 
 /*

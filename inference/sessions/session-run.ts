@@ -1,9 +1,11 @@
+import { audioMs } from '../../common/audio/limits.ts';
 import { messageOf, StoreUnavailable } from '../../common/errors/errors.ts';
 import type { RedisClient } from '../../common/redis/scripts.ts';
 import type { Loss, SessionConsumer } from '../../common/sessions/session-consumer.ts';
 import type { Slot, SlotHolder } from '../../common/slot/slot.ts';
 import type { ModelFamily } from '../../models/family.ts';
 import type { ExclusiveRun } from '../model/exclusive-run.ts';
+import type { ModelMetrics } from '../model/model-metrics.ts';
 import type { RecognizerStream } from '../recognizer.ts';
 import type { FenceGuard } from './fence.ts';
 import { SessionAudio } from './session-audio.ts';
@@ -23,6 +25,7 @@ export interface SessionRunParts {
   readonly slot: Slot;
   readonly fences: FenceGuard;
   readonly model: ExclusiveRun;
+  readonly metrics: ModelMetrics;
 }
 
 /**
@@ -145,7 +148,7 @@ export class SessionRun {
     const pcm = this.#takeUpTo(targetBytes);
     const loss = await this.#results.taken(targetBytes);
     if (loss) return loss;
-    const text = await this.#call(async () => (await this.#opened()).accept(pcm));
+    const text = await this.#call('update', pcm, (stream) => stream.accept(pcm));
     return await this.#results.heard(text, targetBytes);
   }
 
@@ -156,7 +159,7 @@ export class SessionRun {
     // Somebody waits for this call, so it does not wait for the publication; both have ended before anything is freed.
     const [published, called] = await Promise.allSettled([
       this.#results.taken(totalBytes),
-      this.#call(async () => (await this.#opened()).finish(pcm)),
+      this.#call('final', pcm, (stream) => stream.finish(pcm)),
     ]);
     if (published.status === 'rejected') throw published.reason;
     if (published.value) return { kind: published.value };
@@ -170,12 +173,20 @@ export class SessionRun {
     return pcm;
   }
 
-  async #call(call: () => Promise<string>): Promise<string> {
+  /** @param pcm what is new in this call */
+  async #call(
+    kind: 'update' | 'final',
+    pcm: Buffer,
+    call: (stream: RecognizerStream) => Promise<string>,
+  ): Promise<string> {
     const { ended } = this.#audio;
+    const { model, metrics } = this.#parts;
     const startedAtMs = performance.now();
-    const text = await this.#parts.model.run({ holder: this.#holder, fence: this.#audio.fence }, call);
+    const work = { holder: this.#holder, fence: this.#audio.fence };
+    const text = await model.run(work, async () => call(await this.#opened()));
     this.#pacing.updated(startedAtMs);
     const durationMs = performance.now() - startedAtMs;
+    metrics.called(kind, durationMs, audioMs(pcm.length));
     this.#modelMs += durationMs;
     if (ended) this.#tailModelMs += durationMs;
     return text;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { audioMs } from '../../common/audio/limits.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import {
   UPLOAD_DEADLINE_MS,
@@ -7,6 +8,7 @@ import {
   type UploadStore,
 } from '../../common/uploads/upload-jobs.ts';
 import type { ExclusiveRun } from '../model/exclusive-run.ts';
+import type { ModelMetrics } from '../model/model-metrics.ts';
 import type { FenceGuard } from '../sessions/fence.ts';
 
 /** While another process is in a model call: the longest time until its end is seen. */
@@ -16,6 +18,7 @@ export interface UploadRunParts {
   readonly uploads: UploadStore;
   readonly fences: FenceGuard;
   readonly model: ExclusiveRun;
+  readonly metrics: ModelMetrics;
 }
 
 /** What there is of an upload when its turn has come. */
@@ -97,6 +100,7 @@ export class UploadRun {
       throw new Error(reason, { cause: error });
     }
     const inferenceMs = Math.round((performance.now() - startedAtMs) * 100) / 100;
+    this.#parts.metrics.called('upload', inferenceMs, audioMs(pcm.length));
     return (await this.#finish({ kind: 'done', text, inferenceMs })) ? 'done' : 'slot lost';
   }
 

@@ -207,6 +207,36 @@ describe('both', () => {
 });
 
 describe('inference', () => {
+  test('ASR_INFERENCE_ADMIN_PORT, ASR_ADMIN_HOST, ASR_ADMIN_TOKEN: metrics, also of a model that does not load', async () => {
+    const token = 'an-admin-token-of-24-chars';
+    const process = inference({
+      ASR_MODEL: '/nowhere/model',
+      ASR_INFERENCE_ADMIN_PORT: '0',
+      ASR_ADMIN_HOST: '127.0.0.3',
+      ASR_ADMIN_TOKEN: token,
+    });
+    const line = () => process.logged('serving metrics')[0];
+    await expect.poll(() => String(line()?.['adminAddress'])).toMatch(/^http:\/\/127\.0\.0\.3:\d+$/);
+    const url = `${line()?.['adminAddress']}/metrics`;
+    expect((await fetch(url)).status).toBe(401);
+    const metrics = await (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).text();
+    expect(metrics).toContain('asr_redis_up 1');
+    expect(metrics).toContain('nodejs_eventloop_lag_p99_seconds ');
+    expect(metrics).toContain('asr_model_call_duration_seconds_count{call="upload"} 0');
+    process.kill('SIGTERM');
+    expect(await process.exited).toEqual({ code: 0, signal: null });
+    expect(process.stdout + process.stderr).not.toContain(token);
+  });
+  test('a port for metrics that is taken ends it with one line and exit code 78', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const address = other.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const process = inference({ ASR_INFERENCE_ADMIN_PORT: port });
+    expect((await process.exited).code).toBe(78);
+    expect(process.stderr).toMatch(/^asr inference: port .* e\.g\. ASR_INFERENCE_ADMIN_PORT=\d+\n$/);
+    other.close();
+  });
   test('ASR_MODEL as a folder, ASR_THREADS, ASR_EXECUTION_PROVIDERS', async () => {
     const settings = { ASR_MODEL: quickModel, ASR_THREADS: '1', ASR_EXECUTION_PROVIDERS: 'cpu' };
     expect(await loaded(inference(settings))).toMatchObject({ id: quickModel, threads: 1, provider: 'cpu' });

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import type { Environment } from '../../config/config.ts';
 import { EXIT_CONFIG } from '../../config/config-error.ts';
+import type { Environment } from '../../config/environment.ts';
 import type { Ending, Run } from './child-process.ts';
 import { plainLogLine } from './log-lines.ts';
 

@@ -1,13 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { localOrigin } from '../../config/addresses.ts';
-import {
-  type CommonConfig,
-  type Environment,
-  readApiConfig,
-  readInferenceConfig,
-} from '../../config/config.ts';
+import { type CommonConfig, readApiConfig, readInferenceConfig } from '../../config/config.ts';
 import { ConfigError, EXIT_CONFIG } from '../../config/config-error.ts';
+import type { Environment } from '../../config/environment.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { packageRoot } from '../../process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../process/shutdown.ts';

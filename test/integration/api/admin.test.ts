@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { buildAdmin } from '../../../api/operations/admin.ts';
 import { ApiMetrics } from '../../../api/operations/metrics.ts';
 import { startApi, type TestApi } from '../../support/api.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+const LOOPBACK = { host: '127.0.0.1', port: 0, token: undefined };
 
 let redis: TestRedis;
 let api: TestApi;
@@ -15,7 +17,7 @@ let admin: FastifyInstance;
 beforeAll(async () => {
   redis = await startRedis();
   api = await startApi(redis.url);
-  admin = await buildAdmin(api.services, new ApiMetrics(api.services));
+  admin = await buildAdmin(LOOPBACK, api.services, new ApiMetrics(api.services));
   await admin.listen({ host: '127.0.0.1', port: 0 });
 });
 afterAll(async () => {
@@ -50,6 +52,22 @@ test.each([
     expect(await status(path, host)).toBe(403);
 });
 
+test('with a token any name is served, and only to who sends it', async () => {
+  const token = 'an-admin-token-of-24-chars';
+  const guarded = await buildAdmin({ ...LOOPBACK, token }, api.services, new ApiMetrics(api.services));
+  onTestFinished(() => guarded.close());
+  const ask = (url: string, authorization?: string) =>
+    guarded.inject({ url, headers: { host: 'asr.internal', ...(authorization ? { authorization } : {}) } });
+  for (const path of ['/', '/metrics', '/queues', '/queues/api/queues', '/nowhere']) {
+    for (const wrong of [undefined, 'Bearer wrong', `Basic ${token}`, token]) {
+      const { statusCode, headers } = await ask(path, wrong);
+      expect([statusCode, headers['www-authenticate']], `${path} ${wrong}`).toEqual([401, 'Bearer']);
+    }
+  }
+  for (const path of ['/metrics', '/queues'])
+    expect((await ask(path, `Bearer ${token}`)).statusCode).toBe(200);
+});
+
 test("Node's own metrics are there, and nothing is spent on them where nobody reads them", async () => {
   const answer = await fetch(`${admin.listeningOrigin}/metrics`);
   // Prometheus refuses what says nothing of its format.
@@ -57,9 +75,25 @@ test("Node's own metrics are there, and nothing is spent on them where nobody re
   const text = await answer.text();
   for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes'])
     expect(text).toContain(`\n${name} `);
-  // Read from the store for this answer.
-  expect(text).toContain('\nasr_redis_up 1\n');
+  expect(text).toMatch(/\nasr_build_info\{version="\d+\.\d+\.\d+"\} 1\n/);
   expect(await new ApiMetrics(api.services).registry.metrics()).not.toContain('nodejs_');
+});
+
+test('Redis is asked for each answer, and while it is away no time is told', async () => {
+  const away = await startRedis();
+  const other = await startApi(away.url);
+  onTestFinished(() => other.stop());
+  const metrics = await buildAdmin(LOOPBACK, other.services, other.metrics);
+  onTestFinished(() => metrics.close());
+  const read = async (name: string): Promise<number> => {
+    const { body } = await metrics.inject('/metrics');
+    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(body)?.[1]);
+  };
+  expect(await read('asr_redis_up')).toBe(1);
+  expect(await read('asr_redis_round_trip_seconds_count')).toBe(2);
+  await away.stop();
+  expect(await read('asr_redis_up')).toBe(0);
+  expect(await read('asr_redis_round_trip_seconds_count')).toBe(2);
 });
 
 test('the board, which works without internet, asks no other host for anything', async () => {
@@ -90,7 +124,7 @@ test('its root leads to the board', async () => {
 });
 
 test('its end waits for no connection that a browser has made in advance', async () => {
-  const other = await buildAdmin(api.services, new ApiMetrics(api.services));
+  const other = await buildAdmin(LOOPBACK, api.services, new ApiMetrics(api.services));
   await other.listen({ host: '127.0.0.1', port: 0 });
   const socket = connect(Number(new URL(other.listeningOrigin).port), '127.0.0.1').on(
     'error',

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { CLOSE_CODE, HTTP_STATUS } from '../../../common/errors/errors.ts';
+import { packageVersion } from '../../../common/process/package-root.ts';
 import { SLOT_TTL_MS, slotHolder } from '../../../common/slot/slot.ts';
 import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
@@ -51,6 +52,8 @@ test('what the interface can answer is there from the start, or the first of eac
     'asr_audio_seconds_total{via="http"}',
     'asr_audio_seconds_total{via="ws"}',
     `asr_http_request_duration_seconds_count{${route}}`,
+    'asr_queue_wait_seconds_count{via="http"}',
+    'asr_queue_wait_seconds_count{via="ws"}',
   ];
   for (const one of series) expect(await metric(one), one).toBe(0);
 });
@@ -77,7 +80,13 @@ test('audio counts when it was recognized to its end, and how long the model too
   expect(await metric('asr_upload_inference_seconds_count')).toBe(1);
   expect(await metric(`asr_http_requests_total{${route},status="200",code=""}`)).toBe(1);
   expect(await metric(`asr_http_request_duration_seconds_count{${route}}`)).toBe(2);
-  const { durationMs } = await api.logged((line) => line['outcome'] === 'done' && line['status'] === 200);
+  const { durationMs, queueMs } = await api.logged(
+    (line) => line['outcome'] === 'done' && line['status'] === 200,
+  );
+  expect(await metric('asr_queue_wait_seconds_count{via="http"}')).toBe(1);
+  expect(await metric('asr_queue_wait_seconds_sum{via="http"}')).toBe(Number(queueMs) / 1000);
+  expect(Number(queueMs)).toBeGreaterThan(0);
+  expect(Number(queueMs) + Number(body['inference_ms'])).toBeLessThan(Number(durationMs) + 0.1);
   const answered = Number(await metric(`asr_http_request_duration_seconds_sum{${route}}`));
   expect(answered).toBeGreaterThan(Number(durationMs) / 1000);
   expect(await metric(`asr_http_requests_total{${route},status="409",code="busy"}`)).toBe(1);
@@ -91,15 +100,22 @@ test('of two streams the one that has its final counts', async () => {
     const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
     client.start();
     await client.message('ready');
-    for (let frame = 0; frame < 3; frame += 1) client.audio(scriptedPcm(0.1));
+    for (let frame = 0; frame < 6; frame += 1) client.audio(scriptedPcm(0.1));
+    await client.message('partial');
     finish(client);
     await client.closed();
   }
   await api.logged((line) => line['code'] === 'invalid_message');
-  expect(await metric('asr_audio_seconds_total{via="ws"}')).toBe(0.3);
-  const { finalizeMs } = await api.logged((line) => line['outcome'] === 'final');
+  expect(await metric('asr_audio_seconds_total{via="ws"}')).toBe(0.6);
+  const { finalizeMs, firstPartialMs, queueMs } = await api.logged((line) => line['outcome'] === 'final');
   expect(await metric('asr_stream_finalize_seconds_sum')).toBe(Number(finalizeMs) / 1000);
   expect(await metric('asr_stream_finalize_seconds_count')).toBe(1);
+  // Of a stream that fails later, too.
+  for (const name of ['asr_stream_first_partial_seconds_count', 'asr_queue_wait_seconds_count{via="ws"}'])
+    expect(await metric(name), name).toBe(2);
+  expect(Number(firstPartialMs)).toBeGreaterThan(0);
+  expect(await metric('asr_stream_first_partial_seconds_sum')).toBeGreaterThan(Number(firstPartialMs) / 1000);
+  expect(await metric('asr_queue_wait_seconds_sum{via="ws"}')).toBeGreaterThan(Number(queueMs) / 1000);
   expect(await metric('asr_stream_sessions_total{outcome="final",code=""}')).toBe(1);
   expect(await metric('asr_stream_sessions_total{outcome="error",code="invalid_message"}')).toBe(1);
   expect(await metric('asr_stream_takeovers_total')).toBe(0);
@@ -116,10 +132,69 @@ test('a stream that another inference process goes on with is a takeover', async
   expect(await metric('asr_stream_takeovers_total')).toBeGreaterThan(0);
 });
 
-test('of several inference processes those with a model count', async () => {
+test('of several inference processes those with a model count, and each says what it is and since when', async () => {
   for (const state of ['loading', 'draining'] as const)
     await api.services.readiness.beat({ id: state, host: 'host', pid: 1, state });
   expect(await metric('asr_inference_ready')).toBe(1);
+  const { id } = inference.inference;
+  const said = `process="${id}",state="ready",model="scripted",family="nemo-ctc",provider="cpu",version="${packageVersion()}"`;
+  expect(await metric(`asr_inference_info{${said}}`)).toBe(1);
+  const silent = 'process="loading",state="loading",model="",family="",provider="",version=""';
+  expect(await metric(`asr_inference_info{${silent}}`)).toBe(1);
+
+  await redis.client.pexpire('{asr}:inference:loading', 500);
+  const age = Number(await metric('asr_inference_heartbeat_age_seconds{process="loading"}'));
+  expect(age).toBeGreaterThanOrEqual(2.5);
+  expect(age).toBeLessThanOrEqual(3);
+  await redis.client.del('{asr}:inference:loading');
+  expect(await metric('asr_inference_heartbeat_age_seconds{process="loading"}')).toBeUndefined();
+  expect(await metric(`asr_inference_info{${silent}}`)).toBeUndefined();
+});
+
+test('the backlog of the active stream is what has come in and is in no update yet', async () => {
+  const backlog = () => metric('asr_stream_backlog_seconds');
+  expect(await backlog()).toBe(0);
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  client.audio(scriptedPcm(0.1));
+  await expect.poll(backlog).toBe(0.1);
+  const gate = inference.recognizer.hold();
+  for (let frame = 0; frame < 8; frame += 1) client.audio(scriptedPcm(0.1));
+  await gate.entered;
+  await expect.poll(backlog).toBe(0.4);
+  gate.release();
+  client.end();
+  await client.message('final');
+  expect(await backlog()).toBe(0);
+});
+
+test('model calls are counted with the audio that was new in them, where the model is', async () => {
+  const said = async (): Promise<Map<string, number>> => {
+    const text = await inference.inference.metrics.registry.metrics();
+    return new Map(
+      Array.from(text.matchAll(/^(asr_model_\S+) (\S+)$/gm), ([, name = '', value]) => [name, Number(value)]),
+    );
+  };
+  const before = await said();
+  await upload(api.origin, wavFile(scriptedPcm(1.25)));
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  for (let frame = 0; frame < 6; frame += 1) client.audio(scriptedPcm(0.1));
+  await client.message('partial');
+  client.end();
+  await client.message('final');
+  const after = await said();
+  const rise = (name: string) => Number(((after.get(name) ?? 0) - (before.get(name) ?? 0)).toFixed(3));
+  const calls = ['upload', 'update', 'final'];
+  expect(calls.map((call) => rise(`asr_model_audio_seconds_total{call="${call}"}`))).toEqual([
+    1.25, 0.5, 0.1,
+  ]);
+  expect(calls.map((call) => rise(`asr_model_call_duration_seconds_count{call="${call}"}`))).toEqual([
+    1, 1, 1,
+  ]);
+  expect(after.get('asr_model_info{model="scripted",family="nemo-ctc",provider="cpu"}')).toBe(1);
 });
 
 test('the slot: free, taken for a while, by a replica whose clock is an hour behind, in a Redis whose clock was set back, and by a stranger', async () => {

@@ -5,6 +5,7 @@ import type { RedisClient } from '../../../common/redis/scripts.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
+import { ModelMetrics } from '../../../inference/model/model-metrics.ts';
 import { FenceGuard } from '../../../inference/sessions/fence.ts';
 import { JobWorker } from '../../../inference/uploads/job-worker.ts';
 // Loaded by then, so that the queue is opened while its connection is made.
@@ -36,6 +37,7 @@ it('uploads are served also when the first connections of their queue were made 
       createLogger('silent', 'inference'),
       () => undefined,
     ),
+    metrics: new ModelMetrics(),
     log: createLogger('silent', 'inference'),
   });
   onTestFinished(() => jobs.stop());

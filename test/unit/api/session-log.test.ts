@@ -17,9 +17,30 @@ test('finalize_ms runs from the end message to the final, in tenths; the session
     ...END,
     partials: 0,
     takeovers: 0,
+    queueMs: undefined,
+    firstPartialMs: undefined,
     finalizeMs: 23.5,
     sessionMs: 1_025,
   });
+});
+
+test('the wait for a process runs from start to the first claim, that for a partial from the first audio', () => {
+  const tally = new SessionLog();
+  vi.advanceTimersByTime(500);
+  tally.startReceived();
+  vi.advanceTimersByTime(3.14);
+  tally.claimed('one');
+  vi.advanceTimersByTime(100);
+  for (const waitMs of [700, 200]) {
+    tally.audioReceived();
+    vi.advanceTimersByTime(waitMs);
+  }
+  for (const by of ['one', 'two']) {
+    tally.partialSent();
+    vi.advanceTimersByTime(1_000);
+    tally.claimed(by);
+  }
+  expect(tally.summary(END)).toMatchObject({ queueMs: 3.1, firstPartialMs: 900 });
 });
 
 test('a claim by another process is a takeover, one more by the same is none', () => {

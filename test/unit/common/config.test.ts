@@ -21,16 +21,16 @@ describe('defaults', () => {
       allowedClients: [],
       trustedProxies: [],
       uploadTimeoutMs: 30_000,
-      adminPort: undefined,
+      admin: undefined,
       logLevel: 'info',
     });
     expect(config.allowedOrigins).toEqual(['http://localhost:8088', 'http://127.0.0.1:8088']);
-    expect(inference({})).toMatchObject({ model: 'bundled', executionProviders: 'auto' });
+    expect(inference({})).toMatchObject({ model: 'bundled', executionProviders: 'auto', admin: undefined });
     expect(inference({}).threads).toBeGreaterThanOrEqual(1);
     expect(inference({}).threads).toBeLessThanOrEqual(4);
   });
   test('an empty value is an unset one', () => {
-    expect(api({ ASR_PORT: '', ASR_ADMIN_PORT: ' ' })).toMatchObject({ port: 8088, adminPort: undefined });
+    expect(api({ ASR_PORT: '', ASR_ADMIN_PORT: ' ' })).toMatchObject({ port: 8088, admin: undefined });
   });
 });
 
@@ -154,6 +154,41 @@ describe('values', () => {
   });
 });
 
+describe('where metrics are shown', () => {
+  const token = 'an-admin-token-of-24-chars';
+  const both = (env: Record<string, string>) => [
+    api({ ...env, ASR_ADMIN_PORT: '9464' }).admin,
+    inference({ ...env, ASR_INFERENCE_ADMIN_PORT: '9464' }).admin,
+  ];
+  test.each(['127.0.0.1', '127.0.0.3', '::1', '0:0:0:0:0:0:0:1', 'localhost'])(
+    'on %s, which only this machine reaches, no token is needed',
+    (host) => {
+      const admin = { host, port: 9464, token: undefined };
+      expect(both({ ASR_ADMIN_HOST: host })).toEqual([admin, admin]);
+    },
+  );
+  test.each(['0.0.0.0', '::', '10.0.0.5', 'asr.internal', '127.0.0.1.example'])(
+    'on %s the token is needed, and no process starts without it',
+    (host) => {
+      const line = `ASR_ADMIN_HOST="${host}": is an address that other machines reach: set ASR_ADMIN_TOKEN`;
+      expect(() => api({ ASR_ADMIN_HOST: host, ASR_ADMIN_PORT: '9464' })).toThrow(line);
+      expect(() => inference({ ASR_ADMIN_HOST: host, ASR_INFERENCE_ADMIN_PORT: '9464' })).toThrow(line);
+      const admin = { host, port: 9464, token };
+      expect(both({ ASR_ADMIN_HOST: host, ASR_ADMIN_TOKEN: token })).toEqual([admin, admin]);
+    },
+  );
+  test('without a port nothing is shown, and the address does not matter', () => {
+    expect(api({ ASR_ADMIN_HOST: '0.0.0.0' }).admin).toBeUndefined();
+    expect(api({ ASR_INFERENCE_ADMIN_PORT: '9464' }).admin).toBeUndefined();
+    expect(inference({ ASR_ADMIN_PORT: '9464' }).admin).toBeUndefined();
+  });
+  test('a token that is too short is refused on loopback, too, and not repeated', () => {
+    const read = () => both({ ASR_ADMIN_TOKEN: 'short-secret' });
+    expect(read).toThrow('ASR_ADMIN_TOKEN has 12 characters: give at least 16');
+    expect(read).not.toThrow('short-secret');
+  });
+});
+
 describe('wrong values stop the start with one line that names the setting, the value and what to write', () => {
   test.each([
     ['REDIS_URL', 'http://x', 'redis://'],
@@ -219,6 +254,7 @@ describe('wrong values stop the start with one line that names the setting, the 
   });
   test.each([
     ['ASR_THREADS', '0', '1 to 64'],
+    ['ASR_INFERENCE_ADMIN_PORT', 'on', 'whole number'],
     ['ASR_EXECUTION_PROVIDERS', 'CUDA', 'auto'],
     ['ASR_EXECUTION_PROVIDERS', 'cpu,tpu', '="cpu,tpu": tpu is not known'],
     ['ASR_EXECUTION_PROVIDERS', 'auto,cpu', '="auto,cpu": auto stands alone'],
@@ -238,7 +274,7 @@ describe('wrong values stop the start with one line that names the setting, the 
   });
   test('two equal ports are wrong, but for 0: two that are free', () => {
     expect(() => api({ ASR_PORT: '9000', ASR_ADMIN_PORT: '9000' })).toThrow('ASR_ADMIN_PORT="9000"');
-    expect(api({ ASR_PORT: '0', ASR_ADMIN_PORT: '0' })).toMatchObject({ port: 0, adminPort: 0 });
+    expect(api({ ASR_PORT: '0', ASR_ADMIN_PORT: '0' })).toMatchObject({ port: 0, admin: { port: 0 } });
   });
   test('a missing one', () => {
     expect(() => readApiConfig({ REDIS_URL: required.REDIS_URL })).toThrow('ASR_API_TOKEN is not set');

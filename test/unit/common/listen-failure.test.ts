@@ -27,6 +27,13 @@ test.each([
   expect(String(failure)).toContain(line);
 });
 
+test('of the server for metrics, its own settings are named', () => {
+  const settings = { host: 'ASR_ADMIN_HOST', port: 'ASR_INFERENCE_ADMIN_PORT' } as const;
+  const lineOf = (code: string) => String(listenFailure(failed(code), 'asr.example', 9_464, settings));
+  expect(lineOf('EADDRINUSE')).toContain('e.g. ASR_INFERENCE_ADMIN_PORT=9465');
+  expect(lineOf('EADDRNOTAVAIL')).toContain('ASR_ADMIN_HOST="asr.example": this machine has no such address');
+});
+
 test('an address that no program can listen at is a wrong setting, too', async () => {
   const server = createServer();
   const failed = once(server, 'listening').catch((error: unknown) => listenFailure(error, 'ff02::1', 0));

@@ -1,0 +1,50 @@
+import { ConfigError, fail } from './config-error.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const MIN_TOKEN_CHARACTERS = 16;
+const TOKEN_ADVICE = `give at least ${MIN_TOKEN_CHARACTERS} visible ASCII characters without blanks, e.g. from: openssl rand -hex 24`;
+
+/** @returns the value without blanks around it; undefined where it is not set or empty */
+export function text(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === '' ? undefined : value;
+}
+
+/** @returns undefined where it is not set. @throws ConfigError */
+export function integer(env: Environment, name: string, min: number, max: number): number | undefined {
+  const value = text(env, name);
+  if (value === undefined) return undefined;
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(number >= min && number <= max)) {
+    const hint = value.startsWith('tcp://')
+      ? ' (Kubernetes sets this for a Service of that name: give the pod enableServiceLinks: false)'
+      : '';
+    fail(name, value, `must be a whole number from ${min} to ${max}${hint}`);
+  }
+  return number;
+}
+
+/** @returns the entries between commas, without empty ones */
+export function list(env: Environment, name: string): string[] {
+  return (text(env, name) ?? '')
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+}
+
+/** @returns a secret; undefined where it is not set. @throws ConfigError, which does not repeat it */
+export function token(env: Environment, name: string): string | undefined {
+  const value = text(env, name);
+  if (value === undefined) return undefined;
+  if (!/^[\x21-\x7e]+$/.test(value))
+    throw new ConfigError(`${name} has blanks, control or non-ASCII characters: ${TOKEN_ADVICE}`);
+  if (value.length < MIN_TOKEN_CHARACTERS)
+    throw new ConfigError(`${name} has ${value.length} characters: ${TOKEN_ADVICE}`);
+  return value;
+}
+
+/** @returns a secret that must be there. @throws ConfigError */
+export function neededToken(env: Environment, name: string): string {
+  return token(env, name) ?? fail(name, undefined, TOKEN_ADVICE);
+}

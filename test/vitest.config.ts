@@ -7,8 +7,8 @@ export default defineConfig({
   root,
   test: {
     include: ['test/**/*.test.ts'],
-    // They need a Docker engine: npm run test:docker.
-    exclude: ['test/docker/**'],
+    // They need a Docker engine, and programs of operators: npm run test:docker, npm run test:operate.
+    exclude: ['test/docker/**', 'test/operate/**'],
     globalSetup: ['test/support/build.ts'],
     pool: 'forks',
     // No module keeps a state of its own, so that what one file has loaded serves the next.

@@ -31,9 +31,13 @@ export class StreamClient {
     socket.on('error', () => undefined);
   }
 
-  /** Connects; rejects with the status of a refused handshake in its message. @param url e.g. `ws://127.0.0.1:8088/ws/asr` */
-  static async connect(url: string, headers: Record<string, string> = {}): Promise<StreamClient> {
-    const socket = new WebSocket(url, { headers });
+  /** Connects; rejects with the status of a refused handshake in its message. @param url e.g. `ws://127.0.0.1:8088/ws/asr`. @param ca trusted besides others */
+  static async connect(
+    url: string,
+    headers: Record<string, string> = {},
+    ca?: Buffer,
+  ): Promise<StreamClient> {
+    const socket = new WebSocket(url, { headers, ca });
     const client = new StreamClient(socket);
     await once(socket, 'open');
     return client;

@@ -31,6 +31,11 @@ const COMMANDS = {
   models: { build: 'servers', run: 'dist/models/command/cli.js' },
   test: { programs: () => ['redis-server', 'chromium', 'openssl', 'curl'], run: VITEST, args: TEST_ARGS },
   'test:unit': { programs: () => ['openssl'], run: VITEST, args: [...TEST_ARGS, 'test/unit'] },
+  'test:operate': {
+    programs: () => ['redis-server', 'openssl', 'curl', 'nginx'],
+    run: VITEST,
+    args: ['run', '--config', 'test/operate/vitest.config.ts'],
+  },
   'test:docker': { run: VITEST, args: ['run', '--config', 'test/docker/vitest.config.ts'] },
   bench: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/bench/main.js' },
   eval: { build: 'all', run: 'dist/test/eval/main.js' },

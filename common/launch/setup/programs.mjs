@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run, SetupFailure } from './run.mjs';
 
-/** @typedef {'redis-server' | 'chromium' | 'openssl' | 'curl'} ProgramName */
+/** @typedef {'redis-server' | 'chromium' | 'openssl' | 'curl' | 'nginx'} ProgramName */
 
 /**
  * @typedef {object} Program
@@ -53,6 +53,14 @@ const PROGRAMS = {
     brew: 'curl',
     needed: false,
     without: 'the tests that paste curl lines will fail',
+  },
+  nginx: {
+    // Where Debian puts it, which is not on every user's PATH.
+    files: ['nginx', '/usr/sbin/nginx'],
+    apt: 'nginx',
+    brew: 'nginx',
+    needed: false,
+    without: 'the tests of deploy/nginx will fail',
   },
 };
 

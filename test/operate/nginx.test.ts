@@ -1,0 +1,116 @@
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../common/launch/supervisor/ports.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
+import { UPLOAD_DEADLINE_MS } from '../../common/uploads/upload-jobs.ts';
+import { startApi, type TestApi, TOKEN } from '../support/api.ts';
+import { startInference, type TestInference } from '../support/inference.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
+import { StreamClient } from '../support/stream-client.ts';
+import { temporaryFolder } from '../support/tool.ts';
+import { wavFile } from '../support/wav.ts';
+
+const CONFIG = readFileSync(join(packageRoot(), 'deploy/nginx/asr.conf'), 'utf8');
+/** The longest there may be. */
+const PCM = scriptedPcm(15);
+
+const folder = temporaryFolder();
+const file = (name: string): string => join(folder.path, name);
+const stops: (() => unknown)[] = [folder.remove];
+const log: string[] = [];
+let redis: TestRedis;
+let api: TestApi;
+let inference: TestInference;
+let host: string;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  stops.push(() => redis.stop());
+  [api, inference] = await Promise.all([
+    startApi(redis.url, { ASR_TRUSTED_PROXIES: '127.0.0.1' }),
+    startInference(redis.url),
+  ]);
+  stops.push(
+    () => api.stop(),
+    () => inference.stop(),
+  );
+  const port = await freePort();
+  host = `localhost:${port}`;
+  const made = '-newkey rsa:2048 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost';
+  const files = ['-keyout', file('asr.key'), '-out', file('asr.crt')];
+  execFileSync('openssl', ['req', '-x509', ...made.split(' '), ...files], { stdio: 'ignore' });
+  const config = CONFIG.replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
+    .replace('127.0.0.1:8088', new URL(api.origin).host)
+    .replaceAll('/etc/nginx/', `${folder.path}/`);
+  writeFileSync(file('asr.conf'), config);
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const paths = temporary.map((kind) => `${kind}_temp_path ${file(kind)};`).join(' ');
+  const main = `daemon off; pid ${file('pid')}; error_log stderr notice; events {}
+    http { access_log off; ${paths} include ${file('asr.conf')}; }`;
+  writeFileSync(file('nginx.conf'), main);
+  const nginx = spawn('nginx', ['-p', folder.path, '-c', file('nginx.conf')], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  stops.push(async () => {
+    nginx.kill('SIGQUIT');
+    await once(nginx, 'exit');
+  });
+  await new Promise<void>((resolve, reject) => {
+    createInterface(nginx.stderr).on('line', (line) => {
+      log.push(line);
+      if (line.includes('start worker process ')) resolve();
+    });
+    nginx.on('error', reject);
+    nginx.on('exit', () => reject(new Error(`nginx has ended:\n${log.join('\n')}`)));
+  });
+});
+
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
+async function curl(path: string, ...args: string[]): Promise<string> {
+  const always = ['--silent', '--show-error', '--noproxy', '*', '--cacert', file('asr.crt')];
+  return (await promisify(execFile)('curl', [...always, ...args, `https://${host}${path}`])).stdout;
+}
+
+test('the longest upload is recognized, and no part of it touches the disk', async () => {
+  writeFileSync(file('recording.wav'), wavFile(PCM));
+  const form = ['-H', `Authorization: Bearer ${TOKEN}`, '-F', `file=@${file('recording.wav')}`];
+  const answer = JSON.parse(await curl('/v1/audio/transcriptions', ...form));
+  expect(answer).toMatchObject({ text: scriptedText(PCM), audio_ms: 15_000 });
+  expect(log.filter((line) => line.includes('temporary file'))).toEqual([]);
+});
+
+test('a stream ends with its final text', async () => {
+  const ca = readFileSync(file('asr.crt'));
+  const client = await StreamClient.connect(`wss://${host}/ws/asr`, { authorization: `Bearer ${TOKEN}` }, ca);
+  client.start();
+  await client.message('ready');
+  const pcm = PCM.subarray(0, 32_000);
+  for (let at = 0; at < pcm.length; at += 3_200) client.audio(pcm.subarray(at, at + 3_200));
+  client.end();
+  expect(await client.message('final')).toMatchObject({ text: scriptedText(pcm) });
+  expect(await client.closed()).toBe(1_000);
+});
+
+test('what a client says of itself counts for nothing', async () => {
+  const claims = [
+    'X-Forwarded-For: 203.0.113.9',
+    'X-Forwarded-Host: elsewhere.example',
+    'X-Forwarded-Proto: http',
+  ];
+  const reference = await curl('/api-reference.md', ...claims.flatMap((claim) => ['-H', claim]));
+  expect(reference).toContain(`The address of this service is \`https://${host}\``);
+});
+
+test('nginx waits longer for an answer than the service takes to give up', () => {
+  const [, seconds] = /proxy_read_timeout (\d+)s;/.exec(CONFIG) ?? [];
+  expect(Number(seconds) * 1_000).toBeGreaterThan(UPLOAD_DEADLINE_MS + 10_000);
+});

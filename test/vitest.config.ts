@@ -3,13 +3,16 @@ import { defineConfig } from 'vitest/config';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** `npm run test:unit` needs no Redis, and so does not look for one. */
+const unitOnly = process.argv.includes('test/unit');
+
 export default defineConfig({
   root,
   test: {
     include: ['test/**/*.test.ts'],
     // They need a Docker engine, and programs of operators: npm run test:docker, npm run test:operate.
     exclude: ['test/docker/**', 'test/operate/**'],
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/build.ts', ...(unitOnly ? [] : ['test/support/choose-redis.ts'])],
     pool: 'forks',
     // No module keeps a state of its own, so that what one file has loaded serves the next.
     isolate: false,

@@ -6,6 +6,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('../..', import.meta.url)),
   test: {
     include: ['test/docker/**/*.test.ts'],
+    globalSetup: ['test/support/build.ts'],
     testTimeout: 60_000,
     hookTimeout: 600_000,
     // The tests of a file are one story of one deployment.

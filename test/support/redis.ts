@@ -1,14 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
+import { type RedisServer, startServer } from './redis-server.ts';
 
-/** A real redis-server of one test file, on 127.0.0.1 with a free port, without persistence unless asked for. */
+/** A real Redis of one test file, on 127.0.0.1 with a free port, without persistence unless asked for. */
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
@@ -20,15 +18,14 @@ export interface TestRedis {
   kill(): Promise<void>;
   /** Starts it again, empty, on the same port. */
   restart(): Promise<void>;
-  /** SIGSTOP: connections stay open and nobody answers. */
-  pause(): void;
-  /** SIGCONT */
-  resume(): void;
+  /** Connections stay open and nobody answers. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
   /** Ends the client and the server. */
   stop(): Promise<void>;
 }
 
-/** Nothing is written, and nothing is read either: a dump that another program, or a replica, has left in the folder for temporary files would be the server's first contents. */
+/** Redis neither writes nor loads a dump: a stray file in the temporary folder must not become test data. */
 const NO_PERSISTENCE = [
   ...['--save', '', '--appendonly', 'no', '--dbfilename', 'of-no-test.rdb'],
   ...['--repl-diskless-load', 'swapdb'],
@@ -37,12 +34,14 @@ const NO_PERSISTENCE = [
 /**
  * @param serverArgs e.g. `['--requirepass', 'secret']`; the last of equal options wins.
  * @param firstArgs what must stand before all options: a configuration file, `--sentinel`
+ * @param image the container image it runs in; none: the `redis-server` of this machine. test/support/choose-redis.ts sets the variable.
  */
 export async function startRedis(
   serverArgs: readonly string[] = [],
   firstArgs: readonly string[] = [],
+  image = process.env['ASR_TEST_REDIS_IMAGE'] || undefined,
 ): Promise<TestRedis> {
-  let [server, port] = await startOnFreePort(serverArgs, firstArgs);
+  let [server, port] = await startOnFreePort(serverArgs, firstArgs, image);
   const client = new Redis({
     port,
     host: '127.0.0.1',
@@ -53,11 +52,11 @@ export async function startRedis(
   client.on('error', () => {});
   // Where the server wants a password, the test makes its own client.
   if (!serverArgs.includes('--requirepass')) await client.connect();
+  let running = true;
   const kill = async (): Promise<void> => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
-    const exited = once(server, 'exit');
-    server.kill('SIGKILL');
-    await exited;
+    if (!running) return;
+    running = false;
+    await server.kill();
   };
   return {
     url: `redis://127.0.0.1:${port}`,
@@ -67,10 +66,11 @@ export async function startRedis(
     kill,
     async restart() {
       await kill();
-      server = await start(port, serverArgs, firstArgs);
+      server = await startServer(argsFor(port, serverArgs, firstArgs), image);
+      running = true;
     },
-    pause: () => void server.kill('SIGSTOP'),
-    resume: () => void server.kill('SIGCONT'),
+    pause: () => server.pause(),
+    resume: () => server.resume(),
     async stop() {
       client.disconnect();
       await kill();
@@ -124,11 +124,12 @@ export async function leastUser({ client, url }: TestRedis): Promise<string> {
 async function startOnFreePort(
   serverArgs: readonly string[],
   firstArgs: readonly string[],
-): Promise<[ChildProcess, number]> {
+  image: string | undefined,
+): Promise<[RedisServer, number]> {
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort();
     try {
-      return [await start(port, serverArgs, firstArgs), port];
+      return [await startServer(argsFor(port, serverArgs, firstArgs), image), port];
     } catch (error) {
       // Another process can take the port between the question and the start.
       if (attempt === 5) throw error;
@@ -136,39 +137,7 @@ async function startOnFreePort(
   }
 }
 
-async function start(
-  port: number,
-  serverArgs: readonly string[],
-  firstArgs: readonly string[],
-): Promise<ChildProcess> {
+function argsFor(port: number, serverArgs: readonly string[], firstArgs: readonly string[]): string[] {
   const args = ['--bind', '127.0.0.1', '--port', String(port), '--dir', tmpdir()];
-  const server = spawn(
-    'redis-server',
-    [...firstArgs, ...args, ...(firstArgs.length > 0 ? [] : NO_PERSISTENCE), ...serverArgs],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  const lines: string[] = [];
-  await new Promise<void>((resolve, reject) => {
-    const fail = (reason: string) => () => reject(new Error(`redis-server ${reason}:\n${lines.join('\n')}`));
-    server.once('error', (error) => fail(`does not start (${error.message})`)());
-    server.once('exit', fail('ended at once'));
-    createInterface({ input: server.stdout }).on('line', (line) => {
-      lines.push(line);
-      if (line.includes('Ready to accept connections') || line.includes('Sentinel ID is')) resolve();
-    });
-  });
-  server.removeAllListeners('exit');
-  endWithTestProcess(server);
-  return server;
-}
-
-/** A test process that is killed runs no clean-up: its end closes the watcher's standard input, and the watcher ends the server. */
-function endWithTestProcess(server: ChildProcess): void {
-  const watcher = spawn('sh', ['-c', `read -r _; kill -9 ${server.pid}`], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
-  });
-  server.once('exit', () => watcher.kill('SIGKILL'));
+  return [...firstArgs, ...args, ...(firstArgs.length > 0 ? [] : NO_PERSISTENCE), ...serverArgs];
 }

@@ -178,12 +178,12 @@ test('Redis dies during an upload and stays away: not_ready as soon as the slot 
 
 test('a Redis that stands still is not waited for: readyz and an upload say so within two seconds each', async () => {
   const { redis, api } = await service();
-  redis.pause();
+  await redis.pause();
   const askedAt = performance.now();
   expect((await get(api, '/readyz')).status).toBe(503);
   expect(await upload(api.origin, wav)).toMatchObject({ status: 503, body: { error: 'not_ready' } });
   expect(performance.now() - askedAt).toBeLessThan(4_000);
-  redis.resume();
+  await redis.resume();
   await expect.poll(async () => (await get(api, '/readyz')).status, { timeout: 8_000 }).toBe(200);
 });
 

@@ -36,7 +36,7 @@ it('uploads are served again after the owner of their keys had stood still and t
     await uploads.close();
   };
   await expectServed();
-  owner.pause();
+  await owner.pause();
   await becomes('fail', [second, third]);
   // BullMQ gives an answer up after two seconds, and begins anew with its reader while nobody owns the keys.
   await delay(3_000);

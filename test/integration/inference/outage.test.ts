@@ -232,9 +232,9 @@ it('a session outlives a Redis that does not answer for longer than its lease', 
   await session.send(pcm.subarray(0, CHUNK_BYTES));
   await session.until('partial');
   const pausedAt = performance.now();
-  redis.pause();
+  await redis.pause();
   await eventually(() => expect(performance.now() - pausedAt).toBeGreaterThan(1_300));
-  redis.resume();
+  await redis.resume();
   await session.send(pcm.subarray(CHUNK_BYTES));
   await session.producer.end();
   expect(await session.until('final')).toMatchObject({ text: scriptedText(pcm) });
@@ -266,10 +266,10 @@ it('a job that is done while Redis is away has its result when Redis answers aga
   const pcm = scriptedPcm(1);
   const { ended } = await uploads.submit(pcm);
   await gate.entered;
-  redis.pause();
+  await redis.pause();
   gate.release();
   await eventually(() => expect(inference.recognizer.openStreams).toBe(0));
-  redis.resume();
+  await redis.resume();
   expect(await ended).toMatchObject({ kind: 'completed', end: { text: scriptedText(pcm) } });
   await uploads.close();
 });

@@ -48,9 +48,9 @@ it.each(['no other process', 'a standby, which puts the stream away behind the c
     for (let frame = 0; frame < 5; frame += 1) client.audio(scriptedPcm(0.1, frame));
     await gate.entered;
     const other = others === 'no other process' ? undefined : await standby();
-    redis.pause();
+    await redis.pause();
     expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
-    redis.resume();
+    await redis.resume();
     // The abort has arrived, and the lease had run out.
     const audio = `{asr}:session:${session_id}:audio`;
     const isAborted = async (): Promise<boolean> =>
@@ -74,18 +74,18 @@ it('a Redis that stands still during the model call of an upload: a standby that
   const answer = upload(api.origin, wavFile(pcm));
   await gate.entered;
   const other = await standby();
-  redis.pause();
+  await redis.pause();
   await delay(1_400);
-  redis.resume();
+  await redis.resume();
   // Its lock had run out, and it was given out again: the lock that is there now is the standby's.
   const { id } = JSON.parse((await redis.client.get('{asr}:slot')) ?? '{}');
   await expect.poll(() => redis.client.hget(`{asr}:uploads:${id}`, 'stc'), { timeout: 5_000 }).toBe('1');
   await expect.poll(async () => (await redis.keys('{asr}:uploads:*:lock')).length).toBe(1);
   await delay(LOOKS_MS);
   // Once more, while the standby looks again and again.
-  redis.pause();
+  await redis.pause();
   await delay(1_400);
-  redis.resume();
+  await redis.resume();
   await delay(LOOKS_MS);
   expect(other.recognizer.calls).toEqual([]);
   expect(await redis.keys('{asr}:slot')).toEqual(['{asr}:slot']);

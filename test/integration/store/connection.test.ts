@@ -32,7 +32,7 @@ test('a Sentinel that stands still is not waited for: the next one is asked', as
   const settings = [`monitor asr 127.0.0.1 ${redis.port} 1`];
   const [still, other] = [await startSentinel(settings), await startSentinel(settings)];
   for (const sentinel of [still, other]) onTestFinished(() => sentinel.stop());
-  still.pause();
+  await still.pause();
   const target = parseRedisUrl(`redis+sentinel://127.0.0.1:${still.port},127.0.0.1:${other.port}/asr`);
   const client = connectRedis(target, 'commands', 'test', () => undefined);
   onTestFinished(() => closeRedis(client));
@@ -59,7 +59,7 @@ test('a reader gives up a connection on which nobody answers before two seconds 
   const reader = connect('blocking');
   await whenReady(reader, 10_000);
   const closed = once(reader, 'close').then(() => 'closed');
-  redis.pause();
+  await redis.pause();
   onTestFinished(() => redis.resume());
   const read = readStreams(reader, new Map([['nothing', '$']]), 100).then(
     () => 'answered',
@@ -69,7 +69,7 @@ test('a reader gives up a connection on which nobody answers before two seconds 
   expect(await Promise.race([read, delay(waiting, 'overloaded')])).toBe('given up');
   // Not only the read: what is read next would wait on the same connection.
   expect(await Promise.race([closed, delay(waiting, 'kept')])).toBe('closed');
-  redis.resume();
+  await redis.resume();
   expect(await whenReady(reader, 10_000)).toBe(true);
   closeRedis(reader);
 });
@@ -99,7 +99,7 @@ test.each([
 test('a command fails when nobody answers it within a second', async () => {
   const client = connect('commands');
   await whenReady(client, 10_000);
-  redis.pause();
+  await redis.pause();
   onTestFinished(() => redis.resume());
   await expect(client.ping()).rejects.toThrow('Command timed out');
   closeRedis(client);
@@ -185,7 +185,7 @@ test('a Cluster gets the password of its URL; a command fails when nobody answer
   expect(await client.set('{asr}:one', '1')).toBe('OK');
   // Its connections have what a single one has.
   expect(await node.client.client('LIST')).toContain(' name=test ');
-  node.pause();
+  await node.pause();
   await expect(client.get('{asr}:one')).rejects.toThrow('Command timed out');
 });
 

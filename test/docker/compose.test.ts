@@ -7,6 +7,8 @@ import { StreamClient } from '../support/stream-client.ts';
 import { addressOf, Compose, docker, exitCodeOf, IMAGE } from './compose.ts';
 
 const WAV_HEADER_BYTES = 44;
+/** What haproxy says of whoever reaches it. */
+const FROM_THIS_MACHINE = { 'x-forwarded-for': '127.0.0.1' };
 const FRAME_BYTES = 3_200;
 const REAL_TIME_MS = 100;
 /** Twice as fast as speech, which the model keeps up with. */
@@ -45,7 +47,7 @@ async function statusOf(url: string): Promise<number | string> {
 async function transcribe(origin: string): Promise<{ status: number; body: Record<string, unknown> }> {
   const form = new FormData();
   form.set('file', new Blob([new Uint8Array(wav)]), 'e00.wav');
-  const headers = { authorization: `Bearer ${compose.token}` };
+  const headers = { authorization: `Bearer ${compose.token}`, ...FROM_THIS_MACHINE };
   const response = await fetch(`${origin}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
   return { status: response.status, body: JSON.parse(await response.text()) };
 }
@@ -115,6 +117,7 @@ test('two replicas are one service: what one does, the other knows', async () =>
   const origins = await replicas();
   expect(origins).toHaveLength(2);
   const client = await openStream();
+  // To a replica itself, as haproxy does.
   for (const origin of [...origins, compose.origin]) {
     expect(await transcribe(origin)).toMatchObject({ status: 409, body: { error: 'busy' } });
   }
@@ -122,12 +125,21 @@ test('two replicas are one service: what one does, the other knows', async () =>
   for (const origin of origins) expect(await transcribe(origin)).toMatchObject({ status: 200 });
 });
 
-test('only addresses on the list come in, and no header changes that', async () => {
+test('whoever comes by the published port is this machine; a replica itself knows nobody', async () => {
   const [inside = ''] = await compose.containers('inference');
-  const request = `fetch('http://haproxy:${compose.port}/readyz', { headers: {
-    authorization: 'Bearer ${compose.token}', 'x-forwarded-for': '127.0.0.1' } })
-    .then(async (response) => console.log(response.status, await response.text()))`;
-  expect(await docker('exec', inside, 'node', '-e', request)).toMatch(/^403 .*"forbidden"/);
+  const ask = (host: string, address: string): Promise<string> => {
+    const headers = { authorization: `Bearer ${compose.token}`, 'x-forwarded-for': address };
+    return docker(
+      ...['exec', inside, 'node', '-e'],
+      `fetch('http://${host}:${compose.port}/readyz', { headers: ${JSON.stringify(headers)} })
+         .then(async (response) => console.log(response.status, await response.text()))`,
+    );
+  };
+  // What a client says of its own address counts for nothing.
+  expect(await ask('haproxy', '203.0.113.9')).toMatch(/^200 /);
+  expect(await ask('api', '203.0.113.9')).toMatch(/^403 .*"forbidden"/);
+  const [replica = ''] = await replicas();
+  expect((await fetch(`${replica}/readyz`)).status).toBe(403);
 });
 
 test("this machine's browsers may open the stream, on whatever port", async () => {

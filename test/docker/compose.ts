@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
+import { temporaryFolder } from '../support/tool.ts';
 
 const run = promisify(execFile);
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
@@ -17,18 +20,19 @@ export class Compose {
   readonly token = randomBytes(24).toString('hex');
   readonly #project = `asr-test-${randomBytes(4).toString('hex')}`;
   readonly #command: readonly string[];
-  readonly #env: Record<string, string | undefined>;
+  readonly #folder = temporaryFolder();
 
   private constructor(command: readonly string[], port: number) {
-    this.#command = command;
     this.port = port;
     this.origin = `http://127.0.0.1:${port}`;
-    this.#env = {
-      ...process.env,
-      ASR_API_TOKEN: this.token,
-      ASR_PORT: String(port),
-      COMPOSE_PROJECT_NAME: this.#project,
-    };
+    // Nothing but what a user has: .env made from .env.example.
+    const file = join(this.#folder.path, '.env');
+    const example = readFileSync(join(packageRoot(), '.env.example'), 'utf8');
+    writeFileSync(
+      file,
+      example.replace(/^ASR_API_TOKEN=$/m, `$&${this.token}`).replace(/^ASR_PORT=8088$/m, `ASR_PORT=${port}`),
+    );
+    this.#command = [...command, '--env-file', file, '--project-name', this.#project];
   }
 
   /** @throws Error that says what is missing on this machine. */
@@ -47,7 +51,7 @@ export class Compose {
 
   async compose(...args: string[]): Promise<string> {
     const [file = '', ...first] = this.#command;
-    const options = { cwd: packageRoot(), env: this.#env, maxBuffer: MAX_OUTPUT_BYTES };
+    const options = { cwd: packageRoot(), maxBuffer: MAX_OUTPUT_BYTES };
     return (await run(file, [...first, ...args], options)).stdout.trim();
   }
 
@@ -63,6 +67,7 @@ export class Compose {
 
   async down(): Promise<void> {
     await this.compose('down', '--volumes', '--timeout', '5');
+    this.#folder.remove();
   }
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -157,6 +158,13 @@ test('the documents name the address that was called, and no header changes that
   const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'elsewhere.example' };
   const reference = await fetch(`${compose.origin}/api-reference.md`, { headers });
   expect(await reference.text()).toContain(`The address of this service is \`${compose.origin}\``);
+});
+
+test('the profile monitoring is valid, and what it mounts is there', async () => {
+  const config = await compose.compose('--profile', 'monitoring', 'config');
+  const mounted = Array.from(config.matchAll(/\/deploy\/(?:prometheus|grafana)[\w./-]*/g), ([path]) => path);
+  expect(mounted).toHaveLength(4);
+  for (const path of mounted) expect(existsSync(join(packageRoot(), path)), path).toBe(true);
 });
 
 test('nothing can be written, and nobody is root', async () => {

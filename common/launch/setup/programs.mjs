@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run, SetupFailure } from './run.mjs';
 
-/** @typedef {'redis-server' | 'chromium' | 'openssl' | 'curl' | 'nginx'} ProgramName */
+/** @typedef {'redis-server' | 'chromium' | 'openssl' | 'curl' | 'nginx' | 'prometheus'} ProgramName */
 
 /**
  * @typedef {object} Program
@@ -61,6 +61,13 @@ const PROGRAMS = {
     brew: 'nginx',
     needed: false,
     without: 'the tests of deploy/nginx will fail',
+  },
+  prometheus: {
+    files: ['prometheus'],
+    apt: 'prometheus',
+    brew: 'prometheus',
+    needed: false,
+    without: 'the tests of deploy/prometheus and deploy/grafana will fail',
   },
 };
 

@@ -27,11 +27,14 @@ async function orExit<T>(start: Promise<T>): Promise<T> {
 const readConfig = async (): Promise<ApiConfig> => readApiConfig(process.env);
 const config = await orExit(readConfig());
 const log = createLogger(config.logLevel, 'api', undefined, config.apiToken);
+// In front of the first server, which it watches. Its SDK is a large import that most replicas do without.
+const traces = config.traces ? [(await import('./operations/tracing.ts')).startTracing()] : [];
 const services = createServices(config, log);
 const servers: ShutdownStep[] = [];
 const stopping = shutdownOnSignal(['SIGTERM', 'SIGINT', 'SIGHUP'], log, DRAIN_MS + 10_000, () => [
   ...servers,
   ...services.closing,
+  ...traces,
 ]);
 
 const metrics = new ApiMetrics(services);

@@ -27,6 +27,10 @@ async function main(): Promise<void> {
   // Its thread loads the model while this one loads the store's clients, which takes as long. Not where a port may be taken: an exit while that thread is in the
   // runtime ends the process with SIGABRT instead of its exit code (seen in one of three).
   if (config.admin === undefined) recognizer.begin();
+  // Imported here: most processes do without its SDK.
+  const traces = config.traces
+    ? [(await import('../common/process/trace-export.ts')).startTraceExport('asr-inference')]
+    : [];
   const { createInference } = await import('./inference.ts');
   const inference = createInference({
     config,
@@ -44,7 +48,7 @@ async function main(): Promise<void> {
   });
   let admin: FastifyInstance | undefined;
   const closeAdmin = { name: 'admin', run: async () => admin?.close() };
-  const stopSteps = () => [...inference.stopSteps(), closeAdmin];
+  const stopSteps = () => [...inference.stopSteps(), closeAdmin, ...traces];
   shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, stopSteps, 'SIGKILL');
   retryLoad = () => inference.retryLoad();
   // In front of the model, which may take long or not load at all: that is when somebody looks.

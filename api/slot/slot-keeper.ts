@@ -1,3 +1,4 @@
+import { inSpan } from '../../common/process/traces.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 
@@ -12,7 +13,7 @@ export async function acquireSlot(
   onUnknown: (free: () => Promise<unknown>) => void,
 ): Promise<number | undefined> {
   try {
-    return await slot.acquire(holder);
+    return await inSpan('slot', () => slot.acquire(holder));
   } catch (error) {
     onUnknown(() => retryUntilAnswered(performance.now() + SLOT_TTL_MS, () => slot.release(holder)));
     throw error;

@@ -1,4 +1,5 @@
 import { StoreUnavailable } from '../../common/errors/errors.ts';
+import { TraceSpan, traceparent } from '../../common/process/traces.ts';
 import type { ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
@@ -57,19 +58,27 @@ export class StreamOpener {
 
   /** @throws StreamFailure `unauthorized`, `not_ready` or `busy`; StoreUnavailable */
   open(sessionId: string, credential: Credential, events: StreamEvents): Promise<ActiveStream> {
-    const opening = this.#open(sessionId, credential, events);
+    const span = new TraceSpan('stream');
+    const opening = span.run(() => this.#open(sessionId, credential, events, span));
+    opening.catch((error: unknown) => span.end(error));
     // When the client hangs up meanwhile, the session ends only once it is open: a shutdown has to wait for that.
     this.#parts.background.add(opening);
     return opening;
   }
 
-  async #open(sessionId: string, credential: Credential, events: StreamEvents): Promise<ActiveStream> {
+  async #open(
+    sessionId: string,
+    credential: Credential,
+    events: StreamEvents,
+    span: TraceSpan,
+  ): Promise<ActiveStream> {
     const { access, readiness, slot, feed, redis, keys, scripts, replica, background } = this.#parts;
     checkCredential(access, credential);
     if (!(await readiness.isReady()))
       throw new StreamFailure('not_ready', 'the model is not ready yet; try again shortly');
 
-    const holder = slotHolder({ id: sessionId, via: 'ws', replica, since: new Date().toISOString() });
+    const since = new Date().toISOString();
+    const holder = slotHolder({ id: sessionId, via: 'ws', replica, since, trace: traceparent() });
     const producer = new SessionProducer(redis, keys, scripts, sessionId, holder);
     const fence = await acquireSlot(slot, holder, (free) => background.run({ sessionId }, free));
     if (fence === undefined)
@@ -127,10 +136,14 @@ export class StreamOpener {
       },
       done: () => {
         stop();
+        span.end();
         // Behind the messages that end the connection.
         background.run({ sessionId }, () => producer.forget());
       },
-      abort,
+      abort: () => {
+        abort();
+        span.end();
+      },
     };
   }
 }

@@ -1,6 +1,7 @@
 import { audioMs } from '../../common/audio/limits.ts';
 import { ApiFailure, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
+import { traceparent } from '../../common/process/traces.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../../common/slot/slot.ts';
@@ -66,7 +67,8 @@ export class Transcriber {
   async #transcribe(id: string, pcm: Buffer): Promise<Transcription> {
     const { slot, uploads, queue, background, replica } = this.#parts;
     const startedAtMs = performance.now();
-    const holder = slotHolder({ id, via: 'http', replica, since: new Date().toISOString() });
+    const since = new Date().toISOString();
+    const holder = slotHolder({ id, via: 'http', replica, since, trace: traceparent() });
     const fence = await acquireSlot(slot, holder, (free) => background.run({ requestId: id }, free));
     if (fence === undefined)
       throw new ApiFailure('busy', 'another recognition task is active; try again shortly');

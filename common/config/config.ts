@@ -19,6 +19,8 @@ export interface CommonConfig {
   readonly redis: RedisTarget;
   readonly keyPrefix: string;
   readonly logLevel: LogLevel;
+  /** Whether OpenTelemetry's own variables ask for traces. */
+  readonly traces: boolean;
 }
 
 export interface ApiConfig extends CommonConfig {
@@ -61,6 +63,14 @@ function logLevel(env: Environment): LogLevel {
   return known ?? fail(name, value, `must be one of ${LOG_LEVELS.join(', ')}`);
 }
 
+/** The SDK reads these itself. It is loaded only where one says where the traces go. */
+function wantsTraces(env: Environment): boolean {
+  const exporter = text(env, 'OTEL_TRACES_EXPORTER');
+  if (exporter === 'none' || text(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return false;
+  const names = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
+  return exporter !== undefined || names.some((name) => text(env, name) !== undefined);
+}
+
 function commonConfig(env: Environment): CommonConfig {
   const url = text(env, 'REDIS_URL');
   if (url === undefined)
@@ -85,7 +95,7 @@ function commonConfig(env: Environment): CommonConfig {
       'must hold exactly one hash tag such as {asr}, which keeps all keys on one node of a Redis Cluster',
     );
   }
-  return { redis, keyPrefix, logLevel: logLevel(env) };
+  return { redis, keyPrefix, logLevel: logLevel(env), traces: wantsTraces(env) };
 }
 
 /** @throws ConfigError naming the first setting that is missing or wrong. */

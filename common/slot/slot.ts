@@ -15,6 +15,8 @@ export interface SlotOwner {
   readonly replica: string;
   /** ISO time */
   readonly since: string;
+  /** The trace it is a step of, as a `traceparent`; none where nothing is traced. */
+  readonly trace?: string | undefined;
 }
 
 export const SLOT_TTL_MS = 5_000;
@@ -32,9 +34,12 @@ export function slotHolder(owner: SlotOwner): SlotHolder {
 /** Whose work the slot's value says it is, or undefined when a stranger wrote it. */
 export function readSlotHolder(holder: SlotHolder): SlotOwner | undefined {
   try {
-    const { id, via, replica, since }: Record<string, unknown> = { ...JSON.parse(holder) };
+    const { id, via, replica, since, trace }: Record<string, unknown> = { ...JSON.parse(holder) };
     if (typeof id !== 'string' || (via !== 'http' && via !== 'ws')) return undefined;
-    return { id, via, replica: String(replica), since: String(since) };
+    return {
+      ...{ id, via, replica: String(replica), since: String(since) },
+      trace: typeof trace === 'string' ? trace : undefined,
+    };
   } catch {
     return undefined;
   }

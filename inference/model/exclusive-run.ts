@@ -1,4 +1,5 @@
 import type { Logger } from '../../common/process/log.ts';
+import { inSpan } from '../../common/process/traces.ts';
 import { CALL_RENEW_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 import type { Recognizer, RecognizerStream } from '../recognizer.ts';
 
@@ -74,7 +75,7 @@ export class ExclusiveRun {
       this.#onLost(new EngineLost(`a model call has not returned for ${this.#stuckMs / 1000} s`));
     }, this.#stuckMs);
     try {
-      return await call();
+      return await inSpan('model call', call);
     } finally {
       clearInterval(renewals);
       clearTimeout(watchdog);

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { audioMs } from '../../common/audio/limits.ts';
 import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
+import { inSpan } from '../../common/process/traces.ts';
 import { closeRedis } from '../../common/redis/connection.ts';
 import { readSlotHolder } from '../../common/slot/slot.ts';
 import type { ModelFamily } from '../../models/family.ts';
@@ -84,7 +85,8 @@ export class SessionWorker {
     if (!(await consumer.claim(owner.id, holder, processId))) return true;
     const lease = new SessionLease(consumer, owner.id, processId);
     try {
-      await this.#run(new SessionRun(this.#parts, family, holder, lease), owner.id);
+      const run = new SessionRun(this.#parts, family, holder, lease);
+      await inSpan('recognition', () => this.#run(run, owner.id), owner.trace);
     } finally {
       lease.stop();
     }

@@ -1,9 +1,11 @@
 import type { Job } from 'bullmq';
 import type { Logger } from '../../common/process/log.ts';
 import { endedWithin } from '../../common/process/shutdown.ts';
+import { inSpan } from '../../common/process/traces.ts';
 import { closeRedis } from '../../common/redis/connection.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import type { RedisClient } from '../../common/redis/scripts.ts';
+import { readSlotHolder } from '../../common/slot/slot.ts';
 import { UPLOAD_WORKER_OPTIONS, type UploadJob } from '../../common/uploads/upload-jobs.ts';
 import { QueueReports } from './queue-reports.ts';
 import { UploadRun, type UploadRunParts } from './upload-run.ts';
@@ -93,7 +95,9 @@ export class JobWorker {
 
   async #process(job: Job<UploadJob, void>): Promise<void> {
     const startedAtMs = performance.now();
-    const outcome = await new UploadRun(this.#parts, job.data).run(job.stalledCounter > 0);
+    const run = new UploadRun(this.#parts, job.data);
+    const recognize = () => run.run(job.stalledCounter > 0);
+    const outcome = await inSpan('recognition', recognize, readSlotHolder(job.data.holder)?.trace);
     const durationMs = Math.round(performance.now() - startedAtMs);
     this.#parts.log.info({ uploadId: job.data.id, outcome, durationMs }, 'upload');
   }

@@ -35,6 +35,18 @@ describe('defaults', () => {
 });
 
 describe('values', () => {
+  // https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+  test.each([
+    [{}, false],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }, true],
+    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/v1/traces' }, true],
+    [{ OTEL_TRACES_EXPORTER: 'console' }, true],
+    [{ OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }, false],
+    [{ OTEL_SDK_DISABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }, false],
+  ])('%j: traces %j', (env, traces) => {
+    expect(api(env).traces).toBe(traces);
+    expect(inference(env).traces).toBe(traces);
+  });
   test('the public origin and further ones join the two defaults', () => {
     const config = api({
       ASR_PUBLIC_BASE_URL: 'https://asr.example.com/',

@@ -28,10 +28,13 @@ export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, ByStatus>
       400: {
         ...apiError(
           'invalid_format',
-          'the sample rate is 44100 Hz; send a WAV file with 16-bit PCM, 16000 Hz, mono',
+          'The WAV file has a sample rate of 44100 Hz, not 16000 Hz. Convert it: ffmpeg -i IN -ar 16000 -ac 1 -c:a pcm_s16le OUT.wav',
         ),
-        ...apiError('empty_audio', 'the WAV file has no audio sample'),
-        ...apiError('audio_too_long', 'the recording has 240001 samples (15.000 s); at most 240000 (15 s)'),
+        ...apiError('empty_audio', 'The WAV file has no audio sample'),
+        ...apiError(
+          'audio_too_long',
+          'The recording has 240001 samples (15.000 s); at most 240000 (15 s) are taken. Split it',
+        ),
       },
       408: apiError('timeout', 'the upload was not complete in time; 1024 of 77164 bytes arrived'),
       409: apiError('busy', 'another recognition task is active; try again shortly'),

@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { WavError } from '../../common/audio/wav-error.ts';
 import {
   ApiFailure,
   ClientGone,
@@ -43,6 +44,7 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     body: { error: code, message },
   });
   if (error instanceof ApiFailure) return answer(error.status, error.code, error.message);
+  if (error instanceof WavError) return answer(HTTP_STATUS[error.code], error.code, error.message);
   if (error instanceof FormFailure)
     return { status: 422, code: 'validation', body: { detail: [error.detail] } };
   if (error instanceof StoreUnavailable) {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { readWav } from '../../common/audio/wav.ts';
+import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { ApiFailure } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 import {
@@ -79,7 +79,7 @@ export function transcriptionRoutes(
             expectUncompressed(request.raw.headers['content-encoding']);
             return readUploadForm(body, request.raw.headersDistinct['content-type']?.[0]);
           })
-          .then(readWav);
+          .then(readPcm16);
         pcm.catch(() => undefined);
         await ready;
         const { text, ...recognized } = await transcriber.transcribe(request.id, await pcm);

@@ -1,109 +1,133 @@
-import { isAscii, isUtf8 } from 'node:buffer';
-import { ApiFailure } from '../errors/errors.ts';
-import { BYTES_PER_SAMPLE, CHANNELS, MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from './limits.ts';
+import { CONVERT, kindOfFile, latin1 } from './file-kinds.ts';
+import { damaged, WavError } from './wav-error.ts';
+import { bytesPerBlock, readFormat, type WavFormat } from './wav-format.ts';
 
-const FORMAT_PCM = 1;
-const FORMAT_FLOAT = 3;
-const FORMAT_EXTENSIBLE = 0xfffe;
-/** KSDATAFORMAT_SUBTYPE_PCM behind its first two bytes, which are the format code (Microsoft, WAVEFORMATEXTENSIBLE). */
-const SUBFORMAT_TAIL = Buffer.from('000000001000800000aa00389b71', 'hex');
-/** A program that streams its output cannot know the size and writes one of these, or a little less (ffmpeg, sox, arecord). */
+/** Where the samples of a WAV file are: whole blocks of `channels` interleaved samples, perhaps none. */
+export interface Wav extends WavFormat {
+  readonly startByte: number;
+  readonly bytes: number;
+}
+
+/** A program that streams its output cannot know the size and writes 0, one of these, or a little less (ffmpeg, SoX, arecord). */
 const STREAMING_SIZE = 0x7fff_f000;
+/** Some programs count the headers in. */
+export const MAX_EXCESS_BYTES = 44;
+/** What may stand behind audio of no length, so that it really has none. */
+const CHUNKS_BEHIND = [
+  'fmt ',
+  'data',
+  'LIST',
+  'id3 ',
+  'ID3 ',
+  'fact',
+  'bext',
+  'cue ',
+  'smpl',
+  'JUNK',
+  'PAD ',
+];
 
-const invalid = (message: string): never => {
-  throw new ApiFailure('invalid_format', `${message}; send a WAV file with 16-bit PCM, 16000 Hz, mono`);
-};
+/** true when the file says of itself that it is a WAV, readable or not. */
+export const isWav = (file: Uint8Array): boolean =>
+  latin1(file, 0, 4) === 'RIFF' && latin1(file, 8, 4) === 'WAVE';
 
 /**
- * Finds the samples of a WAV file (RIFF, chunks in any order and padded, `WAVE_FORMAT_EXTENSIBLE` included).
- * @returns a view of the PCM bytes (16 kHz mono PCM16, little-endian) in `file`.
- * @throws ApiFailure `invalid_format`, `empty_audio` or `audio_too_long` (over 240,000 samples), saying what was found.
+ * Finds and describes the samples of a WAV file. Whether audio is missing decides, not whether the header is tidy: chunks in any order, padding,
+ * `WAVE_FORMAT_EXTENSIBLE`, a wrong block align or byte rate, an open size, one up to 44 bytes too large, and a part of a sample at the end are read.
+ * @throws WavError `invalid_format`, saying what was found; `empty_audio` for no byte at all
  */
-export function readWav(file: Buffer): Buffer {
-  if (file.length === 0) throw new ApiFailure('empty_audio', 'the file is empty');
-  const isRiff = file.toString('latin1', 0, 4) === 'RIFF';
-  // Read or sent as a string, a file grows at each byte over 127, so that its fields are elsewhere. A right one is no UTF-8: 16000 begins with the byte 0x80, behind a zero.
-  if (isRiff && isUtf8(file) && !isAscii(file)) {
-    const msg = 'the WAV file was turned into text, which damages it; read and send it as bytes';
-    throw new ApiFailure('invalid_format', msg);
+export function readWav(file: Uint8Array): Wav {
+  if (file.length === 0) throw new WavError('empty_audio', 'The file is empty');
+  if (isText(file))
+    throw new WavError(
+      'invalid_format',
+      'The WAV file was turned into text, which damages it',
+      'Read and send it as bytes',
+    );
+  if (!isWav(file)) throw notWav(file);
+  const { format, data } = findChunks(file);
+  if (format === undefined) throw damaged('The WAV file has no fmt chunk');
+  if (data === undefined) throw damaged('The WAV file has no data chunk');
+  const followingBytes = file.length - data.startByte;
+  // Before the format is looked at: another program would read the first words of what is cut off.
+  checkWhole(data.bytes, followingBytes);
+  const described = readFormat(format);
+  const bytes = Math.min(followingBytes, data.bytes ?? followingBytes);
+  return { ...described, startByte: data.startByte, bytes: bytes - (bytes % bytesPerBlock(described)) };
+}
+
+/**
+ * Describes a WAV file of which only the beginning is there.
+ * @returns undefined while format or audio have not begun. `bytes`, the size of the audio, is undefined where it goes on to the end.
+ * @throws WavError `invalid_format`
+ */
+export function readWavStart(
+  start: Uint8Array,
+): (WavFormat & { readonly startByte: number; readonly bytes: number | undefined }) | undefined {
+  if (start.length < 12) return undefined;
+  if (!isWav(start)) throw notWav(start);
+  const { format, data } = findChunks(start);
+  // What stands behind the header says what a size of 0 means.
+  if (format === undefined || data === undefined || start.length < data.startByte + 4) return undefined;
+  // A format behind the audio may not be complete, and nothing could be done before it is.
+  if (format.byteOffset > start.byteOffset + data.startByte) return undefined;
+  return { ...readFormat(format), ...data };
+}
+
+/** @param announcedBytes undefined: not known. @throws WavError `invalid_format` when the end of the audio is missing */
+export function checkWhole(announcedBytes: number | undefined, thereBytes: number): void {
+  if (announcedBytes === undefined || announcedBytes - thereBytes <= MAX_EXCESS_BYTES) return;
+  const finding = `The WAV file is cut off: it announces ${announcedBytes} bytes of audio and has ${thereBytes}`;
+  throw new WavError('invalid_format', finding, 'Copy or download it again', 'truncated');
+}
+
+function notWav(file: Uint8Array): WavError {
+  const kind = kindOfFile(file);
+  if (kind !== undefined) {
+    const fault = kind.isConvertible ? 'foreign' : 'other';
+    return new WavError('invalid_format', `The file is ${kind.name}, not WAV`, kind.todo, fault);
   }
-  if (file.length < 12 || !isRiff || file.toString('latin1', 8, 12) !== 'WAVE') {
-    return invalid(`not a WAV file: it begins with ${describeStart(file)}`);
+  const start = Array.from(file.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join(' ');
+  return new WavError(
+    'invalid_format',
+    `The file is not WAV: it begins with the bytes ${start}`,
+    CONVERT,
+    'foreign',
+  );
+}
+
+/** Read or sent as a string, a file grows at each byte over 127, so that its fields are elsewhere. A right one is no UTF-8. */
+function isText(file: Uint8Array): boolean {
+  if (latin1(file, 0, 4) !== 'RIFF') return false;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(file).length < file.length;
+  } catch {
+    return false;
   }
-  let formatSeen = false;
-  let data: Buffer | undefined;
-  let position = 12;
-  while (position + 8 <= file.length) {
-    const id = file.toString('latin1', position, position + 4);
-    const declaredBytes = file.readUInt32LE(position + 4);
-    const start = position + 8;
-    if (id === 'fmt ' && !formatSeen) {
-      checkFormat(file.subarray(start, start + declaredBytes), declaredBytes);
-      formatSeen = true;
+}
+
+/** The first of each kind counts. */
+function findChunks(file: Uint8Array) {
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  let format: DataView | undefined;
+  /** `bytes` undefined: to the end of the file. */
+  let data: { readonly startByte: number; readonly bytes: number | undefined } | undefined;
+  for (let position = 12; position + 8 <= file.length && !(format && data); ) {
+    const id = latin1(file, position, 4);
+    const declaredBytes = view.getUint32(position + 4, true);
+    const startByte = position + 8;
+    if (id === 'fmt ' && format === undefined) {
+      const bytes = Math.min(declaredBytes, file.length - startByte);
+      format = new DataView(file.buffer, file.byteOffset + startByte, bytes);
     } else if (id === 'data' && data === undefined) {
-      if (declaredBytes >= STREAMING_SIZE) {
-        data = file.subarray(start);
+      const isUnknown = declaredBytes === 0 && !CHUNKS_BEHIND.includes(latin1(file, startByte, 4));
+      if (isUnknown || declaredBytes >= STREAMING_SIZE) {
+        data = { startByte, bytes: undefined };
         break;
       }
-      if (start + declaredBytes > file.length) {
-        invalid(
-          `the data chunk says ${declaredBytes} bytes, but only ${file.length - start} follow (truncated file)`,
-        );
-      }
-      data = file.subarray(start, start + declaredBytes);
+      data = { startByte, bytes: declaredBytes };
     }
-    if (formatSeen && data !== undefined) break;
-    position = start + declaredBytes + (declaredBytes % 2);
+    position = startByte + declaredBytes + (declaredBytes % 2);
   }
-  if (!formatSeen) return invalid('the WAV file has no fmt chunk');
-  if (data === undefined) return invalid('the WAV file has no data chunk');
-  if (data.length % BYTES_PER_SAMPLE !== 0)
-    return invalid(`the data chunk has ${data.length} bytes, an odd number`);
-  if (data.length === 0) throw new ApiFailure('empty_audio', 'the WAV file has no audio sample');
-  const samples = data.length / BYTES_PER_SAMPLE;
-  if (samples > MAX_RECORDING_SAMPLES) {
-    const seconds = (samples / SAMPLE_RATE_HZ).toFixed(3);
-    throw new ApiFailure(
-      'audio_too_long',
-      `the recording has ${samples} samples (${seconds} s); at most ${MAX_RECORDING_SAMPLES} (15 s)`,
-    );
-  }
-  return data;
-}
-
-function checkFormat(format: Buffer, declaredBytes: number): void {
-  if (format.length < declaredBytes || format.length < 16)
-    invalid(`the fmt chunk has ${format.length} bytes, too few`);
-  let code = format.readUInt16LE(0);
-  const channels = format.readUInt16LE(2);
-  const rateHz = format.readUInt32LE(4);
-  const blockBytes = format.readUInt16LE(12);
-  const bits = format.readUInt16LE(14);
-  if (code === FORMAT_EXTENSIBLE) {
-    if (format.length < 40) invalid(`the extensible fmt chunk has ${format.length} bytes, not 40`);
-    const validBits = format.readUInt16LE(18);
-    if (validBits !== 0 && validBits !== bits) invalid(`${validBits} valid bits in ${bits}-bit samples`);
-    code = format.subarray(26, 40).equals(SUBFORMAT_TAIL) ? format.readUInt16LE(24) : FORMAT_EXTENSIBLE;
-  }
-  if (code === FORMAT_FLOAT) invalid('the samples are floating point');
-  if (code !== FORMAT_PCM) invalid(`the format code is ${code}, not 1 (PCM)`);
-  if (bits !== 16) invalid(`the samples have ${bits} bits`);
-  if (channels !== CHANNELS) invalid(`the file has ${channels} channels`);
-  if (rateHz !== SAMPLE_RATE_HZ) invalid(`the sample rate is ${rateHz} Hz`);
-  if (blockBytes !== CHANNELS * BYTES_PER_SAMPLE) invalid(`the block size is ${blockBytes} bytes, not 2`);
-}
-
-/** Names what people send by mistake. */
-function describeStart(file: Buffer): string {
-  const start = file.toString('latin1', 0, 12);
-  if (start.startsWith('\x1aE\xdf\xa3')) return 'a WebM/Matroska header';
-  if (start.startsWith('OggS')) return 'an Ogg (Opus) header';
-  if (start.startsWith('ID3') || (file[0] === 0xff && ((file[1] ?? 0) & 0xe0) === 0xe0))
-    return 'an MP3 or AAC header';
-  if (start.startsWith('fLaC')) return 'a FLAC header';
-  if (start.startsWith('RF64') || start.startsWith('RIFX'))
-    return `${start.slice(0, 4)}, which is not supported`;
-  if (start.startsWith('UklG')) return 'Base64 text, which must be decoded first';
-  if (start.slice(4, 8) === 'ftyp') return 'an MP4/M4A header';
-  return `the bytes ${file.toString('hex', 0, 4)}`;
+  return { format, data };
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BYTES_PER_SECOND } from '../../common/audio/limits.ts';
-import { readWav } from '../../common/audio/wav.ts';
+import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { wavFile } from '../support/wav.ts';
 
@@ -21,7 +21,7 @@ export class Speech {
     const names = (await readdir(folder)).filter((name) => name.endsWith('.wav')).sort();
     return new Speech(
       Buffer.concat(
-        await Promise.all(names.map(async (name) => readWav(await readFile(join(folder, name))))),
+        await Promise.all(names.map(async (name) => readPcm16(await readFile(join(folder, name))))),
       ),
     );
   }

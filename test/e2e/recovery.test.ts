@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { readWav } from '../../common/audio/wav.ts';
+import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
 import { upload } from '../support/api.ts';
@@ -98,7 +98,7 @@ test('during a stream with the bundled model, and a standby: the same final, rev
   await expect
     .poll(() => both.every((process) => process.logged('model loaded').length === 1), whenStarted)
     .toBe(true);
-  const pcm = readWav(readFileSync(join(packageRoot(), 'test/fixtures/real-speech/BAC009S0150W0453.wav')));
+  const pcm = readPcm16(readFileSync(join(packageRoot(), 'test/fixtures/real-speech/BAC009S0150W0453.wav')));
   const undisturbed = await upload(api.origin, wavFile(pcm));
   expect(undisturbed.status).toBe(200);
 

@@ -1,6 +1,6 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readWav } from '../../common/audio/wav.ts';
+import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { messageOf } from '../../common/errors/errors.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 
@@ -54,7 +54,7 @@ export async function readSet(folder: string): Promise<Recording[]> {
 async function readRecording(path: string): Promise<Buffer> {
   const file = await readFile(path);
   try {
-    return readWav(file);
+    return readPcm16(file);
   } catch (error) {
     // It speaks to a client, who knows which file was sent.
     throw new Error(`${path}: ${messageOf(error)}`, { cause: error });

@@ -71,16 +71,18 @@ export const validWav: fc.Arbitrary<GeneratedWav> = fc
     between: junkChunks,
     after: junkChunks,
     rest: junkBytes(7),
-    order: fc.constantFrom('fmt first', 'data first', 'streaming'),
+    order: fc.constantFrom('fmt first', 'data first', 'streaming', 'too large'),
     streamingSize: fc.integer({ min: 0x7fff_f000, max: 0xffff_ffff }),
+    excessBytes: fc.integer({ min: 1, max: 44 }),
     riffBytes: fc.option(uint32, { nil: undefined }),
   })
-  .map(({ pcm, format, before, between, after, rest, order, streamingSize, riffBytes }) => {
+  .map(({ pcm, format, before, between, after, rest, order, streamingSize, excessBytes, riffBytes }) => {
     const fmt = chunk('fmt ', format);
-    const data = chunk('data', pcm, order === 'streaming' ? streamingSize : pcm.length);
+    const sizes = { streaming: streamingSize, 'too large': pcm.length + excessBytes };
+    const data = chunk('data', pcm, { 'fmt first': pcm.length, 'data first': pcm.length, ...sizes }[order]);
     const inOrder = order === 'data first' ? [data, ...between, fmt] : [fmt, ...between, data];
-    // Nothing can stand behind data that runs to the end of the file.
-    const tail = order === 'streaming' ? [] : [...after, rest];
+    // Nothing can stand behind data that runs, or would run, to the end of the file.
+    const tail = order in sizes ? [] : [...after, rest];
     return { file: riff([...before, ...inOrder, ...tail], riffBytes), pcm };
   });
 

@@ -7,14 +7,18 @@ interface Chunk {
   readonly declared: number;
   /** What is there of the declared content. */
   readonly content: Buffer;
+  /** Its size says nothing: it runs to the end of the file. */
+  readonly isOpen: boolean;
 }
 
 const STREAMING = 0x7fff_f000;
+const MOST_TOO_MUCH = 44;
+const BEHIND_NO_AUDIO = /^(fmt |data|LIST|id3 |ID3 |fact|bext|cue |smpl|JUNK|PAD )/;
 const EXTENSIBLE_PCM = '0100000000001000800000aa00389b71';
 
 /**
  * What the interface and the design's WAV rules say about a file, written from those and not from the reader: RIFF chunks in any order, the first `fmt `
- * and the first `data` count, odd chunks are padded, data with a streaming size runs to the end of the file.
+ * and the first `data` count, odd chunks are padded, data with a streaming size runs to the end of the file, data may be 44 bytes shorter than it says.
  */
 export function wavVerdict(file: Buffer): WavVerdict {
   if (file.length === 0) return { code: 'empty_audio' };
@@ -25,33 +29,33 @@ export function wavVerdict(file: Buffer): WavVerdict {
   const format = chunks.find(({ id }) => id === 'fmt ');
   const data = chunks.find(({ id }) => id === 'data');
   if (!format || !data || !isRightFormat(format)) return invalid;
-  if (data.content.length < data.declared && data.declared < STREAMING) return invalid;
-  if (data.content.length % 2 !== 0) return invalid;
-  if (data.content.length === 0) return { code: 'empty_audio' };
-  return data.content.length > 480_000 ? { code: 'audio_too_long' } : { pcm: data.content };
+  if (!data.isOpen && data.content.length + MOST_TOO_MUCH < data.declared) return invalid;
+  const pcm = data.content.subarray(0, 2 * Math.floor(data.content.length / 2));
+  if (pcm.length === 0) return { code: 'empty_audio' };
+  return pcm.length > 480_000 ? { code: 'audio_too_long' } : { pcm };
 }
 
-function chunksOf(file: Buffer, at: number): Chunk[] {
+function chunksOf(file: Buffer, at: number, hasData = false): Chunk[] {
   if (file.length < at + 8) return [];
   const id = file.subarray(at, at + 4).toString('latin1');
   const declared = file.readUInt32LE(at + 4);
-  const toEnd = id === 'data' && declared >= STREAMING;
-  const size = toEnd ? file.length - at - 8 : declared;
-  const found = { id, declared, content: file.subarray(at + 8, Math.min(file.length, at + 8 + size)) };
-  return [found, ...chunksOf(file, at + 8 + size + (size & 1))];
+  const rest = file.subarray(at + 8);
+  const isAudio = declared === 0 && !BEHIND_NO_AUDIO.test(rest.toString('latin1', 0, 4));
+  const isOpen = id === 'data' && !hasData && (declared >= STREAMING || isAudio);
+  const content = isOpen ? rest : rest.subarray(0, declared);
+  const next = isOpen ? [] : chunksOf(file, at + 8 + declared + (declared % 2), hasData || id === 'data');
+  return [{ id, declared, content, isOpen }, ...next];
 }
 
-function isRightFormat({ declared, content }: Chunk): boolean {
-  if (content.length < declared || content.length < 16) return false;
+function isRightFormat({ content }: Chunk): boolean {
+  if (content.length < 16) return false;
   const code = content.readUInt16LE(0);
   const isPcm = code === 1 || (code === 0xfffe && isExtensiblePcm(content));
   const [channels, rateHz] = [content.readUInt16LE(2), content.readUInt32LE(4)];
-  const [blockBytes, bits] = [content.readUInt16LE(12), content.readUInt16LE(14)];
-  return isPcm && channels === 1 && rateHz === 16_000 && blockBytes === 2 && bits === 16;
+  const bits = content.readUInt16LE(14);
+  return isPcm && channels === 1 && rateHz === 16_000 && bits > 8 && bits <= 16;
 }
 
 function isExtensiblePcm(content: Buffer): boolean {
-  if (content.length < 40) return false;
-  const validBits = content.readUInt16LE(18);
-  return (validBits === 0 || validBits === 16) && content.subarray(24, 40).toString('hex') === EXTENSIBLE_PCM;
+  return content.length >= 40 && content.subarray(24, 40).toString('hex') === EXTENSIBLE_PCM;
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readWav } from '../../common/audio/wav.ts';
+import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { AUTHORIZED, TOKEN } from './api.ts';
 import { ProcessUnderTest } from './inference-process.ts';
@@ -28,7 +28,7 @@ export function fixtures(): Fixture[] {
     .map((file) => {
       const wav = readFileSync(join(folder, file));
       const text = readFileSync(join(folder, file.replace('.wav', '.txt')), 'utf8').trim();
-      return { name: file.replace('.wav', ''), wav, pcm: readWav(wav), text };
+      return { name: file.replace('.wav', ''), wav, pcm: readPcm16(wav), text };
     });
 }
 

@@ -4,6 +4,10 @@ export interface WavOptions {
   readonly channels?: number;
   readonly sampleRateHz?: number;
   readonly bits?: number;
+  readonly blockBytes?: number;
+  readonly byteRate?: number;
+  /** What follows in the `fmt ` chunk. */
+  readonly extension?: Buffer;
   readonly dataBytes?: number;
   readonly riffBytes?: number;
   /** Chunks between `fmt ` and `data`. */
@@ -18,10 +22,12 @@ export function wavFile(pcm: Buffer, options: WavOptions = {}): Buffer {
   format.writeUInt16LE(formatCode, 0);
   format.writeUInt16LE(channels, 2);
   format.writeUInt32LE(sampleRateHz, 4);
-  format.writeUInt32LE(sampleRateHz * channels * (bits / 8), 8);
-  format.writeUInt16LE((channels * bits) / 8, 12);
+  const { blockBytes = Math.ceil((channels * bits) / 8) } = options;
+  format.writeUInt32LE(options.byteRate ?? sampleRateHz * blockBytes, 8);
+  format.writeUInt16LE(blockBytes, 12);
   format.writeUInt16LE(bits, 14);
-  const chunks = [chunk('fmt ', format), ...before, chunk('data', pcm, options.dataBytes), ...after];
+  const fmt = chunk('fmt ', Buffer.concat([format, options.extension ?? Buffer.alloc(0)]));
+  const chunks = [fmt, ...before, chunk('data', pcm, options.dataBytes), ...after];
   return riff(chunks, options.riffBytes);
 }
 

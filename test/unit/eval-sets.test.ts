@@ -50,7 +50,7 @@ it.each([
 it('a recording that cannot be used is named', async () => {
   const folder = await setOf('file\ttext\na.wav\t你好\nnotes.wav\t你好\n');
   await writeFile(join(folder, 'notes.wav'), 'no sound');
-  await expect(readSet(folder)).rejects.toThrow(`${join(folder, 'notes.wav')}: not a WAV file`);
+  await expect(readSet(folder)).rejects.toThrow(`${join(folder, 'notes.wav')}: The file is not WAV`);
 });
 
 it('a folder is a set, or has sets in it, which come in the order of their names', async () => {

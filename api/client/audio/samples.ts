@@ -1,4 +1,9 @@
-import { BYTES_PER_SAMPLE, type SampleEncoding, type WavAudio } from './wav.ts';
+import {
+  bytesPerBlock,
+  SAMPLE_BYTES,
+  type SampleEncoding,
+  type WavFormat,
+} from '../../../common/audio/wav-format.ts';
 
 /** Reads one sample as a number in [-1, 1) (floating point: as it is, not limited). */
 type Reader = (data: DataView, offset: number) => number;
@@ -32,12 +37,13 @@ function muLaw(byte: number): number {
   return (bits & 0x80 ? -magnitude : magnitude) / 32_768;
 }
 
-/** @returns the mean of all channels, one number in [-1, 1) for each block. */
-export function toMono(wav: WavAudio): Float32Array {
-  const { channels, data } = wav;
-  const read = READERS[wav.encoding];
-  const sampleBytes = BYTES_PER_SAMPLE[wav.encoding];
-  const mono = new Float32Array(data.byteLength / (channels * sampleBytes));
+/** @param samples whole blocks of this format. @returns the mean of all channels, one number in [-1, 1) for each block */
+export function toMono(format: WavFormat, samples: Uint8Array): Float32Array {
+  const { channels, encoding } = format;
+  const data = new DataView(samples.buffer, samples.byteOffset, samples.byteLength);
+  const read = READERS[encoding];
+  const sampleBytes = SAMPLE_BYTES[encoding];
+  const mono = new Float32Array(samples.byteLength / bytesPerBlock(format));
   for (let block = 0; block < mono.length; block += 1) {
     let sum = 0;
     for (let channel = 0; channel < channels; channel += 1)

@@ -1,8 +1,9 @@
+import { checkWhole, MAX_EXCESS_BYTES, readWavStart } from '../../../common/audio/wav.ts';
+import { bytesPerBlock } from '../../../common/audio/wav-format.ts';
 import { AsrError } from '../protocol/errors.ts';
 import { PcmConverter } from './converter.ts';
-import { checkLength } from './pcm.ts';
+import { checkLength, rethrown, toPcm } from './pcm.ts';
 import { toMono } from './samples.ts';
-import { bytesPerBlock, findChunks, isWav, TruncatedWav, type WavFormat } from './wav.ts';
 
 /** Longer than anything programs put before the audio. */
 const MAX_HEADER_BYTES = 1_048_576;
@@ -14,54 +15,43 @@ const MAX_HEADER_BYTES = 1_048_576;
 export async function* wavStreamToPcm(
   pieces: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Int16Array, void, void> {
+  let start: ReturnType<typeof readWavStart>;
   let converter: PcmConverter | undefined;
-  let format: WavFormat | undefined;
-  let blockBytes = 1;
-  let expectedBytes: number | undefined;
   let takenBytes = 0;
+  let isComplete = false;
   let held: Uint8Array = new Uint8Array(0);
   for await (const piece of pieces) {
     held = join(held, piece);
-    if (converter === undefined || format === undefined) {
-      const header = headerOf(held);
-      if (header === undefined) continue;
-      format = header.format;
-      converter = new PcmConverter(format.rateHz);
-      blockBytes = bytesPerBlock(format);
-      expectedBytes = header.place.bytes;
-      if (expectedBytes !== undefined) checkLength(Math.floor(expectedBytes / blockBytes), format.rateHz);
-      held = held.subarray(header.place.startByte);
+    if (start === undefined || converter === undefined) {
+      start = rethrown(() => readWavStart(held));
+      if (start === undefined && held.length > MAX_HEADER_BYTES)
+        throw new AsrError('invalid_format', 'There is no audio in the first MiB of the WAV file');
+      if (start === undefined) continue;
+      converter = new PcmConverter(start.rateHz);
+      const leastBytes = Math.max(bytesPerBlock(start), (start.bytes ?? 0) - MAX_EXCESS_BYTES);
+      checkLength(Math.floor(leastBytes / bytesPerBlock(start)), start.rateHz);
+      held = held.subarray(start.startByte);
     }
+    const { bytes = Number.POSITIVE_INFINITY } = start;
     // Behind the audio other chunks may follow.
-    const audio = held.subarray(0, expectedBytes === undefined ? undefined : expectedBytes - takenBytes);
-    const whole = audio.subarray(0, audio.length - (audio.length % blockBytes));
+    const audio = held.subarray(0, bytes - takenBytes);
+    const whole = audio.subarray(0, audio.length - (audio.length % bytesPerBlock(start)));
     takenBytes += whole.length;
-    const complete = expectedBytes !== undefined && takenBytes + blockBytes > expectedBytes;
-    held = complete ? held.subarray(0, 0) : held.subarray(whole.length);
-    const data = new DataView(whole.buffer, whole.byteOffset, whole.byteLength);
-    const samples = converter.push(toMono({ ...format, data }));
+    held = held.subarray(whole.length);
+    const samples = converter.push(toMono(start, whole));
     if (samples.length > 0) yield samples;
     // Whoever writes it may leave the pipe open.
-    if (complete) break;
+    isComplete = takenBytes + bytesPerBlock(start) > bytes;
+    if (isComplete) break;
   }
-  if (converter === undefined)
-    throw new AsrError('invalid_format', 'the input ended before a WAV header did');
-  if (expectedBytes !== undefined && takenBytes + blockBytes <= expectedBytes)
-    throw new TruncatedWav(expectedBytes, takenBytes);
-  if (takenBytes === 0) throw new AsrError('empty_audio', 'the recording has no audio sample');
+  if (start === undefined || converter === undefined) {
+    yield await toPcm(held);
+    return;
+  }
+  const { bytes } = start;
+  if (!isComplete) rethrown(() => checkWhole(bytes, takenBytes + held.length));
+  checkLength(takenBytes / bytesPerBlock(start), start.rateHz);
   yield converter.flush();
-}
-
-function headerOf(start: Uint8Array) {
-  if (start.length < 12) return undefined;
-  if (!isWav(start)) throw new AsrError('invalid_format', 'the input is not a WAV file');
-  const { format, place } = findChunks(start);
-  if (place !== undefined && format !== undefined) return { format, place };
-  if (place !== undefined)
-    throw new AsrError('invalid_format', 'the WAV file has no fmt chunk before its data');
-  if (start.length > MAX_HEADER_BYTES)
-    throw new AsrError('invalid_format', 'no data chunk in the first MiB of the WAV file');
-  return undefined;
 }
 
 function join(first: Uint8Array, second: Uint8Array): Uint8Array {

@@ -5,14 +5,20 @@ import { AsrError } from '../protocol/errors.ts';
 /** A little more than is taken, so that "too long" is seen without decoding a film. */
 const DECODED_SECONDS = 16;
 const TIMEOUT_MS = 60_000;
+const INSTALL = 'install it (apt install ffmpeg, brew install ffmpeg, winget install ffmpeg)';
 
 /**
  * Decodes the first audio track of a file with ffmpeg.
  * @param input a path, or the file's bytes
+ * @param finding what the file is, as a sentence without its full stop
  * @returns 16 kHz mono samples
  * @throws AsrError `invalid_format` (also: no ffmpeg), `empty_audio` or `audio_too_long`; the signal's reason when aborted.
  */
-export async function decodeWithFfmpeg(input: string | Uint8Array, signal: AbortSignal): Promise<Int16Array> {
+export async function decodeWithFfmpeg(
+  input: string | Uint8Array,
+  finding: string,
+  signal: AbortSignal,
+): Promise<Int16Array> {
   // `file:` keeps a name like "http:x" a name, the whitelist keeps a playlist from fetching addresses.
   const source = typeof input === 'string' ? `file:${input}` : 'pipe:0';
   const from = ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file,pipe', '-i', source];
@@ -28,11 +34,10 @@ export async function decodeWithFfmpeg(input: string | Uint8Array, signal: Abort
     '-f',
     's16le',
   ];
-  const decoded = await run(
-    [...from, ...to, 'pipe:1'],
-    typeof input === 'string' ? undefined : input,
+  const decoded = await run([...from, ...to, 'pipe:1'], typeof input === 'string' ? undefined : input, {
+    finding,
     signal,
-  );
+  });
   const samples = new Int16Array(Math.floor(decoded.length / 2));
   for (let index = 0; index < samples.length; index += 1) samples[index] = decoded.readInt16LE(2 * index);
   if (samples.length === 0) throw new AsrError('empty_audio', 'the recording has no audio sample');
@@ -44,7 +49,16 @@ export async function decodeWithFfmpeg(input: string | Uint8Array, signal: Abort
   return samples;
 }
 
-function run(args: readonly string[], stdin: Uint8Array | undefined, signal: AbortSignal): Promise<Buffer> {
+interface RunOptions {
+  readonly finding: string;
+  readonly signal: AbortSignal;
+}
+
+function run(
+  args: readonly string[],
+  stdin: Uint8Array | undefined,
+  { finding, signal }: RunOptions,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const ffmpeg = spawn('ffmpeg', args, { signal, windowsHide: true });
@@ -59,16 +73,21 @@ function run(args: readonly string[], stdin: Uint8Array | undefined, signal: Abo
     ffmpeg.on('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(timer);
       if (signal.aborted) return reject(signal.reason);
-      const advice = 'install ffmpeg, or convert the file to WAV';
-      const reason = error.code === 'ENOENT' ? 'ffmpeg is not installed' : `ffmpeg: ${error.message}`;
-      reject(new AsrError('invalid_format', `not a readable WAV file, and ${reason}; ${advice}`));
+      const message =
+        error.code === 'ENOENT'
+          ? `${finding}. ffmpeg would convert it, but is not installed: ${INSTALL}, then try again`
+          : `${finding}, and ffmpeg cannot be started: ${error.message}`;
+      reject(new AsrError('invalid_format', message));
     });
     ffmpeg.on('close', (code) => {
       clearTimeout(timer);
-      if (code === 0) return resolve(Buffer.concat(decoded));
+      // It decodes what it can of a damaged file, says so, and exits with 0: noise, or a part of the words, would pass for all.
+      if (code === 0 && complaint === '') return resolve(Buffer.concat(decoded));
+      if (complaint.includes('matches no streams'))
+        return reject(new AsrError('empty_audio', `${finding}, and has no sound in it`));
       const ending = code === null ? `stopped after ${TIMEOUT_MS / 1000} s` : `exit code ${code}`;
       const reason = complaint.trim().split('\n').at(-1) || ending;
-      reject(new AsrError('invalid_format', `neither a WAV file nor readable by ffmpeg: ${reason}`));
+      reject(new AsrError('invalid_format', `${finding}, and ffmpeg cannot read all of it: ${reason}`));
     });
     // ffmpeg may have enough before it has read everything.
     ffmpeg.stdin.on('error', () => {});

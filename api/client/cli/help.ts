@@ -1,4 +1,4 @@
-import { MAX_CHANNELS } from '../audio/wav.ts';
+import { MAX_CHANNELS } from '../../../common/audio/wav-format.ts';
 
 export const HELP = `asr-client: Chinese speech recognition from the command line
 

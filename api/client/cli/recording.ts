@@ -1,6 +1,7 @@
 import { open, readFile } from 'node:fs/promises';
+import { isWav } from '../../../common/audio/wav.ts';
+import { WavError } from '../../../common/audio/wav-error.ts';
 import { toPcm } from '../audio/pcm.ts';
-import { isWav, UnknownEncoding } from '../audio/wav.ts';
 import { wavStreamToPcm } from '../audio/wav-stream.ts';
 import { AsrError } from '../protocol/errors.ts';
 import { decodeWithFfmpeg } from './ffmpeg.ts';
@@ -26,7 +27,8 @@ export async function readRecordingFile(path: string, signal: AbortSignal): Prom
     const start = Buffer.alloc(WAV_START_BYTES);
     const { bytesRead } = await file.read(start, 0, WAV_START_BYTES, 0);
     if (bytesRead === 0) throw empty();
-    if (!isWav(start)) return { kind: 'whole', samples: await decodeWithFfmpeg(path, signal) };
+    if (!isWav(start))
+      return { kind: 'whole', samples: await decode(start.subarray(0, bytesRead), path, signal) };
     if (stat.size > MAX_WAV_BYTES) throw tooLarge(stat.size);
   } finally {
     await file.close();
@@ -68,13 +70,14 @@ async function* startedAgain(start: Buffer, rest: AsyncIterator<Buffer>): AsyncG
   for (let piece = await rest.next(); !piece.done; piece = await rest.next()) yield piece.value;
 }
 
+/** @param file a WAV, or the beginning of what is none. @param forFfmpeg the whole file, or its path */
 async function decode(file: Buffer, forFfmpeg: string | Buffer, signal: AbortSignal): Promise<Int16Array> {
-  if (!isWav(file)) return decodeWithFfmpeg(forFfmpeg, signal);
   try {
     return await toPcm(file);
   } catch (error) {
-    if (error instanceof UnknownEncoding) return decodeWithFfmpeg(forFfmpeg, signal);
-    throw error;
+    const problem = error instanceof AsrError ? error.cause : undefined;
+    if (!(problem instanceof WavError && problem.fault === 'foreign')) throw error;
+    return decodeWithFfmpeg(forFfmpeg, problem.finding, signal);
   }
 }
 

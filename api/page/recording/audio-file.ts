@@ -1,6 +1,7 @@
+import { WavError } from '../../../common/audio/wav-error.ts';
 import { convert } from '../../client/audio/converter.ts';
 import { checkLength, toPcm } from '../../client/audio/pcm.ts';
-import { isWav, TruncatedWav, UnknownEncoding } from '../../client/audio/wav.ts';
+import { AsrError } from '../../client/protocol/errors.ts';
 import { Failure } from '../service/failures.ts';
 
 /** More than 15 s of any common format; decoding takes memory many times the file. */
@@ -26,21 +27,31 @@ export async function readAudioFile(file: File): Promise<Int16Array> {
   if (file.size > MAX_FILE_BYTES) throw new Failure('file_too_long', `${file.size} bytes`);
   const bytes = await file.arrayBuffer().catch(unreadable);
   try {
-    if (isWav(new Uint8Array(bytes))) return await toPcm(bytes);
+    return await toPcm(bytes);
   } catch (error) {
-    if (error instanceof TruncatedWav) throw new Failure('file_cut_off', error.message);
-    if (!(error instanceof UnknownEncoding)) throw error;
+    const problem = error instanceof AsrError ? error.cause : undefined;
+    if (!(problem instanceof WavError)) throw error;
+    switch (problem.fault) {
+      case 'truncated':
+        throw new Failure('file_cut_off', problem.message);
+      case 'foreign':
+        return decode(file, bytes, problem);
+      case 'other':
+        throw error;
+      default:
+        return problem.fault satisfies never;
+    }
   }
-  return decode(file, bytes);
 }
 
-async function decode(file: File, bytes: ArrayBuffer): Promise<Int16Array> {
+/** @param problem what is said of a file that the browser cannot read, either */
+async function decode(file: File, bytes: ArrayBuffer, problem: WavError): Promise<Int16Array> {
   const seconds = await statedSeconds(file);
   if (seconds > MAX_STATED_SECONDS && seconds < Infinity) throw new Failure('file_too_long', `${seconds} s`);
   const audio = await Promise.race([
     new OfflineAudioContext(1, 1, DECODED_RATE_HZ).decodeAudioData(bytes),
     new Promise<never>((_, reject) => setTimeout(reject, DECODED_WITHIN_MS, 'no answer')),
-  ]).catch(unreadable);
+  ]).catch(() => unreadable(problem.message));
   checkLength(audio.length, audio.sampleRate);
   const mono = new Float32Array(audio.length);
   for (let channel = 0; channel < audio.numberOfChannels; channel += 1) {

@@ -38,7 +38,8 @@ export class Notice {
 
   failed(failure: Failure): void {
     const [, todo] = this.#texts.failures[failure.kind];
-    const technical = failure.kind === 'unexpected' ? [make('p', { class: 'detail' }, failure.detail)] : [];
+    const isTold = failure.kind === 'unexpected' || failure.kind === 'file_unreadable';
+    const technical = isTold ? [make('p', { class: 'detail' }, failure.detail)] : [];
     const what = this.#show('problem', failure, make('p', {}, todo), ...technical);
     announce(`${what} ${todo}`, true);
   }

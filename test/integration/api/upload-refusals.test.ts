@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
 import { filePart, form, postBody } from '../../support/form.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { wavFile } from '../../support/wav.ts';
+import { chunk, wavFile } from '../../support/wav.ts';
 
 /** No inference process runs here: a heartbeat says ready, and nothing that is refused may get as far as a job. */
 let redis: TestRedis;
@@ -35,11 +35,11 @@ const post = (body: Buffer, type: string | undefined) => postBody(api.origin, bo
 
 describe('limits at the exact byte', () => {
   test('a file of 484,096 bytes is read, one of 484,097 is 413', async () => {
+    // The largest file gets as far as having no sample.
     const padded = (bytes: number) => {
-      const start = wavFile(Buffer.alloc(0), { dataBytes: 0 });
-      return Buffer.concat([start, Buffer.alloc(bytes - start.length)]);
+      const padding = chunk('JUNK', Buffer.alloc(bytes - 52)).subarray(0, bytes - 44);
+      return Buffer.concat([wavFile(Buffer.alloc(0)), padding]);
     };
-    // The padding is no chunk that matters, so the largest file gets as far as having no sample.
     expect(await upload(api.origin, padded(484_096))).toMatchObject({
       status: 400,
       body: { error: 'empty_audio' },
@@ -86,22 +86,6 @@ describe('limits at the exact byte', () => {
     expect(await chunked(545_536)).toBe(400);
     expect(await chunked(545_537)).toBe(413);
   });
-
-  test('240,000 samples are not too long, 240,001 are', async () => {
-    const over = await upload(api.origin, wavFile(Buffer.alloc(480_002)));
-    expect(over).toMatchObject({
-      status: 400,
-      body: { error: 'audio_too_long', message: expect.stringContaining('240001') },
-    });
-  });
-});
-
-test.each([
-  ['stereo', wavFile(Buffer.alloc(8), { channels: 2 }), 'invalid_format'],
-  ['empty', wavFile(Buffer.alloc(0)), 'empty_audio'],
-  ['nothing', Buffer.alloc(0), 'empty_audio'],
-])('%s → 400 %s', async (_name, file, error) => {
-  expect(await upload(api.origin, file)).toMatchObject({ status: 400, body: { error } });
 });
 
 test.each([undefined, 'audio/wav', ';;;'])(

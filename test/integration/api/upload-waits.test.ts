@@ -14,6 +14,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
+import { WAV_CASES } from '../../support/wav-cases.ts';
 
 /** How long an upload waits for its end, and what its client hears when there is none. */
 let redis: TestRedis;
@@ -52,6 +53,22 @@ test('an upload that no inference process takes is not_ready at its deadline, an
   const inference = await startReadyInference();
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200, body: { text: scriptedText(pcm) } });
   expect(inference.log.filter(({ msg }) => msg === 'upload')).toHaveLength(1);
+  await inference.stop();
+});
+
+test('each case of the table of WAV files is heard as it is, or refused in its words', async () => {
+  const inference = await startReadyInference();
+  for (const { name, file, byService } of WAV_CASES) {
+    const { status, body } = await upload(api.origin, file);
+    if ('samples' in byService) {
+      const heard = new Uint8Array(Int16Array.from(byService.samples).buffer);
+      const result = { text: scriptedText(heard), audio_ms: Math.round(heard.length / 32) };
+      expect({ name, status, body }).toMatchObject({ name, status: 200, body: result });
+    } else {
+      const refusal = { error: byService.code, message: expect.stringContaining(byService.says) };
+      expect({ name, status, body }).toEqual({ name, status: 400, body: refusal });
+    }
+  }
   await inference.stop();
 });
 

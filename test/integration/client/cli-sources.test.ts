@@ -141,13 +141,15 @@ test('--stream from standard input that announces over 15 s: the clear error at 
   expect(stderr).toContain('[audio_too_long]');
 });
 
-test('other formats without ffmpeg: a clear line', async () => {
+test('other formats without ffmpeg: what the file is, and what to install', async () => {
   const mp3 = file('speech.mp3', 'ID3 and so on');
-  const { code, stderr } = await run(['transcribe', mp3], { PATH: '/nowhere' });
+  const silk = file('voice.amr', '\x02#!SILK_V3');
+  const { code, stderr } = await run(['transcribe', mp3, silk], { PATH: '/nowhere' });
   expect(code).toBe(1);
   expect(stderr).toContain(
-    `${mp3}: not a readable WAV file, and ffmpeg is not installed; install ffmpeg, or convert the file to WAV [invalid_format]`,
+    `${mp3}: The file is MP3, not WAV. ffmpeg would convert it, but is not installed: install it (apt install ffmpeg, `,
   );
+  expect(stderr).toContain(`${silk}: The file is SILK, a messenger's voice message, not WAV. ffmpeg cannot`);
 });
 
 /** Stands for ffmpeg, so that the test does not depend on whether it is installed: says 320 bytes, or complains. */
@@ -180,10 +182,20 @@ test('other formats go through ffmpeg, from a file or standard input, a WAV of a
   );
   // But one that is cut off is refused, as ffmpeg would not.
   const cut = file('cut.wav', wavFile(Buffer.alloc(64), { dataBytes: 100 }));
-  expect((await run(['transcribe', cut], speaks)).stderr).toContain('the file is truncated');
-  const broken = ffmpegThat('echo "first line" >&2; echo "Invalid data found" >&2; exit 1');
-  expect((await run(['transcribe', mp3], broken)).stderr).toContain(
-    'neither a WAV file nor readable by ffmpeg: Invalid data found [invalid_format]',
+  expect((await run(['transcribe', cut], speaks)).stderr).toContain('The WAV file is cut off');
+  // Of noise behind a right signature it decodes something, complains, and says that all went well.
+  for (const exit of [0, 1]) {
+    const broken = ffmpegThat(
+      `head -c 320 /dev/zero; echo "one" >&2; echo "Corrupt bitstream" >&2; exit ${exit}`,
+    );
+    expect((await run(['transcribe', mp3], broken)).stderr).toContain(
+      'The file is MP3, not WAV, and ffmpeg cannot read all of it: Corrupt bitstream [invalid_format]',
+    );
+  }
+  const silent = ffmpegThat(`echo "Stream map '' matches no streams." >&2; echo "Error" >&2; exit 1`);
+  const film = file('film.mp4', '\0\0\0 ftypisom');
+  expect((await run(['transcribe', film], silent)).stderr).toContain(
+    `${film}: The file is MP4 or M4A, not WAV, and has no sound in it [empty_audio]`,
   );
   const endless = ffmpegThat('head -c 512000 /dev/zero');
   expect((await run(['transcribe', mp3], endless)).stderr).toContain('longer than 15 s');

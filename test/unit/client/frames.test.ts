@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { FrameCutter } from '../../../api/client/audio/frames.ts';
 import { wavOf } from '../../../api/client/audio/wav.ts';
-import { readWav } from '../../../common/audio/wav.ts';
+import { readPcm16 } from '../../../common/audio/pcm16.ts';
 import { wavFile } from '../../support/wav.ts';
 
 const samples = Int16Array.from({ length: 4_000 }, (_, n) => ((n * 7_919) % 65_536) - 32_768);
@@ -22,6 +22,6 @@ test.each([1, 43, 1_600, 1_601, 9_999])('pieces of %i samples become frames and 
 
 test('samples become a WAV that the server, and every other program, reads as they are', () => {
   const file = Buffer.from(wavOf(samples));
-  expect(readWav(file)).toEqual(Buffer.from(samples.buffer));
+  expect(readPcm16(file)).toEqual(Buffer.from(samples.buffer));
   expect(file).toEqual(wavFile(Buffer.from(samples.buffer)));
 });

@@ -4,8 +4,6 @@ import { wavStreamToPcm } from '../../../api/client/audio/wav-stream.ts';
 import { chunk, riff, wavFile } from '../../support/wav.ts';
 import { pack, tone } from './tones.ts';
 
-const samples16 = (count: number) => Buffer.alloc(2 * count, 1);
-
 async function* cut(file: Buffer, bytes: number): AsyncGenerator<Buffer> {
   for (let start = 0; start < file.length; start += bytes) yield file.subarray(start, start + bytes);
 }
@@ -49,37 +47,5 @@ test('an input that goes on without audio is not kept for ever', async () => {
     for (let bytes = 0; bytes < 2_000_000; bytes += next.length) yield next;
   }
   const reading = wavStreamToPcm(endless()).next();
-  await expect(reading).rejects.toThrow('no data chunk in the first MiB');
-});
-
-test.for([
-  { name: 'not a WAV', file: Buffer.from('{"not": "a WAV"}'), says: 'not a WAV' },
-  {
-    name: 'ended in its header',
-    file: wavFile(samples16(5)).subarray(0, 40),
-    says: 'ended before a WAV header',
-  },
-  {
-    name: 'ended before its announced end',
-    file: wavFile(samples16(5), { dataBytes: 100 }),
-    says: '100 bytes of audio announced, 10 there',
-  },
-  {
-    name: 'ended one sample before its announced end',
-    file: wavFile(samples16(5), { dataBytes: 12 }),
-    says: '12 bytes of audio announced, 10 there',
-  },
-  {
-    name: 'with its format behind the audio',
-    file: riff([chunk('data', samples16(5)), wavFile(samples16(5)).subarray(12, 36)]),
-    says: 'no fmt chunk before its data',
-  },
-  { name: 'without samples', file: wavFile(Buffer.alloc(0)), says: 'no audio sample' },
-  {
-    name: 'of open length without samples',
-    file: wavFile(Buffer.alloc(0), { dataBytes: 0xffff_ffff }),
-    says: 'no audio sample',
-  },
-])('a WAV stream $name: a clear error', async ({ file, says }) => {
-  await expect(streamed(file, 8)).rejects.toThrow(says);
+  await expect(reading).rejects.toThrow('no audio in the first MiB');
 });

@@ -1,133 +1,83 @@
-import { describe, expect, test } from 'vitest';
-import { readWav } from '../../../common/audio/wav.ts';
-import { ApiFailure } from '../../../common/errors/errors.ts';
-import { chunk, riff, wavFile } from '../../support/wav.ts';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { toPcm } from '../../../api/client/audio/pcm.ts';
+import { wavStreamToPcm } from '../../../api/client/audio/wav-stream.ts';
+import { readAudioFile } from '../../../api/page/recording/audio-file.ts';
+import { asFailure } from '../../../api/page/service/failures.ts';
+import { readPcm16 } from '../../../common/audio/pcm16.ts';
+import { type Reading, WAV_CASES } from '../../support/wav-cases.ts';
 
-const pcm = Buffer.from([1, 2, 3, 4]);
-
-/** The error code of a refused file; fails when it is accepted. */
-function refusal(file: Buffer): { code: string; message: string } {
-  try {
-    readWav(file);
-  } catch (error) {
-    if (error instanceof ApiFailure) return { code: error.code, message: error.message };
-    throw error;
-  }
-  throw new Error('the file was accepted');
+async function* inPieces(file: Buffer, pieceBytes: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < file.length; at += pieceBytes) yield file.subarray(at, at + pieceBytes);
 }
 
-function extensible(subformat: string, validBits = 16): Buffer {
-  const format = Buffer.alloc(40);
-  format.writeUInt16LE(0xfffe, 0);
-  format.writeUInt16LE(1, 2);
-  format.writeUInt32LE(16_000, 4);
-  format.writeUInt32LE(32_000, 8);
-  format.writeUInt16LE(2, 12);
-  format.writeUInt16LE(16, 14);
-  format.writeUInt16LE(22, 16);
-  format.writeUInt16LE(validBits, 18);
-  Buffer.from(subformat, 'hex').copy(format, 24);
-  return riff([chunk('fmt ', format), chunk('data', pcm)]);
+async function readLive(file: Buffer, pieceBytes: number): Promise<number[]> {
+  const samples: number[] = [];
+  for await (const piece of wavStreamToPcm(inPieces(file, pieceBytes))) samples.push(...piece);
+  return samples;
 }
 
-describe('valid WAV files', () => {
-  test('the plain form gives exactly the data bytes, as a view', () => {
-    const file = wavFile(pcm);
-    const samples = readWav(file);
-    expect(samples).toEqual(pcm);
-    expect(samples.buffer).toBe(file.buffer);
-  });
-  test('chunks before and behind, odd ones padded', () => {
-    const file = wavFile(pcm, {
-      before: [chunk('LIST', Buffer.from('abc'))],
-      after: [chunk('id3 ', Buffer.from('x'))],
-    });
-    expect(readWav(file)).toEqual(pcm);
-  });
-  test('data before fmt', () => {
-    const plain = wavFile(pcm);
-    const format = plain.subarray(12, 36);
-    expect(readWav(riff([chunk('data', pcm), Buffer.from(format)]))).toEqual(pcm);
-  });
-  test('WAVE_FORMAT_EXTENSIBLE with PCM', () => {
-    expect(readWav(extensible('0100000000001000800000aa00389b71'))).toEqual(pcm);
-  });
-  test.each([0xffff_ffff, 0x7fff_f000, 0x7fff_ffff])(
-    'streaming header with data size %d: the data runs to the end',
-    (dataBytes) => {
-      expect(readWav(wavFile(pcm, { dataBytes, riffBytes: 0xffff_ffff }))).toEqual(pcm);
+const READERS: Readonly<Record<string, (file: Buffer) => Promise<ArrayLike<number>> | ArrayLike<number>>> = {
+  service: (file) => new Int16Array(Uint8Array.from(readPcm16(file)).buffer),
+  client: toPcm,
+  // What comes as it is spoken: the end of a recording that is too long is not there yet.
+  'client, live in pieces of 7 bytes': (file) => readLive(file, file.length > 10_000 ? 5_000 : 7),
+  page: (file) => readAudioFile(new File([Uint8Array.from(file)], 'some.wav')),
+};
+
+/** The page's words for the service's codes. */
+const pageKind = ({ code, says }: Exclude<Reading, { samples: unknown }>): string => {
+  const ofFormat = says.includes('is cut off') ? 'file_cut_off' : 'file_unreadable';
+  return { invalid_format: ofFormat, empty_audio: 'file_empty', audio_too_long: 'file_too_long' }[code];
+};
+
+beforeAll(() => {
+  // A browser that decodes nothing.
+  vi.stubGlobal(
+    'Audio',
+    class {
+      src = '';
+      set onerror(listener: () => void) {
+        queueMicrotask(listener);
+      }
     },
   );
-  test('a RIFF size that is wrong does not matter', () => {
-    expect(readWav(wavFile(pcm, { riffBytes: 0 }))).toEqual(pcm);
-  });
-  test('240,000 samples are the most', () => {
-    expect(readWav(wavFile(Buffer.alloc(480_000))).length).toBe(480_000);
-  });
-  test('one sample is enough', () => {
-    expect(readWav(wavFile(Buffer.alloc(2))).length).toBe(2);
-  });
+  vi.stubGlobal(
+    'OfflineAudioContext',
+    class {
+      decodeAudioData = () => Promise.reject(new Error('EncodingError'));
+    },
+  );
 });
+afterAll(() => void vi.unstubAllGlobals());
 
-describe('refused files', () => {
-  test('one sample too many', () => {
-    const { code, message } = refusal(wavFile(Buffer.alloc(480_002)));
-    expect(code).toBe('audio_too_long');
-    expect(message).toContain('240001');
-  });
-  test('no sample', () => {
-    expect(refusal(wavFile(Buffer.alloc(0))).code).toBe('empty_audio');
-    expect(refusal(Buffer.alloc(0)).code).toBe('empty_audio');
-    expect(refusal(wavFile(Buffer.alloc(0), { dataBytes: 0xffff_ffff })).code).toBe('empty_audio');
-  });
-  test.each([
-    ['stereo', { channels: 2 }, '2 channels'],
-    ['44.1 kHz', { sampleRateHz: 44_100 }, '44100 Hz'],
-    ['8 bits', { bits: 8 }, '8 bits'],
-    ['24 bits', { bits: 24 }, '24 bits'],
-    ['float', { formatCode: 3, bits: 32 }, 'floating point'],
-    ['A-law', { formatCode: 6 }, 'format code is 6'],
-  ])('%s', (_name, options, said) => {
-    const { code, message } = refusal(wavFile(pcm, options));
-    expect(code).toBe('invalid_format');
-    expect(message).toContain(said);
-  });
-  test.each([
-    ['a WebM file', Buffer.from('1a45dfa39f4286810142f7810142f2810442f381', 'hex'), 'WebM'],
-    ['an Ogg file', Buffer.from('OggS\0\x02\0\0\0\0\0\0\0\0', 'latin1'), 'Ogg'],
-    ['an MP3 file', Buffer.from('ID3\x04\0\0\0\0\0\0\0\0', 'latin1'), 'MP3'],
-    ['a bare MP3 frame', Buffer.from('fffb90640000000000000000', 'hex'), 'MP3'],
-    ['an M4A file', Buffer.from('\0\0\0\x20ftypM4A ', 'latin1'), 'MP4'],
-    ['a FLAC file', Buffer.from('fLaC\0\0\0\x22\x10\0\x10\0', 'latin1'), 'FLAC'],
-    ['an RF64 file', Buffer.from('RF64\xff\xff\xff\xffWAVE', 'latin1'), 'RF64, which is not supported'],
-    ['five bytes', Buffer.from('RIFF\0'), 'not a WAV file'],
-    ['a WAV file in Base64', Buffer.from(wavFile(pcm).toString('base64')), 'Base64 text'],
-    ['a WAV file read as UTF-8', Buffer.from(wavFile(pcm).toString('utf8')), 'turned into text'],
-    [
-      'a WAV file sent as a string of its bytes',
-      Buffer.from(wavFile(pcm).toString('latin1')),
-      'turned into text',
-    ],
-  ])('%s is named', (_name, file, said) => {
-    const { code, message } = refusal(file);
-    expect(code).toBe('invalid_format');
-    expect(message).toContain(said);
-  });
-  test('a data chunk longer than the file', () => {
-    expect(refusal(wavFile(pcm, { dataBytes: 6 })).code).toBe('invalid_format');
-    expect(refusal(wavFile(pcm, { dataBytes: 0x7fff_efff })).code).toBe('invalid_format');
-  });
-  test('a data chunk of odd length', () => {
-    expect(refusal(wavFile(Buffer.alloc(5))).code).toBe('invalid_format');
-  });
-  test('no fmt chunk, no data chunk, a short fmt chunk', () => {
-    expect(refusal(riff([chunk('data', pcm)])).message).toContain('no fmt chunk');
-    expect(refusal(riff([chunk('fmt ', wavFile(pcm).subarray(20, 36))])).message).toContain('no data chunk');
-    expect(refusal(riff([chunk('fmt ', Buffer.alloc(14)), chunk('data', pcm)])).code).toBe('invalid_format');
-  });
-  test('WAVE_FORMAT_EXTENSIBLE with float, an unknown sub-format, or fewer valid bits', () => {
-    expect(refusal(extensible('0300000000001000800000aa00389b71')).message).toContain('floating point');
-    expect(refusal(extensible('01000000000010008000ffffffffffff')).code).toBe('invalid_format');
-    expect(refusal(extensible('0100000000001000800000aa00389b71', 12)).message).toContain('12 valid bits');
+describe.each(Object.entries(READERS))('%s', (reader, read) => {
+  // Live, what is announced is too long before it is cut off.
+  const cases = reader.includes('live')
+    ? WAV_CASES.filter(({ name }) => !/just below/.test(name))
+    : WAV_CASES;
+  test.each(cases)('$name', async ({ file, ...expectations }) => {
+    const expected = reader === 'service' ? expectations.byService : expectations.read;
+    const reading = (async () => read(file))();
+    if ('samples' in expected) {
+      const samples = await reading;
+      expect(samples).toHaveLength(expected.samples.length);
+      // A comparison of 240,000 one by one takes seconds.
+      const wrong = Array.from(samples).findIndex((sample, n) => sample !== expected.samples[n]);
+      expect({ wrong, is: samples[wrong], right: expected.samples[wrong] }).toEqual({ wrong: -1 });
+      return;
+    }
+    const error: unknown = await reading.then(
+      () => 'it was read',
+      (reason: unknown) => reason,
+    );
+    if (reader === 'page') {
+      const { kind, detail } = asFailure(error);
+      expect(kind).toBe(pageKind(expected));
+      // The page asks for the size itself.
+      if (file.length > 0) expect(detail).toContain(expected.says);
+    } else {
+      const message = expect.stringContaining(expected.says);
+      expect(error).toMatchObject({ code: expected.code, message });
+    }
   });
 });

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { readWav } from '../../../common/audio/wav.ts';
+import { readPcm16 } from '../../../common/audio/pcm16.ts';
 import { Weights } from '../../onnx/weights.ts';
 
 const FIXTURES = new URL('../../fixtures/', import.meta.url);
@@ -38,7 +38,7 @@ export function realSpeech(): Recording[] {
 }
 
 function readSamples(path: URL): Int16Array {
-  const bytes = readWav(readFileSync(path));
+  const bytes = readPcm16(readFileSync(path));
   return Int16Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(2 * i));
 }
 

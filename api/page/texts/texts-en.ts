@@ -73,7 +73,10 @@ export const english: Texts = {
       'Try again. If it happens with every recording, tell the operator.',
     ],
     cancelled: ['Stopped waiting.', 'The recording is kept below, to try again.'],
-    file_unreadable: ['This file cannot be read as audio.', 'Choose a WAV, MP3 or M4A file.'],
+    file_unreadable: [
+      'This file cannot be read as audio.',
+      'Choose a WAV, MP3 or M4A file. The line below says what is wrong with this one.',
+    ],
     file_cut_off: [
       'The file is incomplete: the end of the recording is missing.',
       'Copy or download it again.',

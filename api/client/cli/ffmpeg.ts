@@ -86,8 +86,15 @@ function run(
       if (complaint.includes('matches no streams'))
         return reject(new AsrError('empty_audio', `${finding}, and has no sound in it`));
       const ending = code === null ? `stopped after ${TIMEOUT_MS / 1000} s` : `exit code ${code}`;
-      const reason = complaint.trim().split('\n').at(-1) || ending;
-      reject(new AsrError('invalid_format', `${finding}, and ffmpeg cannot read all of it: ${reason}`));
+      // Without where in ffmpeg it was found: "[aist#0:0/mp3 @ 0x5603311e3f00] ".
+      const reason =
+        complaint
+          .trim()
+          .split('\n')
+          .at(-1)
+          ?.replace(/\[[^\]]* @ 0x\w+\] /g, '') || ending;
+      const message = `${finding}, and ffmpeg cannot read all of it: ${reason}. Copy or export it again`;
+      reject(new AsrError('invalid_format', message));
     });
     // ffmpeg may have enough before it has read everything.
     ffmpeg.stdin.on('error', () => {});

@@ -186,10 +186,10 @@ test('other formats go through ffmpeg, from a file or standard input, a WAV of a
   // Of noise behind a right signature it decodes something, complains, and says that all went well.
   for (const exit of [0, 1]) {
     const broken = ffmpegThat(
-      `head -c 320 /dev/zero; echo "one" >&2; echo "Corrupt bitstream" >&2; exit ${exit}`,
+      `head -c 320 /dev/zero; echo "one" >&2; echo "[dec:mp3 @ 0x56] Corrupt bitstream" >&2; exit ${exit}`,
     );
     expect((await run(['transcribe', mp3], broken)).stderr).toContain(
-      'The file is MP3, not WAV, and ffmpeg cannot read all of it: Corrupt bitstream [invalid_format]',
+      'The file is MP3, not WAV, and ffmpeg cannot read all of it: Corrupt bitstream. Copy or export it again [invalid_format]',
     );
   }
   const silent = ffmpegThat(`echo "Stream map '' matches no streams." >&2; echo "Error" >&2; exit 1`);

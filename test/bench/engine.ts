@@ -1,36 +1,22 @@
-/** `npm run bench -- engine`: our engine against sherpa-onnx, on the same files and samples, in turns. */
-import { parseArgs } from 'node:util';
 import { createFilterBank, FeatureExtractor } from '../../inference/engine/features/feature-extractor.ts';
 import { FrameWindow } from '../../inference/engine/features/frame-window.ts';
 import { writeZipformer2 } from '../onnx/model-folder.ts';
 import { REAL_SIZES, type RealSize } from '../onnx/real-size.ts';
 import type { ReferenceModel } from '../onnx/reference-engine.ts';
 import { SMALL_CTC } from '../support/real-service.ts';
-import { runTool, temporaryFolder } from '../support/tool.ts';
+import { temporaryFolder } from '../support/tool.ts';
 import { Speech } from './clips.ts';
 import { comparison, measureInTurns, threadsText } from './engine-turns.ts';
-import { measureWhisper, WHISPER } from './engine-whisper.ts';
-import { beginCircumstances, table, writeResults } from './report.ts';
 import type { Goal, Row } from './rows.ts';
 import { spread } from './statistics.ts';
 
-const USAGE = `npm run bench -- engine [--repetitions N] [--seconds N] [--only TEXT] [--markdown]
-  --repetitions N  recognitions by each engine of each row (default 9); a Whisper does a third of it on each of 12 recordings
-  --seconds N      length of the speech (default 10); a Whisper has recordings and lengths of its own
-  --only TEXT      only the models with this in their name, such as "25 M", "transducer" or "whisper"
-  --markdown       the table as Markdown`;
-
 const TIME_GOAL: Goal = { relation: '≤', limit: 0.9 };
+export const MEMORY_GOAL: Goal = { relation: '≤', limit: 1.2 };
+const CLIP_MS = 10_000;
 const FEATURES_GOAL: Goal = { relation: '≤', limit: 0.003 };
 const CHUNK_FRAMES = 32;
 const VOCABULARY = ['<blk>', ...Array.from({ length: 4999 }, (_, i) => `t${i}`)];
 const JOINER_DIM = 512;
-
-interface BenchModel {
-  readonly name: string;
-  /** @param clipMs length of the speech */
-  measure(repetitions: number, clipMs: number): Promise<Row[]>;
-}
 
 interface StreamingModel {
   readonly name: string;
@@ -38,7 +24,7 @@ interface StreamingModel {
   prepare(folder: string): { readonly modelDir: string; readonly model: ReferenceModel };
 }
 
-function models(): BenchModel[] {
+function models(): StreamingModel[] {
   const generated = (Object.keys(REAL_SIZES) as RealSize[]).flatMap((size) =>
     (['zipformer2-ctc', 'zipformer2-transducer'] as const).flatMap((family) =>
       [false, true].map((int8) => ({
@@ -63,59 +49,22 @@ function models(): BenchModel[] {
     name: 'nemo-ctc (small)',
     prepare: () => ({ modelDir: SMALL_CTC, model: { family: 'nemo-ctc', model: 'model.onnx' } }),
   };
-  return [
-    { name: WHISPER, measure: measureWhisper },
-    ...[small, ...generated].map((model) => ({
-      name: model.name,
-      measure: (repetitions: number, clipMs: number) => measureStreaming(model, repetitions, clipMs),
-    })),
-  ];
+  return [small, ...generated];
 }
 
-export const runEngineBench = (args: readonly string[]): Promise<void> =>
-  runTool('bench', USAGE, () => measureEngines(args));
-
-async function measureEngines(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      repetitions: { type: 'string', default: '9' },
-      seconds: { type: 'string', default: '10' },
-      only: { type: 'string', default: '' },
-      markdown: { type: 'boolean', default: false },
-      help: { type: 'boolean' },
-    },
-  });
-  const repetitions = Number(values.repetitions);
-  const clipMs = 1000 * Number(values.seconds);
-  if (
-    values.help ||
-    !Number.isInteger(repetitions) ||
-    repetitions < 1 ||
-    !(clipMs >= 1000 && clipMs <= 15_000)
-  ) {
-    console.log(USAGE);
-    process.exitCode = values.help ? 0 : 64;
-    return;
-  }
-  const end = beginCircumstances();
+/** @param only the models with this in their name, such as "25 M" or "transducer" */
+export async function measureEngines(repetitions: number, only: string): Promise<Row[]> {
   const rows: Row[] = [await featureRow('kaldi', repetitions), await featureRow('whisper', repetitions)];
-  for (const { name, measure } of models().filter((model) => model.name.includes(values.only))) {
-    console.error(`measuring ${name} ...`);
-    rows.push(...(await measure(repetitions, clipMs)));
+  for (const model of models().filter(({ name }) => name.includes(only))) {
+    console.error(`  ${model.name} ...`);
+    rows.push(...(await measureModel(model, repetitions)));
   }
-  const circumstances = end();
-  console.log(table(rows, circumstances, values.markdown));
-  console.log(`\n${await writeResults('engine', rows, circumstances)}`);
+  return rows;
 }
 
 /** Both engines: wall time and processor time over the length of the speech, and peak memory. */
-async function measureStreaming(
-  { name, prepare }: StreamingModel,
-  repetitions: number,
-  clipMs: number,
-): Promise<Row[]> {
-  const pcm = (await Speech.read()).pcm(clipMs);
+async function measureModel({ name, prepare }: StreamingModel, repetitions: number): Promise<Row[]> {
+  const pcm = (await Speech.read()).pcm(CLIP_MS);
   const rows: Row[] = [];
   const folder = temporaryFolder();
   try {
@@ -133,13 +82,20 @@ async function measureStreaming(
         comparison(
           `${title}: real-time factor`,
           '',
-          ({ wallMs }) => wallMs / clipMs,
+          ({ wallMs }) => wallMs / CLIP_MS,
           ours,
           sherpa,
           TIME_GOAL,
         ),
-        comparison(`${title}: processor time`, '', ({ cpuMs }) => cpuMs / clipMs, ours, sherpa),
-        comparison(`${title}: peak memory`, 'MB', ({ peakMegabytes }) => peakMegabytes, ours, sherpa),
+        comparison(`${title}: processor time`, '', ({ cpuMs }) => cpuMs / CLIP_MS, ours, sherpa),
+        comparison(
+          `${title}: peak memory`,
+          'MB',
+          ({ peakMegabytes }) => peakMegabytes,
+          ours,
+          sherpa,
+          MEMORY_GOAL,
+        ),
       );
     }
   } finally {

@@ -1,7 +1,10 @@
-/** `npm run bench`: what the service costs beyond its model. See USAGE. */
+/** `npm run bench`: what the service costs beyond its model, and the engine against sherpa-onnx. See USAGE. */
 import { parseArgs } from 'node:util';
 import { exitOnSignals, runTool } from '../support/tool.ts';
 import { Speech } from './clips.ts';
+import { measureEngines } from './engine.ts';
+import { measureWhisper } from './engine-whisper.ts';
+import { measureGrowth } from './growth.ts';
 import { measureHttp, warmUp } from './http.ts';
 import { beginCircumstances, table, writeResults } from './report.ts';
 import type { Row } from './rows.ts';
@@ -9,63 +12,83 @@ import { type BenchService, startService } from './service.ts';
 import { measureBusy, measureUtilisation } from './slot.ts';
 import { measureStream } from './stream.ts';
 
-const USAGE = `npm run bench -- [PART ...] [--repetitions N] [--markdown]
-  PART             http, stream, utilisation, busy (default: these four), or engine, which is a bench of its own
-  --repetitions N  uploads of each length, and sessions (default 40); rounds of utilisation and busy are a quarter of it
-  --markdown       the table as Markdown
-  npm run bench -- engine ...  runs test/bench/engine.ts with the rest of the line`;
+const USAGE = `npm run bench -- [PART ...] [--repetitions N] [--only TEXT] [--markdown]
+  PART             http, stream, utilisation, busy, growth: the service with the small CTC model;
+                   engine, whisper: the engine against sherpa-onnx (default: all of them)
+  --repetitions N  uploads of each length, and sessions (default 40); the other parts take a quarter of it
+  --only TEXT      of engine, only the models with this in their name, such as "25 M" or "transducer"
+  --markdown       the table as Markdown`;
 
-type Part = (service: BenchService, speech: Speech, repetitions: number) => Promise<Row[]>;
+type ServicePart = (service: BenchService, speech: Speech, repetitions: number) => Promise<Row[]>;
 
-const PARTS: Readonly<Record<string, Part>> = {
+const SERVICE_PARTS: Readonly<Record<string, ServicePart>> = {
   http: measureHttp,
   stream: measureStream,
-  utilisation: (service, speech, repetitions) =>
-    measureUtilisation(service, speech, Math.ceil(repetitions / 4)),
-  busy: (service, speech, repetitions) => measureBusy(service, speech, Math.ceil(repetitions / 4)),
+  utilisation: (service, speech, repetitions) => measureUtilisation(service, speech, quarter(repetitions)),
+  busy: (service, speech, repetitions) => measureBusy(service, speech, quarter(repetitions)),
+  growth: (service, speech, repetitions) => measureGrowth(service, speech, quarter(repetitions)),
 };
+
+const ENGINE_PARTS: Readonly<Record<string, (repetitions: number, only: string) => Promise<Row[]>>> = {
+  engine: (repetitions, only) => measureEngines(quarter(repetitions), only),
+  whisper: (repetitions) => measureWhisper(quarter(repetitions)),
+};
+
+function quarter(repetitions: number): number {
+  return Math.ceil(repetitions / 4);
+}
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
       repetitions: { type: 'string', default: '40' },
+      only: { type: 'string', default: '' },
       markdown: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
   });
   const repetitions = Number(values.repetitions);
-  const unknown = positionals.find((name) => !Object.hasOwn(PARTS, name));
+  const unknown = positionals.find((name) => !Object.hasOwn({ ...SERVICE_PARTS, ...ENGINE_PARTS }, name));
   if (values.help || unknown !== undefined || !Number.isInteger(repetitions) || repetitions < 1) {
     if (unknown !== undefined) console.error(`bench: there is no part "${unknown}"`);
     console.log(USAGE);
     process.exitCode = values.help ? 0 : 64;
     return;
   }
+  const asked = <T>(parts: Readonly<Record<string, T>>): [string, T][] =>
+    Object.entries(parts).filter(([name]) => positionals.length === 0 || positionals.includes(name));
   const end = beginCircumstances();
+  const rows = await measureService(asked(SERVICE_PARTS), repetitions);
+  for (const [name, measure] of asked(ENGINE_PARTS)) {
+    console.error(`measuring ${name} ...`);
+    rows.push(...(await measure(repetitions, values.only)));
+  }
+  const circumstances = end();
+  console.log(table(rows, circumstances, values.markdown));
+  console.log(`\n${await writeResults('bench', rows, circumstances)}`);
+}
+
+async function measureService(
+  parts: readonly (readonly [string, ServicePart])[],
+  repetitions: number,
+): Promise<Row[]> {
+  if (parts.length === 0) return [];
   const speech = await Speech.read();
   const service = await startService();
   const rows: Row[] = [];
   try {
     console.error('warming up ...');
     await warmUp(service, speech);
-    for (const [name, measure] of Object.entries(PARTS)) {
-      if (positionals.length > 0 && !positionals.includes(name)) continue;
+    for (const [name, measure] of parts) {
       console.error(`measuring ${name} ...`);
       rows.push(...(await measure(service, speech, repetitions)));
     }
   } finally {
     await service.stop();
   }
-  const circumstances = end();
-  console.log(table(rows, circumstances, values.markdown));
-  console.log(`\n${await writeResults('service', rows, circumstances)}`);
+  return rows;
 }
 
 exitOnSignals();
-if (process.argv[2] === 'engine') {
-  const { runEngineBench } = await import('./engine.ts');
-  await runEngineBench(process.argv.slice(3));
-} else {
-  await runTool('bench', USAGE, main);
-}
+await runTool('bench', USAGE, main);

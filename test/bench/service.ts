@@ -18,10 +18,11 @@ const START_MS = 60_000;
 export interface BenchService {
   readonly redis: TestRedis;
   readonly api: HttpClient;
-  readonly floor: HttpClient;
   /** See chain-server.ts. */
   readonly chain: HttpClient;
   readonly apiOrigin: string;
+  /** Starts another replica. @returns its origin; it ends with the others */
+  addReplica(): Promise<string>;
   /** Where recordings are streamed to. */
   readonly streamUrl: string;
   readonly authorization: { readonly authorization: string };
@@ -61,19 +62,17 @@ export async function startService(): Promise<BenchService> {
     return logPath;
   };
 
-  const [apiPort, floorPort, chainPort] = [await freePort(), await freePort(), await freePort()];
+  const [apiPort, chainPort] = [await freePort(), await freePort()];
   const apiOrigin = `http://127.0.0.1:${apiPort}`;
   const inferenceLog = await launch('inference/main.js');
   await launch('api/main.js', apiPort);
-  await launch('test/bench/floor-server.js', floorPort);
   await launch('test/bench/chain-server.js', chainPort);
   await launch('test/bench/chain-worker.js');
   const authorization = { authorization: `Bearer ${token}` };
   const api = new HttpClient(apiOrigin, authorization);
-  const floor = new HttpClient(`http://127.0.0.1:${floorPort}`, {});
   const chain = new HttpClient(`http://127.0.0.1:${chainPort}`, {});
   const stop = async (): Promise<void> => {
-    await Promise.all([api.close(), floor.close(), chain.close()]);
+    await Promise.all([api.close(), chain.close()]);
     const ended = children
       .filter((child) => child.exitCode === null && child.signalCode === null)
       .map((child) => once(child, 'exit'));
@@ -83,13 +82,15 @@ export async function startService(): Promise<BenchService> {
     await redis.stop();
     folder.remove();
   };
-  try {
-    await whenServing(
-      { origin: apiOrigin, token },
+  const untilServing = (origin: string): Promise<void> =>
+    whenServing(
+      { origin, token },
       readInferenceConfig(env),
       (reason) => console.error(`the model does not load: ${reason}`),
       AbortSignal.timeout(START_MS),
     );
+  try {
+    await untilServing(apiOrigin);
   } catch (cause) {
     const texts = await Promise.all(logs.map((log) => readFile(log, 'utf8')));
     await stop();
@@ -98,9 +99,15 @@ export async function startService(): Promise<BenchService> {
   return {
     redis,
     api,
-    floor,
     chain,
     apiOrigin,
+    addReplica: async () => {
+      const port = await freePort();
+      await launch('api/main.js', port);
+      const origin = `http://127.0.0.1:${port}`;
+      await untilServing(origin);
+      return origin;
+    },
     streamUrl: `${apiOrigin.replace('http', 'ws')}/ws/asr`,
     authorization,
     inferenceLog: async () => (await readFile(inferenceLog, 'utf8')).split('\n'),

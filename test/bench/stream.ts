@@ -48,7 +48,7 @@ export async function measureStream(
       value: measure('from end to final', (session) => session.finalMs),
       base: measure("the tail's model time", tailMs),
       ratio: spread(sessions.map((session) => session.finalMs / tailMs(session))).median,
-      goal: { relation: '≤', limit: 1.5 },
+      goal: { relation: '≤', limit: 1.3 },
     },
     {
       name: 'stream, first partial',

@@ -2,18 +2,6 @@ import { CONVERT } from './file-kinds.ts';
 import { BYTES_PER_SAMPLE, CHANNELS, MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from './limits.ts';
 import { readWav } from './wav.ts';
 import { WavError } from './wav-error.ts';
-import type { SampleEncoding } from './wav-format.ts';
-
-const SAMPLES: Readonly<Record<SampleEncoding, string>> = {
-  uint8: '8-bit samples',
-  int16: '16-bit samples',
-  int24: '24-bit samples',
-  int32: '32-bit samples',
-  float32: '32-bit floating-point samples',
-  float64: '64-bit floating-point samples',
-  'a-law': 'A-law samples',
-  'mu-law': 'mu-law samples',
-};
 
 /**
  * Finds the samples of a WAV file in the one form that the service takes.
@@ -24,7 +12,7 @@ export function readPcm16(file: Buffer): Buffer {
   const { encoding, channels, rateHz, startByte, bytes } = readWav(file);
   const wrong = (finding: string): WavError =>
     new WavError('invalid_format', `The WAV file has ${finding}`, CONVERT);
-  if (encoding !== 'int16') throw wrong(`${SAMPLES[encoding]}, not 16-bit PCM`);
+  if (encoding !== 'int16') throw wrong(`${encoding} samples, not 16-bit PCM`);
   if (channels !== CHANNELS) throw wrong(`${channels} channels, not ${CHANNELS}`);
   if (rateHz !== SAMPLE_RATE_HZ) throw wrong(`a sample rate of ${rateHz} Hz, not ${SAMPLE_RATE_HZ} Hz`);
   const samples = bytes / BYTES_PER_SAMPLE;

@@ -2,23 +2,7 @@ import { CONVERT, latin1 } from './file-kinds.ts';
 import { damaged, WavError } from './wav-error.ts';
 
 /** 8-bit PCM is unsigned, all other integers are signed, as WAV has it. */
-export type SampleEncoding =
-  | 'uint8'
-  | 'int16'
-  | 'int24'
-  | 'int32'
-  | 'float32'
-  | 'float64'
-  | 'a-law'
-  | 'mu-law';
-
-export interface WavFormat {
-  readonly rateHz: number;
-  readonly channels: number;
-  readonly encoding: SampleEncoding;
-}
-
-export const SAMPLE_BYTES: Readonly<Record<SampleEncoding, number>> = {
+export const SAMPLE_BYTES = {
   uint8: 1,
   int16: 2,
   int24: 3,
@@ -27,7 +11,14 @@ export const SAMPLE_BYTES: Readonly<Record<SampleEncoding, number>> = {
   float64: 8,
   'a-law': 1,
   'mu-law': 1,
-};
+} as const;
+export type SampleEncoding = keyof typeof SAMPLE_BYTES;
+
+export interface WavFormat {
+  readonly rateHz: number;
+  readonly channels: number;
+  readonly encoding: SampleEncoding;
+}
 
 /** By format code and the bits of a sample in whole bytes: 20 bits lie in three, shifted to the top (Microsoft, WAVEFORMATEX). */
 const ENCODINGS: Readonly<Record<string, SampleEncoding>> = {

@@ -22,42 +22,25 @@ export async function decodeWithFfmpeg(
   // `file:` keeps a name like "http:x" a name, the whitelist keeps a playlist from fetching addresses.
   const source = typeof input === 'string' ? `file:${input}` : 'pipe:0';
   const from = ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file,pipe', '-i', source];
-  const to = [
-    '-map',
-    '0:a:0',
-    '-t',
-    `${DECODED_SECONDS}`,
-    '-ac',
-    '1',
-    '-ar',
-    `${SAMPLE_RATE_HZ}`,
-    '-f',
-    's16le',
-  ];
-  const decoded = await run([...from, ...to, 'pipe:1'], typeof input === 'string' ? undefined : input, {
-    finding,
-    signal,
-  });
+  const to = `-map 0:a:0 -t ${DECODED_SECONDS} -ac 1 -ar ${SAMPLE_RATE_HZ} -f s16le pipe:1`.split(' ');
+  const stdin = typeof input === 'string' ? undefined : input;
+  const decoded = await run([...from, ...to], stdin, finding, signal);
   const samples = new Int16Array(Math.floor(decoded.length / 2));
   for (let index = 0; index < samples.length; index += 1) samples[index] = decoded.readInt16LE(2 * index);
-  if (samples.length === 0) throw new AsrError('empty_audio', 'the recording has no audio sample');
+  if (samples.length === 0) throw new AsrError('empty_audio', 'The recording has no audio sample');
   if (samples.length > MAX_RECORDING_SAMPLES)
     throw new AsrError(
       'audio_too_long',
-      'the recording is longer than 15 s; at most 15 s are taken, so split it',
+      'The recording is longer than 15 s; at most 15 s are taken. Split it',
     );
   return samples;
-}
-
-interface RunOptions {
-  readonly finding: string;
-  readonly signal: AbortSignal;
 }
 
 function run(
   args: readonly string[],
   stdin: Uint8Array | undefined,
-  { finding, signal }: RunOptions,
+  finding: string,
+  signal: AbortSignal,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();

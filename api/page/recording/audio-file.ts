@@ -30,17 +30,9 @@ export async function readAudioFile(file: File): Promise<Int16Array> {
     return await toPcm(bytes);
   } catch (error) {
     const problem = error instanceof AsrError ? error.cause : undefined;
-    if (!(problem instanceof WavError)) throw error;
-    switch (problem.fault) {
-      case 'truncated':
-        throw new Failure('file_cut_off', problem.message);
-      case 'foreign':
-        return decode(file, bytes, problem);
-      case 'other':
-        throw error;
-      default:
-        return problem.fault satisfies never;
-    }
+    if (!(problem instanceof WavError) || problem.fault === 'other') throw error;
+    if (problem.fault === 'truncated') throw new Failure('file_cut_off', problem.message);
+    return decode(file, bytes, problem);
   }
 }
 

@@ -57,7 +57,7 @@ test('several files: each with its name; the code of the first failure, the othe
   expect(code).toBe(1);
   expect(stdout).toBe(`${good}: 你好\n${good}: 再见\n`);
   expect(stderr.split('\n')).toEqual([
-    `asr-client: ${long}: the recording is 15.001 s long; at most 15 s are taken, so split it [audio_too_long]`,
+    `asr-client: ${long}: The recording is 15.001 s long; at most 15 s are taken. Split it [audio_too_long]`,
     expect.stringContaining(`${missing}: ENOENT`),
     '',
   ]);
@@ -76,7 +76,7 @@ test('--json: one object a line, for failures, too; text cannot steer the termin
   expect(code).toBe(1);
   expect(jsonLines(stdout)).toEqual([
     { file: good, ...RESULT, text: 'a\u001b[31m\nb' },
-    { file: empty, error: 'empty_audio', message: 'the recording has no audio sample' },
+    { file: empty, error: 'empty_audio', message: 'The recording has no audio sample' },
   ]);
   expect((await run(['transcribe', good])).stdout).toBe('a [31m b\n');
 });

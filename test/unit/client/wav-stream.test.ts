@@ -1,34 +1,6 @@
 import { expect, test } from 'vitest';
-import { toPcm } from '../../../api/client/audio/pcm.ts';
 import { wavStreamToPcm } from '../../../api/client/audio/wav-stream.ts';
 import { chunk, riff, wavFile } from '../../support/wav.ts';
-import { pack, tone } from './tones.ts';
-
-async function* cut(file: Buffer, bytes: number): AsyncGenerator<Buffer> {
-  for (let start = 0; start < file.length; start += bytes) yield file.subarray(start, start + bytes);
-}
-
-async function streamed(file: Buffer, bytes: number): Promise<number[]> {
-  const samples: number[] = [];
-  for await (const piece of wavStreamToPcm(cut(file, bytes))) samples.push(...piece);
-  return samples;
-}
-
-test.for([1, 7, 1_000, 100_000])(
-  'a WAV that comes in pieces of %i bytes gives the same samples',
-  async (bytes) => {
-    const stereo = pack(
-      tone(300, 44_100, 0.1).flatMap((value) => [value, value / 2]),
-      3,
-      (to, value, at) => to.writeIntLE(Math.round(value * 8_388_607), at, 3),
-    );
-    const options = { bits: 24, channels: 2, sampleRateHz: 44_100 };
-    const file = wavFile(stereo, { ...options, after: [chunk('LIST', Buffer.alloc(50, 9))] });
-    const whole = [...(await toPcm(file))];
-    expect(await streamed(file, bytes)).toEqual(whole);
-    expect(await streamed(wavFile(stereo, { ...options, dataBytes: 0xffff_ffff }), bytes)).toEqual(whole);
-  },
-);
 
 test('where the announced audio ends within a sample, nothing behind it is waited for', async () => {
   async function* open(): AsyncGenerator<Buffer> {

@@ -10,8 +10,8 @@ export default defineConfig({
   root,
   test: {
     include: ['test/**/*.test.ts'],
-    // They need a Docker engine, and programs of operators: npm run test:docker, npm run test:operate.
-    exclude: ['test/docker/**', 'test/operate/**'],
+    // What they need is not everywhere: npm run test:docker, npm run test:operate, npm run test:examples.
+    exclude: ['test/docker/**', 'test/operate/**', 'test/examples/**'],
     globalSetup: ['test/support/build.ts', ...(unitOnly ? [] : ['test/support/choose-redis.ts'])],
     pool: 'forks',
     // No module keeps a state of its own, so that what one file has loaded serves the next.

@@ -1,19 +1,11 @@
 import { execFile, spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
+import { type CodeBlock, codeBlocks, readersFolder } from '../examples/reader.ts';
 import { chromiumPath } from '../support/chromium.ts';
 import { wavFile } from '../support/wav.ts';
 import { type RealService, startRealService, TOKEN } from './client-service.ts';
@@ -23,49 +15,27 @@ const fixture = join(root, 'test/fixtures/e12.wav');
 const spoken = readFileSync(join(root, 'test/fixtures/e12.txt'), 'utf8').trim();
 const run = promisify(execFile);
 
-interface Block {
-  readonly language: string;
-  /** From its first line, a comment. */
-  readonly file: string | undefined;
-  readonly code: string;
-}
-
 /** The code blocks of /api-reference.md, as they stand in the text that a reader gets. */
-let blocks: readonly Block[];
+let blocks: readonly CodeBlock[];
 /** A reader's folder: the examples saved under their names, a recording, what `npm install` would have put there. */
 let folder: string;
 let service: RealService;
-const shellBlocksRun = new Set<Block>();
+const shellBlocksRun = new Set<CodeBlock>();
 
 beforeAll(async () => {
   service = await startRealService({});
   blocks = codeBlocks(await (await fetch(`${service.url}/api-reference.md`)).text());
 
-  folder = mkdtempSync(join(tmpdir(), 'asr-reference-'));
-  copyFileSync(fixture, join(folder, 'recording.wav'));
-  for (const { file, code } of blocks) if (file !== undefined) writeFileSync(join(folder, file), code);
+  folder = readersFolder(blocks, fixture);
   const silence = (seconds: number): Buffer => Buffer.alloc(seconds * 32_000);
   const speech = readFileSync(fixture).subarray(44);
   const microphone = wavFile(Buffer.concat([silence(0.5), speech, silence(15)]));
   writeFileSync(join(folder, 'microphone.wav'), microphone);
-  const modules = join(folder, 'node_modules');
-  mkdirSync(join(modules, '.bin'), { recursive: true });
-  symlinkSync(join(root, 'node_modules/ws'), join(modules, 'ws'));
-  symlinkSync(join(root, 'api/client'), join(modules, 'chinese-asr-client'));
-  symlinkSync('../chinese-asr-client/asr-client.mjs', join(modules, '.bin/asr-client'));
 }, 30_000);
 afterAll(async () => {
   await service.stop();
   rmSync(folder, { recursive: true });
 });
-
-function codeBlocks(markdown: string): Block[] {
-  return [...markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language = '', code = '']) => ({
-    language,
-    file: /^(?:\/\/|#|<!--) ([\w-]+\.\w+)(?: -->)?\n/.exec(code)?.[1],
-    code,
-  }));
-}
 
 async function runHere(program: string, args: readonly string[], cwd = folder): Promise<string> {
   const env = { PATH: process.env['PATH'], HOME: folder, ASR_API_TOKEN: TOKEN };

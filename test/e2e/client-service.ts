@@ -7,7 +7,7 @@ import { startRedis } from '../support/redis.ts';
 
 export const TOKEN = 'client-test-token-0123456789';
 
-/** The whole service as real processes (Redis, api, inference with the small model), ready to recognize. */
+/** The whole service as real processes (Redis, api, inference with the small model unless `env` names another), ready to recognize. */
 export interface RealService {
   readonly url: string;
   readonly client: AsrClient;
@@ -18,7 +18,7 @@ export async function startRealService(env: Readonly<Record<string, string>> = {
   const redis = await startRedis();
   const common = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN };
   const api = new ProcessUnderTest('api/main.js', { ...common, ASR_PORT: '0', ...env });
-  const inference = startInferenceProcess(common);
+  const inference = startInferenceProcess({ ...common, ...env });
   const stop = async (): Promise<void> => {
     await api.stop();
     await inference.stop();

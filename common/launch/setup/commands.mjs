@@ -36,6 +36,11 @@ const COMMANDS = {
     run: VITEST,
     args: ['run', '--config', 'test/operate/vitest.config.ts'],
   },
+  'test:examples': {
+    programs: () => ['redis-server'],
+    run: VITEST,
+    args: ['run', '--config', 'test/examples/vitest.config.ts'],
+  },
   'test:docker': { run: VITEST, args: ['run', '--config', 'test/docker/vitest.config.ts'] },
   bench: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/bench/main.js' },
   eval: { build: 'all', run: 'dist/test/eval/main.js' },

@@ -48,7 +48,10 @@ export class EngineThread {
     this.loaded.catch(() => {});
     // Since 1.29 onnxruntime reports its use to Microsoft and leaves files in the temporary folder, unless it is told this before it is loaded.
     process.env['ORT_DISABLE_TELEMETRY'] ??= '1';
-    this.#worker = new Worker(WORKER_URL, { workerData: options, name: 'engine', execArgv: [] });
+    // A young generation of V8's own size keeps about 20 MB for good, for what is parsed once at the start.
+    const resourceLimits = { maxYoungGenerationSizeMb: 4 };
+    const settings = { workerData: options, name: 'engine', execArgv: [], resourceLimits };
+    this.#worker = new Worker(WORKER_URL, settings);
     this.#worker.on('message', (reply: EngineReply) => this.#receive(reply));
     this.#worker.on('error', (cause: Error) => {
       this.#failure = cause;

@@ -1,82 +1,24 @@
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { StreamClient } from '../support/stream-client.ts';
-import { addressOf, Compose, docker, exitCodeOf, IMAGE } from './compose.ts';
-
-const WAV_HEADER_BYTES = 44;
-/** What haproxy says of whoever reaches it. */
-const FROM_THIS_MACHINE = { 'x-forwarded-for': '127.0.0.1' };
-const FRAME_BYTES = 3_200;
-const REAL_TIME_MS = 100;
-/** Twice as fast as speech, which the model keeps up with. */
-const FAST_MS = 50;
+import { Clients, finalText, REAL_TIME_MS, speak } from './clients.ts';
+import { addressOf, buildImages, Compose, docker, exitCodeOf, REVISION, SOURCE } from './compose.ts';
 
 let compose: Compose;
-let wav: Buffer;
+let clients: Clients;
 
 beforeAll(async () => {
+  await buildImages('api', 'inference');
   compose = await Compose.create();
-  wav = await readFile(join(packageRoot(), 'test/fixtures/e00.wav'));
-  // The host's network: on some machines a build reaches the package registry by no other.
-  await docker('build', '--network=host', '--tag', IMAGE, '.');
-  await compose.compose('up', '--detach', '--no-build');
-  const ready = async (): Promise<void> => expect(await statusOf(`${compose.origin}/readyz`)).toBe(200);
-  await vi.waitFor(ready, 60_000).catch(async (cause: unknown) => {
-    throw new Error(`not ready after a minute:\n${await compose.compose('logs', '--tail', '20')}`, { cause });
-  });
+  clients = new Clients(compose);
+  await compose.up();
 });
 
 afterAll(async () => {
   await compose?.down();
 });
-
-async function statusOf(url: string): Promise<number | string> {
-  try {
-    const headers = { authorization: `Bearer ${compose.token}` };
-    const response = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) });
-    await response.arrayBuffer();
-    return response.status;
-  } catch (error) {
-    return String(error);
-  }
-}
-
-async function transcribe(origin: string): Promise<{ status: number; body: Record<string, unknown> }> {
-  const form = new FormData();
-  form.set('file', new Blob([new Uint8Array(wav)]), 'e00.wav');
-  const headers = { authorization: `Bearer ${compose.token}`, ...FROM_THIS_MACHINE };
-  const response = await fetch(`${origin}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
-  return { status: response.status, body: JSON.parse(await response.text()) };
-}
-
-async function openStream(headers: Record<string, string> = {}): Promise<StreamClient> {
-  const client = await StreamClient.connect(`${compose.origin.replace('http', 'ws')}/ws/asr`, {
-    authorization: `Bearer ${compose.token}`,
-    ...headers,
-  });
-  client.start();
-  await client.message('ready');
-  return client;
-}
-
-async function speak(client: StreamClient, frameIntervalMs = FAST_MS): Promise<void> {
-  const pcm = wav.subarray(WAV_HEADER_BYTES);
-  for (let at = 0; at < pcm.length; at += FRAME_BYTES) {
-    client.audio(pcm.subarray(at, at + FRAME_BYTES));
-    await sleep(frameIntervalMs);
-  }
-}
-
-async function finalText(client: StreamClient): Promise<unknown> {
-  client.end();
-  const { text } = await client.message('final');
-  expect(await client.closed()).toBe(1_000);
-  return text;
-}
 
 async function replicas(): Promise<string[]> {
   const addresses = await Promise.all((await compose.containers('api')).map(addressOf));
@@ -87,7 +29,7 @@ async function replicas(): Promise<string[]> {
 async function untilAllAreServing(): Promise<void> {
   const origins = await replicas();
   await vi.waitFor(async () => {
-    for (const origin of origins) expect(await statusOf(`${origin}/healthz`)).toBe(200);
+    for (const origin of origins) expect(await clients.status(`${origin}/healthz`)).toBe(200);
     const log = await compose.compose('logs', '--no-color', 'haproxy');
     const states = log.matchAll(/Server api\/(\w+) .*?is (UP|DOWN)/g);
     expect([...new Map(Array.from(states, ([, name, state]) => [name, state])).values()]).toEqual(
@@ -106,10 +48,10 @@ async function containerNamedIn(service: string, key: string): Promise<string> {
 }
 
 test('the same text over HTTP and over a stream, through the load balancer', async () => {
-  const { status, body } = await transcribe(compose.origin);
+  const { status, body } = await clients.transcribe();
   expect(status).toBe(200);
   expect(body).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_099 });
-  const client = await openStream();
+  const client = await clients.openStream();
   await speak(client);
   expect(await finalText(client)).toBe(body['text']);
 });
@@ -117,13 +59,13 @@ test('the same text over HTTP and over a stream, through the load balancer', asy
 test('two replicas are one service: what one does, the other knows', async () => {
   const origins = await replicas();
   expect(origins).toHaveLength(2);
-  const client = await openStream();
+  const client = await clients.openStream();
   // To a replica itself, as haproxy does.
   for (const origin of [...origins, compose.origin]) {
-    expect(await transcribe(origin)).toMatchObject({ status: 409, body: { error: 'busy' } });
+    expect(await clients.transcribe(origin)).toMatchObject({ status: 409, body: { error: 'busy' } });
   }
   await finalText(client);
-  for (const origin of origins) expect(await transcribe(origin)).toMatchObject({ status: 200 });
+  for (const origin of origins) expect(await clients.transcribe(origin)).toMatchObject({ status: 200 });
 });
 
 test('whoever comes by the published port is this machine; a replica itself knows nobody', async () => {
@@ -145,7 +87,7 @@ test('whoever comes by the published port is this machine; a replica itself know
 
 test("this machine's browsers may open the stream, on whatever port", async () => {
   for (const origin of [compose.origin, `http://localhost:${compose.port}`]) {
-    const client = await openStream({ origin });
+    const client = await clients.openStream({ origin });
     await finalText(client);
   }
   const url = `${compose.origin.replace('http', 'ws')}/ws/asr`;
@@ -167,14 +109,32 @@ test('the profile monitoring is valid, and what it mounts is there', async () =>
   for (const path of mounted) expect(existsSync(join(packageRoot(), path)), path).toBe(true);
 });
 
+test('the images say what they are, how they are looked at and how they are stopped', async () => {
+  const { version, license } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
+  for (const target of ['api', 'inference']) {
+    const [image] = JSON.parse(await docker('image', 'inspect', `chinese-asr-${target}`));
+    expect(image.Config).toMatchObject({
+      User: '1000:1000',
+      StopSignal: 'SIGTERM',
+      Healthcheck: { Test: expect.arrayContaining(['CMD', 'node']) },
+      Labels: {
+        'org.opencontainers.image.version': version,
+        'org.opencontainers.image.revision': REVISION,
+        'org.opencontainers.image.source': SOURCE,
+        'org.opencontainers.image.licenses': license,
+      },
+    });
+  }
+});
+
 test('nothing can be written, and nobody is root', async () => {
-  const [api = '', redis = ''] = [
-    ...(await compose.containers('api')).slice(0, 1),
-    ...(await compose.containers('redis')),
-  ];
-  expect(await docker('inspect', '--format', '{{.Config.User}}', api)).toBe('1000:1000');
-  expect(await docker('exec', api, 'node', '-p', 'process.getuid()')).not.toBe('0');
-  await expect(docker('exec', api, 'node', '-e', 'fs.writeFileSync("/tmp/x", "")')).rejects.toThrow('EROFS');
+  const of = async (service: string): Promise<string> => (await compose.containers(service))[0] ?? '';
+  for (const container of [await of('api'), await of('inference')]) {
+    expect(await docker('exec', container, 'node', '-p', 'process.getuid()')).toBe('1000');
+    const write = docker('exec', container, 'node', '-e', 'fs.writeFileSync("/tmp/x", "")');
+    await expect(write).rejects.toThrow('EROFS');
+  }
+  const redis = await of('redis');
   expect(await docker('exec', redis, 'redis-cli', 'CONFIG', 'GET', 'save')).toBe('save');
   expect(await docker('exec', redis, 'redis-cli', 'CONFIG', 'GET', 'appendonly')).toMatch(/no$/);
 });
@@ -185,7 +145,7 @@ test('replicas that are stopped finish their stream first; the last one goes on 
   expect(containers).toHaveLength(4);
   await untilAllAreServing();
 
-  const client = await openStream();
+  const client = await clients.openStream();
   const speaking = speak(client);
   const active = await containerNamedIn('api', '{asr}:slot');
   const idle = containers.filter((id) => id !== active).slice(0, 2);
@@ -193,7 +153,7 @@ test('replicas that are stopped finish their stream first; the last one goes on 
   const statuses = new Set<number | string>();
   const looking = new AbortController();
   const look = async (): Promise<void> => {
-    while (!looking.signal.aborted) statuses.add(await statusOf(`${compose.origin}/readyz`));
+    while (!looking.signal.aborted) statuses.add(await clients.status(`${compose.origin}/readyz`));
   };
   // Side by side, so that one's tries don't lead the next one past what has ended.
   const looks = Array.from({ length: 4 }, look);
@@ -203,17 +163,17 @@ test('replicas that are stopped finish their stream first; the last one goes on 
   expect(await finalText(client)).toMatch(/./u);
   await stopped;
   for (const container of [active, ...idle]) expect(await exitCodeOf(container)).toBe(0);
-  expect(await transcribe(compose.origin)).toMatchObject({ status: 200 });
+  expect(await clients.transcribe()).toMatchObject({ status: 200 });
   looking.abort();
   await Promise.all(looks);
   expect([...statuses]).toEqual([200]);
 });
 
 test('an inference process that is killed in a stream: the standby says the rest', async () => {
-  const whole = (await transcribe(compose.origin)).body['text'];
+  const whole = (await clients.transcribe()).body['text'];
   await compose.compose('up', '--detach', '--no-build', '--scale', 'inference=2', '--no-recreate');
   await vi.waitFor(async () => expect(await readyInferences()).toBe(2), 30_000);
-  const client = await openStream();
+  const client = await clients.openStream();
   const { session_id: sessionId } = await client.message('ready');
   const speaking = speak(client, REAL_TIME_MS);
   await client.message('partial');
@@ -233,7 +193,7 @@ async function readyInferences(): Promise<number> {
 test('stopping everything lets the active stream end well', async () => {
   const names = ['haproxy', 'api', 'inference', 'redis'];
   const containers = (await Promise.all(names.map((name) => compose.containers(name)))).flat();
-  const client = await openStream();
+  const client = await clients.openStream();
   const speaking = speak(client);
   const stopped = compose.compose('stop');
   await speaking;

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { expect, vi } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { temporaryFolder } from '../support/tool.ts';
@@ -10,7 +11,26 @@ import { temporaryFolder } from '../support/tool.ts';
 const run = promisify(execFile);
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
 
-export const IMAGE = 'chinese-asr-server';
+/** What the images of a test say of where they come from. */
+export const REVISION = '0123456789abcdef0123456789abcdef01234567';
+export const SOURCE = 'https://git.example/asr';
+
+/** Builds targets of the Dockerfile as `chinese-asr-TARGET`, which Compose then finds. */
+export async function buildImages(...targets: string[]): Promise<void> {
+  const labels = ['--build-arg', `REVISION=${REVISION}`, '--build-arg', `SOURCE=${SOURCE}`];
+  // The host's network: on some machines a build reaches the package registry by no other.
+  for (const target of targets)
+    await docker(
+      'build',
+      '--network=host',
+      ...labels,
+      '--target',
+      target,
+      '--tag',
+      `chinese-asr-${target}`,
+      '.',
+    );
+}
 
 /** One deployment of docker-compose.yml under a name of its own. */
 export class Compose {
@@ -19,7 +39,8 @@ export class Compose {
   readonly origin: string;
   readonly token = randomBytes(24).toString('hex');
   readonly #project = `asr-test-${randomBytes(4).toString('hex')}`;
-  readonly #command: readonly string[];
+  /** With the options that name this deployment. */
+  readonly command: readonly string[];
   readonly #folder = temporaryFolder();
 
   private constructor(command: readonly string[], port: number) {
@@ -32,7 +53,7 @@ export class Compose {
       file,
       example.replace(/^ASR_API_TOKEN=$/m, `$&${this.token}`).replace(/^ASR_PORT=8088$/m, `ASR_PORT=${port}`),
     );
-    this.#command = [...command, '--env-file', file, '--project-name', this.#project];
+    this.command = [...command, '--env-file', file, '--project-name', this.#project];
   }
 
   /** @throws Error that says what is missing on this machine. */
@@ -49,8 +70,19 @@ export class Compose {
     throw new Error('these tests need Docker Compose: docker compose, or docker-compose');
   }
 
+  /** Starts it and waits until it can recognize. */
+  async up(): Promise<void> {
+    await this.compose('up', '--detach', '--no-build');
+    const headers = { authorization: `Bearer ${this.token}` };
+    const ready = async (): Promise<void> =>
+      expect((await fetch(`${this.origin}/readyz`, { headers })).status).toBe(200);
+    await vi.waitFor(ready, 60_000).catch(async (cause: unknown) => {
+      throw new Error(`not ready after a minute:\n${await this.compose('logs', '--tail', '20')}`, { cause });
+    });
+  }
+
   async compose(...args: string[]): Promise<string> {
-    const [file = '', ...first] = this.#command;
+    const [file = '', ...first] = this.command;
     const options = { cwd: packageRoot(), maxBuffer: MAX_OUTPUT_BYTES };
     return (await run(file, [...first, ...args], options)).stdout.trim();
   }

@@ -106,7 +106,7 @@ async function createNamed(
     await (await create('cpu')).release();
     const reason = cause instanceof Error ? (cause.cause ?? cause) : cause;
     const missing = providers.includes('cuda')
-      ? 'run npm run gpu:install (CUDA 12 and cuDNN 9 must be on the machine)'
+      ? 'run npm run gpu:install (NVIDIA’s driver must be 580 or newer)'
       : 'install the driver that it needs';
     throw new ExecutionProviderError(
       `ASR_EXECUTION_PROVIDERS="${providers.join(',')}": ${providers.filter((name) => name !== 'cpu').join(', ')} does not load on this machine (${errorText(reason)}); ${missing}, or write auto or cpu`,

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { packageRoot } from '../../common/process/package-root.ts';
+import { StreamClient } from '../support/stream-client.ts';
+import type { Compose } from './compose.ts';
+
+const WAV_HEADER_BYTES = 44;
+/** What haproxy says of whoever reaches it. */
+const FROM_THIS_MACHINE = { 'x-forwarded-for': '127.0.0.1' };
+const FRAME_BYTES = 3_200;
+export const REAL_TIME_MS = 100;
+/** Twice as fast as speech, which the model keeps up with. */
+const FAST_MS = 50;
+
+const wav = readFileSync(join(packageRoot(), 'test/fixtures/e00.wav'));
+
+/** Clients of one deployment: they send the recording e00, of 3.1 s. */
+export class Clients {
+  readonly #compose: Compose;
+  readonly #authorized: { readonly authorization: string };
+
+  constructor(compose: Compose) {
+    this.#compose = compose;
+    this.#authorized = { authorization: `Bearer ${compose.token}` };
+  }
+
+  /** The answer's status, or why there is none. */
+  async status(url: string): Promise<number | string> {
+    try {
+      const response = await fetch(url, { headers: this.#authorized, signal: AbortSignal.timeout(10_000) });
+      await response.arrayBuffer();
+      return response.status;
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  /** @param origin of the load balancer, or of a replica, to which the request then goes as from the load balancer */
+  async transcribe(
+    origin = this.#compose.origin,
+  ): Promise<{ status: number; body: Record<string, unknown> }> {
+    const form = new FormData();
+    form.set('file', new Blob([new Uint8Array(wav)]), 'e00.wav');
+    const headers = { ...this.#authorized, ...FROM_THIS_MACHINE };
+    const response = await fetch(`${origin}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers,
+      body: form,
+    });
+    return { status: response.status, body: JSON.parse(await response.text()) };
+  }
+
+  /** A stream after `start`. */
+  async connect(headers: Record<string, string> = {}): Promise<StreamClient> {
+    const url = `${this.#compose.origin.replace('http', 'ws')}/ws/asr`;
+    const client = await StreamClient.connect(url, { ...this.#authorized, ...headers });
+    client.start();
+    return client;
+  }
+
+  /** A stream after `ready`. */
+  async openStream(headers: Record<string, string> = {}): Promise<StreamClient> {
+    const client = await this.connect(headers);
+    await client.message('ready');
+    return client;
+  }
+}
+
+export async function speak(client: StreamClient, frameIntervalMs = FAST_MS): Promise<void> {
+  const pcm = wav.subarray(WAV_HEADER_BYTES);
+  for (let at = 0; at < pcm.length; at += FRAME_BYTES) {
+    client.audio(pcm.subarray(at, at + FRAME_BYTES));
+    await sleep(frameIntervalMs);
+  }
+}
+
+export async function finalText(client: StreamClient): Promise<unknown> {
+  client.end();
+  const { text } = await client.message('final');
+  expect(await client.closed()).toBe(1_000);
+  return text;
+}

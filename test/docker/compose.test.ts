@@ -6,6 +6,8 @@ import { StreamClient } from '../support/stream-client.ts';
 import { Clients, finalText, REAL_TIME_MS, speak } from './clients.ts';
 import { addressOf, buildImages, Compose, docker, exitCodeOf, REVISION, SOURCE } from './compose.ts';
 
+const INFERENCES = ['inference', 'inference-standby'];
+
 let compose: Compose;
 let clients: Clients;
 
@@ -39,11 +41,12 @@ async function untilAllAreServing(): Promise<void> {
 }
 
 /** The container whose process a value in Redis names, by its host name in front: the slot's and the lease's are there for an operator to read. */
-async function containerNamedIn(service: string, key: string): Promise<string> {
+async function containerNamedIn(services: readonly string[], key: string): Promise<string> {
   const [redis = ''] = await compose.containers('redis');
   const value = await docker('exec', redis, 'redis-cli', '--raw', 'GET', key);
-  const found = (await compose.containers(service)).find((id) => value.includes(id.slice(0, 12)));
-  if (found === undefined) throw new Error(`${key} names no container of ${service}: "${value}"`);
+  const containers = await Promise.all(services.map((service) => compose.containers(service)));
+  const found = containers.flat().find((id) => value.includes(id.slice(0, 12)));
+  if (found === undefined) throw new Error(`${key} names no container of ${services}: "${value}"`);
   return found;
 }
 
@@ -147,7 +150,7 @@ test('replicas that are stopped finish their stream first; the last one goes on 
 
   const client = await clients.openStream();
   const speaking = speak(client);
-  const active = await containerNamedIn('api', '{asr}:slot');
+  const active = await containerNamedIn(['api'], '{asr}:slot');
   const idle = containers.filter((id) => id !== active).slice(0, 2);
   const stopped = docker('stop', '--time', '60', active);
   const statuses = new Set<number | string>();
@@ -171,13 +174,13 @@ test('replicas that are stopped finish their stream first; the last one goes on 
 
 test('an inference process that is killed in a stream: the standby says the rest', async () => {
   const whole = (await clients.transcribe()).body['text'];
-  await compose.compose('up', '--detach', '--no-build', '--scale', 'inference=2', '--no-recreate');
+  await compose.compose('--profile', 'standby', 'up', '--detach', '--no-build', '--no-recreate');
   await vi.waitFor(async () => expect(await readyInferences()).toBe(2), 30_000);
   const client = await clients.openStream();
   const { session_id: sessionId } = await client.message('ready');
   const speaking = speak(client, REAL_TIME_MS);
   await client.message('partial');
-  await docker('kill', await containerNamedIn('inference', `{asr}:session:${sessionId}:lease`));
+  await docker('kill', await containerNamedIn(INFERENCES, `{asr}:session:${sessionId}:lease`));
   await speaking;
   expect(await finalText(client)).toBe(whole);
 });
@@ -191,11 +194,11 @@ async function readyInferences(): Promise<number> {
 }
 
 test('stopping everything lets the active stream end well', async () => {
-  const names = ['haproxy', 'api', 'inference', 'redis'];
+  const names = ['haproxy', 'api', ...INFERENCES, 'redis'];
   const containers = (await Promise.all(names.map((name) => compose.containers(name)))).flat();
   const client = await clients.openStream();
   const speaking = speak(client);
-  const stopped = compose.compose('stop');
+  const stopped = compose.compose('--profile', 'standby', 'stop');
   await speaking;
   expect(await finalText(client)).toMatch(/./u);
   await stopped;

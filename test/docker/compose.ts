@@ -98,7 +98,7 @@ export class Compose {
   }
 
   async down(): Promise<void> {
-    await this.compose('down', '--volumes', '--timeout', '5');
+    await this.compose('--profile', 'standby', 'down', '--volumes', '--timeout', '5');
     this.#folder.remove();
   }
 }

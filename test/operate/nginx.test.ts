@@ -8,13 +8,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { UPLOAD_DEADLINE_MS } from '../../common/uploads/upload-jobs.ts';
-import { startApi, type TestApi, TOKEN } from '../support/api.ts';
-import { startInference, type TestInference } from '../support/inference.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { TOKEN } from '../support/api.ts';
 import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 import { StreamClient } from '../support/stream-client.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { wavFile } from '../support/wav.ts';
+import { startService } from './service.ts';
 
 const CONFIG = readFileSync(join(packageRoot(), 'deploy/nginx/asr.conf'), 'utf8');
 /** The longest there may be. */
@@ -24,22 +23,11 @@ const folder = temporaryFolder();
 const file = (name: string): string => join(folder.path, name);
 const stops: (() => unknown)[] = [folder.remove];
 const log: string[] = [];
-let redis: TestRedis;
-let api: TestApi;
-let inference: TestInference;
 let host: string;
 
 beforeAll(async () => {
-  redis = await startRedis();
-  stops.push(() => redis.stop());
-  [api, inference] = await Promise.all([
-    startApi(redis.url, { ASR_TRUSTED_PROXIES: '127.0.0.1' }),
-    startInference(redis.url),
-  ]);
-  stops.push(
-    () => api.stop(),
-    () => inference.stop(),
-  );
+  const { api, stop } = await startService({ ASR_TRUSTED_PROXIES: '127.0.0.1' });
+  stops.push(stop);
   const port = await freePort();
   host = `localhost:${port}`;
   const made = '-newkey rsa:2048 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost';

@@ -6,6 +6,8 @@ export default defineConfig({
   root: fileURLToPath(new URL('../..', import.meta.url)),
   test: {
     include: ['test/operate/**/*.test.ts'],
+    // Where Debian puts nginx and haproxy, which is not on every user's PATH.
+    env: { PATH: `${process.env['PATH']}:/usr/sbin` },
     globalSetup: ['test/support/build.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -32,7 +32,7 @@ const COMMANDS = {
   test: { programs: () => ['redis-server', 'chromium', 'openssl', 'curl'], run: VITEST, args: TEST_ARGS },
   'test:unit': { programs: () => ['openssl'], run: VITEST, args: [...TEST_ARGS, 'test/unit'] },
   'test:operate': {
-    programs: () => ['redis-server', 'openssl', 'curl', 'nginx', 'prometheus'],
+    programs: () => ['redis-server', 'openssl', 'curl', 'nginx', 'haproxy', 'pip3', 'prometheus'],
     run: VITEST,
     args: ['run', '--config', 'test/operate/vitest.config.ts'],
   },

@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run, SetupFailure } from './run.mjs';
 
-/** @typedef {'redis-server' | 'chromium' | 'openssl' | 'curl' | 'nginx' | 'prometheus'} ProgramName */
+/** @typedef {'redis-server' | 'chromium' | 'openssl' | 'curl' | 'nginx' | 'haproxy' | 'pip3' | 'prometheus'} ProgramName */
 
 /**
  * @typedef {object} Program
@@ -61,6 +61,20 @@ const PROGRAMS = {
     brew: 'nginx',
     needed: false,
     without: 'the tests of deploy/nginx will fail',
+  },
+  haproxy: {
+    files: ['haproxy', '/usr/sbin/haproxy'],
+    apt: 'haproxy',
+    brew: 'haproxy',
+    needed: false,
+    without: 'the tests of deploy/kubernetes/haproxy.cfg will fail',
+  },
+  pip3: {
+    files: ['pip3'],
+    apt: 'python3-pip',
+    brew: 'python3',
+    needed: false,
+    without: 'the tests of deploy/kubernetes, which fetch kubernetes-validate, will fail',
   },
   prometheus: {
     files: ['prometheus'],

@@ -1,0 +1,154 @@
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
+import { freePort } from '../../common/launch/supervisor/ports.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
+import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
+import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
+import { StreamClient } from '../support/stream-client.ts';
+import { temporaryFolder } from '../support/tool.ts';
+import { wavFile } from '../support/wav.ts';
+import { startService } from './service.ts';
+
+const FOLDER = join(packageRoot(), 'deploy/kubernetes');
+const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
+const run = promisify(execFile);
+
+interface Env {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
+}
+interface Container {
+  readonly image: string;
+  readonly env?: readonly Env[];
+}
+
+const kustomization: {
+  resources: string[];
+  images: { name: string; newTag: string }[];
+  configMapGenerator: { name: string; literals?: string[] }[];
+} = parse(read('kustomization.yaml'));
+
+describe('the schemas of the oldest and the newest Kubernetes', () => {
+  const packages = join(packageRoot(), '.cache/kubernetes-validate-1.37.0');
+  beforeAll(async () => {
+    if (!existsSync(packages))
+      await run('python3', ['-m', 'pip', 'install', '--target', packages, 'kubernetes-validate==1.37.0']);
+  }, 300_000);
+
+  const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+  const built = temporaryFolder();
+  afterAll(() => built.remove());
+
+  async function validate(version: string, files: readonly string[]): Promise<string> {
+    const args = ['-m', 'kubernetes_validate', '--strict', '--kubernetes-version', version, ...files];
+    const env = { ...process.env, PYTHONPATH: packages };
+    const { stdout, stderr } = await run('python3', args, { cwd: FOLDER, env });
+    return stdout + stderr;
+  }
+
+  test.each(['1.30.0', '1.37.0'])('of %s fit each file', async (version) => {
+    const said = await validate(version, kustomization.resources);
+    const documents = kustomization.resources.flatMap((file) => parseAllDocuments(read(file)));
+    expect(said.match(/ passed for resource /g)).toHaveLength(documents.length);
+    expect(said).not.toContain('WARN');
+  });
+
+  test.skipIf(!hasKubectl)('fit what kustomize makes of them, where kubectl is there', async () => {
+    const { stdout } = await run('kubectl', ['kustomize', FOLDER]);
+    const file = join(built.path, 'built.yaml');
+    writeFileSync(file, stdout);
+    expect(await validate('1.37.0', [file])).not.toMatch(/WARN|ERROR/);
+    const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
+    for (const { name } of kustomization.images) expect(stdout).toContain(`image: ${name}:${version}`);
+  });
+});
+
+describe('the pods', () => {
+  const literals = kustomization.configMapGenerator.find(({ name }) => name === 'asr')?.literals ?? [];
+  const shared = Object.fromEntries(literals.map((literal) => literal.split(/=(.*)/s).slice(0, 2)));
+  const containers = (file: string): Container[] => {
+    const [deployment] = parseAllDocuments(read(file), { merge: true });
+    return deployment?.toJS().spec.template.spec.containers;
+  };
+
+  test('give each process settings that it takes, and the token by reference', () => {
+    const env = containers('api.yaml').find(({ image }) => image === 'chinese-asr-api')?.env ?? [];
+    const own = Object.fromEntries(env.map(({ name, value = TOKEN }) => [name, value]));
+    expect(readApiConfig({ ...shared, ...own })).toMatchObject({
+      host: '127.0.0.1',
+      port: 8_088,
+      apiToken: TOKEN,
+    });
+    expect(env.find(({ name }) => name === 'ASR_API_TOKEN')).toEqual({
+      name: 'ASR_API_TOKEN',
+      valueFrom: { secretKeyRef: { name: 'asr', key: 'api-token' } },
+    });
+    expect(readInferenceConfig(shared)).toMatchObject({ model: 'bundled' });
+  });
+
+  test('write no disk and are not root', () => {
+    const all = ['api.yaml', 'inference.yaml', 'redis.yaml'].flatMap(containers);
+    expect(all).toHaveLength(4);
+    const securityContext = {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    };
+    for (const container of all) expect(container).toMatchObject({ securityContext });
+  });
+});
+
+describe('the proxy in the pod of the API', () => {
+  const folder = temporaryFolder();
+  let service: Awaited<ReturnType<typeof startService>>;
+  let origin: string;
+  let haproxy: ReturnType<typeof spawn>;
+
+  beforeAll(async () => {
+    service = await startService({ ASR_PUBLIC_BASE_URL: 'https://asr.example.com' });
+    const port = await freePort();
+    origin = `http://127.0.0.1:${port}`;
+    const config = read('haproxy.cfg')
+      .replace('bind :8080', `bind 127.0.0.1:${port}`)
+      .replace('127.0.0.1:8088', new URL(service.api.origin).host);
+    writeFileSync(join(folder.path, 'haproxy.cfg'), config);
+    haproxy = spawn('haproxy', ['-db', '-f', join(folder.path, 'haproxy.cfg')], { stdio: 'ignore' });
+    await vi.waitFor(async () => expect((await fetch(`${origin}/healthz`)).status).toBe(200), 10_000);
+  });
+  afterAll(async () => {
+    await service.stop();
+    folder.remove();
+  });
+
+  test('makes every client one of this machine', async () => {
+    const pcm = scriptedPcm(1);
+    const headers = { ...AUTHORIZED, 'x-forwarded-for': '203.0.113.9' };
+    expect(await upload(origin, wavFile(pcm), headers)).toMatchObject({
+      status: 200,
+      body: { text: scriptedText(pcm) },
+    });
+    const reference = await (await fetch(`${origin}/api-reference.md`)).text();
+    expect(reference).toContain('The address of this service is `https://asr.example.com`');
+  });
+
+  test('lets an open stream end well when its pod is stopped', async () => {
+    const client = await StreamClient.connect(`${origin.replace('http', 'ws')}/ws/asr`, AUTHORIZED);
+    client.start();
+    await client.message('ready');
+    const ended = once(haproxy, 'exit');
+    haproxy.kill('SIGUSR1');
+    await vi.waitFor(() => expect(fetch(`${origin}/healthz`)).rejects.toThrow(), 10_000);
+    const pcm = scriptedPcm(1);
+    for (let at = 0; at < pcm.length; at += 3_200) client.audio(pcm.subarray(at, at + 3_200));
+    client.end();
+    expect(await client.message('final')).toMatchObject({ text: scriptedText(pcm) });
+    expect(await ended).toEqual([0, null]);
+  });
+});

@@ -91,6 +91,7 @@ export function createServices(
     readiness,
     slot,
     transcriber: new Transcriber({
+      readiness,
       slot,
       uploads,
       queue: new UploadQueue(queue),

@@ -18,6 +18,8 @@ export default defineConfig({
     isolate: false,
     // Two cores in CI, which are idle for a third of the time with two workers, and for a quarter of it with three.
     maxWorkers: 4,
+    // Concurrent tests of one file mostly wait: for a heartbeat's end, for a process.
+    maxConcurrency: 15,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // For waits that are no bound of their own: the default, a second, is what a busy machine may take to wake a process.

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../common/errors/errors.ts';
+import { RECOGNITION_GONE, StoreUnavailable } from '../../common/errors/errors.ts';
 import { TraceSpan, traceparent } from '../../common/process/traces.ts';
 import type { ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
@@ -19,6 +19,8 @@ export interface ActiveStream {
   append(frame: Buffer): Promise<void>;
   /** @throws StoreUnavailable */
   end(): Promise<void>;
+  /** Whether an inference process works on the recording now. @throws StoreUnavailable */
+  isServed(): Promise<boolean>;
   /** The last result was sent. */
   done(): void;
   /** There will be no result: the client is gone or was refused. The slot is freed when a running model call has returned. */
@@ -95,6 +97,11 @@ export class StreamOpener {
         return events.onFailure(new StoreUnavailable('the slot could not be renewed'));
       slotLost();
     });
+    let isAbandoned = false;
+    const stopWatching = readiness.watch(() => {
+      isAbandoned = true;
+      events.onFailure(new StreamFailure('not_ready', RECOGNITION_GONE));
+    });
     const unsubscribe = feed.subscribe(keys.results(sessionId), (raw) => {
       try {
         events.onResult(parseResultEntry(raw));
@@ -105,6 +112,7 @@ export class StreamOpener {
     let endTimer: NodeJS.Timeout | undefined;
     const stop = (): void => {
       stopKeeping();
+      stopWatching();
       clearInterval(endTimer);
       clearTimeout(graceTimer);
       unsubscribe();
@@ -113,7 +121,7 @@ export class StreamOpener {
       stop();
       // Tried for as long as the slot lasts: until it is freed nobody else is served.
       background.run({ sessionId }, () =>
-        retryUntilAnswered(performance.now() + SLOT_TTL_MS, () => producer.abort()),
+        retryUntilAnswered(performance.now() + SLOT_TTL_MS, () => producer.abort(isAbandoned)),
       );
     };
     try {
@@ -134,6 +142,7 @@ export class StreamOpener {
         endTimer = setInterval(() => void producer.end().catch(() => undefined), SLOT_RENEW_MS);
         return producer.end();
       },
+      isServed: () => producer.isServed(),
       done: () => {
         stop();
         span.end();

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { audioMs, CHUNK_MS } from '../../common/audio/limits.ts';
-import { CLOSE_CODE, unreachable } from '../../common/errors/errors.ts';
+import { CLOSE_CODE, RECOGNITION_GONE, unreachable } from '../../common/errors/errors.ts';
 import {
   checkStart,
   InvalidMessage,
@@ -30,7 +30,7 @@ import type { ActiveStream, StreamOpener } from './stream-opener.ts';
  *
  *   out of order, in any state: audio or `end` before `ready`, audio or a control message after `end`, a second start → invalid_sequence; text that is no
  *   control message → invalid_message; a frame that is empty, odd or over 3,200 bytes → invalid_frame; over 15 s → audio_too_long; over 2 s waiting for the
- *   model → overloaded.
+ *   model → overloaded. Where nobody works on the recording, `overloaded` and the last result's `timeout` are not_ready: the client is not to blame.
  */
 type State = 'connected' | 'opening' | 'ready' | 'receiving' | 'finishing' | 'closed';
 
@@ -69,10 +69,12 @@ export class StreamSession {
   #state: State = 'connected';
   #active: ActiveStream | undefined;
   #revision = 0;
+  /** It is being asked whether anybody works on the recording: whatever the answer, the session ends. */
+  #isFailing = false;
 
   constructor(parts: StreamSessionParts) {
     this.#parts = parts;
-    this.#clocks = new StreamClocks(parts.timeouts, (failure) => this.#fail(failure));
+    this.#clocks = new StreamClocks(parts.timeouts, (failure) => this.#failUnlessAbandoned(failure));
     this.#clocks.awaitMessage('"start"');
   }
 
@@ -133,6 +135,21 @@ export class StreamSession {
     this.#parts.peer.close(1001, 'the server is shutting down');
   }
 
+  /** `overloaded`, and the `timeout` of a last result, are said only where somebody works on the recording: else the client is not to blame. */
+  #failUnlessAbandoned(error: unknown): void {
+    const code = error instanceof StreamFailure ? error.code : undefined;
+    const isLate = code === 'overloaded' || (code === 'timeout' && this.#state === 'finishing');
+    if (!isLate || !this.#active) {
+      this.#fail(error);
+      return;
+    }
+    this.#isFailing = true;
+    this.#active.isServed().then(
+      (isServed) => this.#fail(isServed ? error : new StreamFailure('not_ready', RECOGNITION_GONE)),
+      (unknown) => this.#fail(unknown),
+    );
+  }
+
   /** Ends the session with an error message and its close code. */
   #fail(error: unknown): void {
     if (this.#state === 'closed') return;
@@ -144,11 +161,11 @@ export class StreamSession {
   }
 
   #input(handle: () => void): void {
-    if (this.#state === 'closed') return;
+    if (this.#state === 'closed' || this.#isFailing) return;
     try {
       handle();
     } catch (error) {
-      this.#fail(error);
+      this.#failUnlessAbandoned(error);
     }
   }
 

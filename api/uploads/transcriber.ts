@@ -1,7 +1,8 @@
 import { audioMs } from '../../common/audio/limits.ts';
-import { ApiFailure, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
+import { ApiFailure, RECOGNITION_GONE, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
 import { traceparent } from '../../common/process/traces.ts';
+import type { ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../../common/slot/slot.ts';
@@ -13,6 +14,7 @@ import type { UploadQueue } from './upload-queue.ts';
 import { type UploadOutcome, UploadWait } from './upload-wait.ts';
 
 interface TranscriberParts {
+  readonly readiness: ReadinessStore;
   readonly slot: Slot;
   readonly uploads: UploadStore;
   readonly queue: UploadQueue;
@@ -44,6 +46,7 @@ export interface Transcription {
  *   wait ── done: text there, slot free ───────────→ 200
  *      ├─── failed (model, or second crash) ───────→ inference_failed  (slot: free)
  *      ├─── vanished: Redis lost it ───────────────→ not_ready
+ *      ├─── abandoned: no process is left ─────────→ not_ready         (slot: released)
  *      ├─── late: no process is on it ─────────────→ not_ready         (slot: released)
  *      └─── late: the model still runs ────────────→ inference_failed  (slot: the model call's renewals end with it)
  */
@@ -87,13 +90,15 @@ export class Transcriber {
   }
 
   async #outcome(job: UploadJob): Promise<UploadOutcome> {
-    const { slot, uploads, feed, keys, deadlineMs } = this.#parts;
+    const { readiness, slot, uploads, feed, keys, deadlineMs } = this.#parts;
     const wait = new UploadWait(feed, uploads, keys, job.id, deadlineMs);
     const stopKeeping = keepSlot(slot, job.holder, (loss) => wait.slotLost(loss));
+    const stopWatching = readiness.watch(() => wait.abandoned());
     try {
       return await wait.outcome;
     } finally {
       stopKeeping();
+      stopWatching();
     }
   }
 
@@ -105,6 +110,9 @@ export class Transcriber {
       case 'failed':
         log.error({ requestId: id, reason: outcome.reason }, 'upload job failed');
         throw new ApiFailure('inference_failed', 'the model failed on this recording');
+      case 'abandoned':
+        log.error({ requestId: id }, 'no inference process is left for the recording');
+        throw new ApiFailure('not_ready', RECOGNITION_GONE);
       case 'late':
         if (await queue.remove(id)) {
           const msg = `no inference process is working on the recording after ${deadlineMs / 1000} s`;

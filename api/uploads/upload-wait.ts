@@ -4,8 +4,11 @@ import { parseUploadEnd, type UploadEnd, type UploadStore } from '../../common/u
 import type { ResultFeed } from '../slot/result-feed.ts';
 import type { SlotLoss } from '../slot/slot-keeper.ts';
 
-/** `late`: nothing was heard until the deadline. `vanished`: Redis lost the upload, or was away for longer than the slot lasts. */
-export type UploadOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' };
+/**
+ * `late`: nothing was heard until the deadline. `vanished`: Redis lost the upload, or was away for longer than the slot lasts. `abandoned`: no inference process
+ * is left.
+ */
+export type UploadOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' } | { kind: 'abandoned' };
 
 /** One upload's wait for its end. Its stream is read from the start, so an end that is there already is not missed. */
 export class UploadWait {
@@ -28,6 +31,11 @@ export class UploadWait {
     });
     this.#unsubscribe = feed.subscribe(keys.uploadEnd(id), (entry) => this.#settle(parseUploadEnd(entry)));
     this.#deadline = setTimeout(() => this.#settle({ kind: 'late' }), deadlineMs);
+  }
+
+  /** Nobody is left to recognize it. */
+  abandoned(): void {
+    this.#settle({ kind: 'abandoned' });
   }
 
   /** A renewal of the slot found it gone, or Redis away. */

@@ -61,6 +61,10 @@ export class FormFailure extends Error {
   }
 }
 
+/** What a client is told whose recording nobody works on any more (`not_ready`). */
+export const RECOGNITION_GONE =
+  'recognition has stopped, and no other process has taken over; send the recording again shortly';
+
 /** Redis does not answer or cannot be reached: for a client that is `not_ready`. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';

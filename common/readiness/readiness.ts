@@ -4,6 +4,7 @@ import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 
 const HEARTBEAT_TTL_MS = 3_000;
 export const HEARTBEAT_INTERVAL_MS = 1_000;
+const LOOK_MS = 1_000;
 
 /** What an inference process says of itself once a second. */
 export interface Heartbeat {
@@ -83,6 +84,25 @@ export class ReadinessStore {
     if (this.#readyIds.length > 0 && (await this.#look(this.#readyIds)).processes.some(isReady)) return true;
     this.#readyIds = (await this.read()).processes.filter(isReady).map(({ id }) => id);
     return this.#readyIds.length > 0;
+  }
+
+  /**
+   * Looks once a second, until stopped, whether a process is left for work that has begun. One that drains ends its own, one that loads may take it over; one whose
+   * model does not load is none.
+   * @param onGone called when two looks in a row have found none: within 2 s of the last heartbeat's end. Where Redis stood still, the second one finds the next beat
+   * @returns what stops it
+   */
+  watch(onGone: () => void): () => void {
+    let emptyLooks = 0;
+    const look = async (): Promise<void> => {
+      const { processes } = await this.read();
+      const isLeft = processes.some(({ error }) => error === undefined);
+      emptyLooks = isLeft ? 0 : emptyLooks + 1;
+      if (emptyLooks === 2) onGone();
+    };
+    // A look that Redis does not answer says nothing: whoever waits hears of that from the renewals of its slot.
+    const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS);
+    return () => clearInterval(timer);
   }
 
   /** @throws StoreUnavailable */

@@ -13,7 +13,7 @@ import {
   SESSION_KEYS_TTL_MS,
 } from './entries.ts';
 
-/** Why a publication was refused. */
+/** What makes a process leave a session; it publishes nothing about it any more. */
 export type Loss = 'lease-lost' | 'slot-lost';
 
 /** The inference process's side of the stream sessions: announcements, leases, audio in, results out. */
@@ -52,6 +52,14 @@ export class SessionConsumer {
   async renewLease(sessionId: string, token: string): Promise<boolean> {
     const keys = [this.#keys.lease(sessionId)];
     return (await fromStore(this.#renew.run(this.#redis, keys, [token, LEASE_TTL_MS]))) === 1;
+  }
+
+  /** @returns what the session of `token` has lost. @throws StoreUnavailable */
+  async loss(sessionId: string, holder: SlotHolder, token: string): Promise<Loss | undefined> {
+    const keys = [this.#keys.lease(sessionId), this.#keys.slot];
+    const [owner, slot] = await fromStore(this.#redis.mget(...keys));
+    if (owner !== token) return 'lease-lost';
+    return slot === holder ? undefined : 'slot-lost';
   }
 
   /** Everything published so far: where an earlier process got to. @throws StoreUnavailable */

@@ -1,7 +1,7 @@
 import { fromStore } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 import { LuaScript, type RedisClient } from '../redis/scripts.ts';
-import type { SlotHolder } from '../slot/slot.ts';
+import { CALL_SLOT_TTL_MS, type SlotHolder } from '../slot/slot.ts';
 import { SESSION_KEYS_TTL_MS } from './entries.ts';
 
 /** The API's side of a stream session: its audio. One instance a session. */
@@ -59,10 +59,19 @@ export class SessionProducer {
     await Promise.all([frames, this.#add(this.#endEntry, 'kind', 'end')]);
   }
 
-  /** Ends a session without a result: the client is gone, or broke the protocol. @throws StoreUnavailable */
-  async abort(): Promise<void> {
+  /** @returns whether an inference process has the session's lease now. @throws StoreUnavailable */
+  async isServed(): Promise<boolean> {
+    return (await fromStore(this.#redis.exists(this.#keys.lease(this.sessionId)))) === 1;
+  }
+
+  /**
+   * Ends a session without a result: the client is gone, or was refused.
+   * @param isAbandoned no inference process is left that could free the slot. @throws StoreUnavailable
+   */
+  async abort(isAbandoned = false): Promise<void> {
     const keys = this.#keys.ofSession(this.sessionId);
-    await fromStore(this.#scripts.abort.run(this.#redis, keys, [this.#holder, SESSION_KEYS_TTL_MS]));
+    const args = [this.#holder, SESSION_KEYS_TTL_MS, CALL_SLOT_TTL_MS, isAbandoned ? 1 : 0];
+    await fromStore(this.#scripts.abort.run(this.#redis, keys, args));
   }
 
   /** The last result has been read: nothing of the session stays behind. @throws StoreUnavailable */

@@ -22,7 +22,7 @@ export interface SlotOwner {
 export const SLOT_TTL_MS = 5_000;
 export const SLOT_RENEW_MS = 1_000;
 /** What the slot is given while a model call runs: its API replica may be gone, the call still occupies the model. */
-const CALL_SLOT_TTL_MS = 2_000;
+export const CALL_SLOT_TTL_MS = 2_000;
 /** As long as a session's lease: whoever takes over from a dead process waits no longer for its model call than for its lease. */
 const CALL_TTL_MS = 1_000;
 export const CALL_RENEW_MS = 300;
@@ -90,11 +90,6 @@ export class Slot {
   /** Says that the model call has returned; another process's goes on. @throws StoreUnavailable */
   async callEnded(process: string): Promise<void> {
     await fromStore(this.#release.run(this.#redis, [this.#keys.modelCall], [process]));
-  }
-
-  /** @returns whether the holder has the slot at this moment. @throws StoreUnavailable */
-  async holds(holder: SlotHolder): Promise<boolean> {
-    return (await this.holder()) === holder;
   }
 
   /** @returns whether the holder had the slot until now. @throws StoreUnavailable */

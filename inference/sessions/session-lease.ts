@@ -6,20 +6,13 @@ export class SessionLease {
   readonly sessionId: string;
   readonly token: string;
   readonly #timer: NodeJS.Timeout;
-  /** Another process may have the session now, or soon. */
-  lost = false;
 
   constructor(consumer: SessionConsumer, sessionId: string, token: string) {
     this.sessionId = sessionId;
     this.token = token;
     this.#timer = setInterval(() => {
-      consumer.renewLease(sessionId, token).then(
-        (kept) => {
-          if (!kept) this.lost = true;
-        },
-        // Redis is away; if it is back before the lease has run out, nothing has happened.
-        () => undefined,
-      );
+      // Redis is away; if it is back before the lease has run out, nothing has happened.
+      consumer.renewLease(sessionId, token).catch(() => undefined);
     }, LEASE_RENEW_MS);
   }
 

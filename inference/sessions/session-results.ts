@@ -2,7 +2,7 @@ import { messageOf, StoreUnavailable, unreachable } from '../../common/errors/er
 import { refusedWith } from '../../common/redis/connection.ts';
 import type { ResultEntry } from '../../common/sessions/entries.ts';
 import type { Loss, SessionConsumer } from '../../common/sessions/session-consumer.ts';
-import type { Slot, SlotHolder } from '../../common/slot/slot.ts';
+import type { SlotHolder } from '../../common/slot/slot.ts';
 import type { SessionLease } from './session-lease.ts';
 import { type ResumePoint, resumePoint } from './session-resume.ts';
 
@@ -20,17 +20,15 @@ export type SessionEnd =
 /** What is said of one claimed session, from where the processes before this one got to. Whatever is said is also the proof that lease and slot are still the session's. */
 export class SessionResults {
   readonly #consumer: SessionConsumer;
-  readonly #slot: Slot;
   readonly #holder: SlotHolder;
   readonly #lease: SessionLease;
   #takenBytes = 0;
   #revision = 0;
   #text = '';
-  #slotSeenAtMs = performance.now();
+  #lookedAtMs = performance.now();
 
-  constructor(consumer: SessionConsumer, slot: Slot, holder: SlotHolder, lease: SessionLease) {
+  constructor(consumer: SessionConsumer, holder: SlotHolder, lease: SessionLease) {
     this.#consumer = consumer;
-    this.#slot = slot;
     this.#holder = holder;
     this.#lease = lease;
   }
@@ -59,11 +57,11 @@ export class SessionResults {
     return await this.#publish({ kind: 'partial', takenBytes, revision: this.#revision, text });
   }
 
-  /** Where nothing is said: whether the session still has the slot. A look, or a word, within the last `ms` counts. @throws StoreUnavailable */
-  async slotHeld(ms: number): Promise<boolean> {
-    if (performance.now() - this.#slotSeenAtMs < ms) return true;
-    this.#slotSeenAtMs = performance.now();
-    return await this.#slot.holds(this.#holder);
+  /** Where nothing is said: what the session has lost. A look, or a word, within the last `ms` counts. @throws StoreUnavailable */
+  async loss(ms: number): Promise<Loss | undefined> {
+    if (performance.now() - this.#lookedAtMs < ms) return undefined;
+    this.#lookedAtMs = performance.now();
+    return await this.#consumer.loss(this.#lease.sessionId, this.#holder, this.#lease.token);
   }
 
   /** The result to finish with. */
@@ -98,9 +96,8 @@ export class SessionResults {
 
   async #publish(entry: Extract<ResultEntry, { kind: 'progress' | 'partial' }>): Promise<Loss | undefined> {
     const { sessionId, token } = this.#lease;
-    const loss = await this.#consumer.publish(sessionId, this.#holder, token, entry);
-    this.#slotSeenAtMs = performance.now();
-    return loss;
+    this.#lookedAtMs = performance.now();
+    return await this.#consumer.publish(sessionId, this.#holder, token, entry);
   }
 }
 

@@ -15,7 +15,7 @@ import { type UpdatePacing, updatePacing } from './update-pacing.ts';
 
 /** A recording that ends the process each time it is tried must end some time. */
 const MAX_CLAIMANTS = 3;
-/** How long a read waits for audio, and the longest time between two looks whether the session still has the slot. */
+/** How long a read waits for audio, and the longest time between two looks whether the session still has lease and slot. */
 const READ_BLOCK_MS = 500;
 
 export interface SessionRunParts {
@@ -52,7 +52,6 @@ export interface SessionRunParts {
 export class SessionRun {
   readonly #parts: SessionRunParts;
   readonly #holder: SlotHolder;
-  readonly #lease: SessionLease;
   readonly #audio: SessionAudio;
   readonly #results: SessionResults;
   readonly #pacing: UpdatePacing;
@@ -66,9 +65,8 @@ export class SessionRun {
     this.#parts = parts;
     this.#pacing = updatePacing(family, READ_BLOCK_MS);
     this.#holder = holder;
-    this.#lease = lease;
     this.#audio = new SessionAudio(parts.consumer, parts.blocking, lease.sessionId);
-    this.#results = new SessionResults(parts.consumer, parts.slot, holder, lease);
+    this.#results = new SessionResults(parts.consumer, holder, lease);
   }
 
   get takenBytes(): number {
@@ -118,15 +116,15 @@ export class SessionRun {
       // Read also when a call is due: an abort that has come meanwhile saves the call.
       await this.#audio.read(this.#isDue(takenBeforeBytes) ? 0 : this.#pacing.waitMs);
       if (this.#audio.aborted) return { kind: 'aborted' };
-      if (this.#lease.lost) return { kind: 'lease-lost' };
+      // Before any call: a process that stood still may have read what another one has ended since.
+      const lost = await this.#results.loss(READ_BLOCK_MS);
+      if (lost) return { kind: lost };
       const targetBytes = this.#targetBytes(takenBeforeBytes);
       if (targetBytes !== undefined) {
         const loss = await this.#recognize(targetBytes);
         if (loss) return { kind: loss };
       } else if (this.#audio.ended) {
         return await this.#recognizeRest();
-      } else if (!(await this.#results.slotHeld(READ_BLOCK_MS))) {
-        return { kind: 'slot-lost' };
       }
     }
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../../common/process/package-root.ts';
 import type { ModelCall } from './scripted-recognizer.ts';
 
-export type ToProcess = { type: 'hold' } | { type: 'release' };
+export type ToProcess = { type: 'hold' } | { type: 'release' } | { type: 'crash' };
 export type FromProcess =
   | { type: 'ready' }
   | { type: 'holding' }
@@ -66,8 +66,8 @@ export class ScriptedProcess extends ProcessUnderTest {
     });
   }
 
-  static async start(redisUrl: string): Promise<ScriptedProcess> {
-    const process = new ScriptedProcess(redisUrl);
+  static async start(redisUrl: string, env: Readonly<Record<string, string>> = {}): Promise<ScriptedProcess> {
+    const process = new ScriptedProcess(redisUrl, env);
     await process.#heard('ready');
     return process;
   }
@@ -85,6 +85,11 @@ export class ScriptedProcess extends ProcessUnderTest {
 
   release(): void {
     this.#tell({ type: 'release' });
+  }
+
+  /** The process ends by itself, in the middle of what it does. */
+  crash(): void {
+    this.#tell({ type: 'crash' });
   }
 
   #tell(message: ToProcess): void {

@@ -20,6 +20,7 @@ export async function startInference(
   redisUrl: string,
   prepare: (recognizer: ScriptedRecognizer) => void = () => {},
   modelFolder: string = modelFolders().bundled,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<TestInference> {
   const recognizer = new ScriptedRecognizer();
   prepare(recognizer);
@@ -27,7 +28,7 @@ export async function startInference(
   const fatal: Error[] = [];
   const ended = deferred<Error>();
   const inference = createInference({
-    config: readInferenceConfig({ REDIS_URL: redisUrl }),
+    config: readInferenceConfig({ REDIS_URL: redisUrl, ...env }),
     recognizer,
     log: createLogger('debug', 'inference', { write: (line: string) => void log.push(JSON.parse(line)) }),
     modelFolder,

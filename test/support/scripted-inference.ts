@@ -14,6 +14,7 @@ recognizer.onCall = (call) => tell({ type: 'call', call });
 const gates: Gate[] = [];
 process.on('message', (message: ToProcess) => {
   if (message.type === 'release') return gates.shift()?.release();
+  if (message.type === 'crash') process.exit(1);
   const gate = recognizer.hold();
   gates.push(gate);
   void gate.entered.then(() => tell({ type: 'held' }));

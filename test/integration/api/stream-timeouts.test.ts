@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { STREAM_TIMEOUTS } from '../../../api/streams/stream-clocks.ts';
+import { AUTHORIZED, startApi } from '../../support/api.ts';
+import { StreamClient } from '../../support/stream-client.ts';
 import { StreamService } from './stream-service.ts';
 
 /** The clocks are shortened; which clock runs when is what is tested. */
@@ -87,4 +89,19 @@ test('the wait for the final is no gap, but the session clock runs on', async ()
   });
   expect(performance.now() - endedAt).toBeGreaterThan(timeouts.messageMs);
   gate.release();
+});
+
+test('the session clock of a recording that waits for a process to load its model says not_ready: design, "never timeout"', async () => {
+  const env = { ASR_KEY_PREFIX: '{loading}' };
+  const api = await startApi(service.redis.url, env, { streamTimeouts: { messageMs: 400, sessionMs: 100 } });
+  const heartbeat = { id: 'restarted', host: 'host', pid: 1 };
+  await api.services.readiness.beat({ ...heartbeat, state: 'ready' });
+  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+  client.start();
+  await client.message('ready');
+  await api.services.readiness.beat({ ...heartbeat, state: 'loading' });
+  client.end();
+  expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
+  expect(await client.closed()).toBe(1011);
+  await api.stop();
 });

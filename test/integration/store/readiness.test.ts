@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { getGlobalDispatcher, ProxyAgent, setGlobalDispatcher } from 'undici';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { readInferenceConfig } from '../../../common/config/config.ts';
 import { whenServing } from '../../../common/launch/supervisor/when-serving.ts';
 import { createLogger } from '../../../common/process/log.ts';
@@ -21,6 +21,7 @@ const beat = (id: string, state: Heartbeat['state'] = 'ready'): Heartbeat => ({
   pid: 1,
   state,
 });
+const NOT_LOADED: Heartbeat = { ...beat('a', 'loading'), error: 'ModelError' };
 const ids = async (): Promise<string[]> => (await store.read()).processes.map(({ id }) => id);
 
 beforeAll(async () => {
@@ -58,6 +59,33 @@ test('one that could recognize and drains now cannot any more', async () => {
   expect(await store.isReady()).toBe(true);
   await store.beat(beat('a', 'draining'));
   expect(await store.isReady()).toBe(false);
+});
+
+test.each<[string, readonly (readonly Heartbeat[])[], string]>([
+  ['one that is ready', [[beat('a')], [beat('a')], [beat('a')]], 'never'],
+  ['one that ends what it has', [[beat('a', 'draining')], [beat('a', 'draining')]], 'never'],
+  ['one that loads its model', [[beat('a', 'loading')], [beat('a', 'loading')]], 'never'],
+  ['one whose model does not load', [[NOT_LOADED], [NOT_LOADED], [NOT_LOADED]], 'at look 2'],
+  ['none', [[], [], []], 'at look 2'],
+  ['none for one look, as behind a Redis that stood still', [[], [beat('a')], [], []], 'at look 4'],
+])('whoever waits, with %s, is told that nobody is left', async (_, looks, told) => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const onGone = vi.fn();
+  const stop = store.watch(onGone);
+  const heard: number[] = [];
+  for (const heartbeats of looks) {
+    await redis.client.flushall();
+    for (const heartbeat of heartbeats) await store.beat(heartbeat);
+    vi.advanceTimersByTime(1_000);
+    // Its commands, one after the other, are answered before these.
+    for (let command = 0; command < 5; command += 1) await redis.client.ping();
+    heard.push(onGone.mock.calls.length);
+  }
+  stop();
+  expect(vi.getTimerCount()).toBe(0);
+  expect(heard.includes(1) ? `at look ${heard.indexOf(1) + 1}` : 'never').toBe(told);
+  expect(onGone.mock.calls.length).toBeLessThan(2);
 });
 
 test('why none is ready is said also when only one of several has an error', async () => {

@@ -8,7 +8,7 @@ import {
 } from '../../../common/sessions/entries.ts';
 import { SessionConsumer } from '../../../common/sessions/session-consumer.ts';
 import { SessionProducer, SessionProducerScripts } from '../../../common/sessions/session-producer.ts';
-import { Slot, type SlotHolder, slotHolder } from '../../../common/slot/slot.ts';
+import { CALL_SLOT_TTL_MS, Slot, type SlotHolder, slotHolder } from '../../../common/slot/slot.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 /** What the headers of `common/sessions/*.lua` promise, one promise a test. */
@@ -175,11 +175,14 @@ test('what is published extends the results; an entry sent twice is there once, 
   await expectTtl(results, SESSION_KEYS_TTL_MS);
 });
 
-test('a process that has lost the lease or the slot publishes nothing, and hears which', async () => {
+test('a process that has lost the lease or the slot publishes nothing, and hears which, also when it only looks', async () => {
   await claimed('one');
-  expect(await consumer.publish('a', a, 'two', PARTIAL)).toBe('lease-lost');
+  expect(await consumer.loss('a', a, 'one')).toBeUndefined();
+  for (const lost of [consumer.publish('a', a, 'two', PARTIAL), consumer.loss('a', a, 'two')])
+    expect(await lost).toBe('lease-lost');
   await passSlot(a, b);
-  expect(await consumer.publish('a', a, 'one', PARTIAL)).toBe('slot-lost');
+  for (const lost of [consumer.publish('a', a, 'one', PARTIAL), consumer.loss('a', a, 'one')])
+    expect(await lost).toBe('slot-lost');
   expect(await consumer.results('a')).toEqual([{ kind: 'claimed', by: 'one' }]);
 });
 
@@ -206,14 +209,14 @@ test("a process that has lost the lease ends nothing, and another's slot is neve
   expect(await redis.client.exists(audio, lease, keys.slot)).toBe(3);
   await passSlot(a, b);
   expect(await consumer.finish('a', a, 'one', FINAL)).toBe(true);
-  expect(await slot.holds(b)).toBe(true);
+  expect(await slot.holder()).toBe(b);
 });
 
 test('aborted while a process works on it, a session is freed by that process, and leaves no result', async () => {
   const session = await claimed('one');
   await session.append(Buffer.alloc(640));
   await session.abort();
-  expect(await slot.holds(a)).toBe(true);
+  expect(await slot.holder()).toBe(a);
   expect((await consumer.audio(redis.client, 'a', '0', 0)).at(-1)).toMatchObject({ kind: 'abort' });
   expect(await consumer.finish('a', a, 'one', FINAL)).toBe(true);
   expect(await redis.client.exists(audio, lease, results, keys.slot)).toBe(0);
@@ -241,11 +244,24 @@ test('aborted when the lease of the process that began it has run out, it is fre
   const session = await claimed('one');
   await redis.client.del(lease);
   await session.abort();
-  expect(await slot.holds(a)).toBe(true);
+  expect(await slot.holder()).toBe(a);
+  // Where it is dead, nobody else frees the slot; where it is in a call, that renews it.
+  await expectTtl(keys.slot, CALL_SLOT_TTL_MS);
   expect(await consumer.claim('a', a, 'one')).toBe(true);
   expect((await consumer.audio(redis.client, 'a', '0', 0)).at(-1)).toMatchObject({ kind: 'abort' });
   expect(await consumer.finish('a', a, 'one')).toBe(true);
   expect(await redis.client.exists(audio, lease, results, keys.slot)).toBe(0);
+});
+
+test('aborted when no inference process is left, all of it goes at once; one that has just come and claimed it frees it', async () => {
+  const session = await claimed('dead');
+  await redis.client.del(lease);
+  await session.abort(true);
+  expect(await redis.client.exists(audio, results, keys.slot)).toBe(0);
+  const other = await claimed('come');
+  await other.abort(true);
+  expect(await slot.holder()).toBe(a);
+  expect((await consumer.audio(redis.client, 'a', '0', 0)).at(-1)).toMatchObject({ kind: 'abort' });
 });
 
 test("aborted without lease and slot, all of it goes at once, and another's slot stays", async () => {
@@ -254,7 +270,7 @@ test("aborted without lease and slot, all of it goes at once, and another's slot
   await passSlot(a, b);
   await session.abort();
   expect(await redis.client.exists(audio, results)).toBe(0);
-  expect(await slot.holds(b)).toBe(true);
+  expect(await slot.holder()).toBe(b);
 });
 
 test.each([['1.5'], ['1e400'], ['much'], []])(

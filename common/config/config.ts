@@ -71,7 +71,8 @@ function wantsTraces(env: Environment): boolean {
   return exporter !== undefined || names.some((name) => text(env, name) !== undefined);
 }
 
-function commonConfig(env: Environment): CommonConfig {
+/** What is needed to look into the store. @throws ConfigError */
+export function readStoreConfig(env: Environment): CommonConfig {
   const url = text(env, 'REDIS_URL');
   if (url === undefined)
     fail(
@@ -127,7 +128,7 @@ export function readApiConfig(env: Environment): ApiConfig {
   if (admin?.port === port && port !== 0)
     fail('ASR_ADMIN_PORT', String(port), 'is the port of the service itself (ASR_PORT): choose another one');
   return {
-    ...commonConfig(env),
+    ...readStoreConfig(env),
     host,
     port,
     apiToken,
@@ -143,7 +144,7 @@ export function readApiConfig(env: Environment): ApiConfig {
 /** @throws ConfigError naming the first setting that is missing or wrong. */
 export function readInferenceConfig(env: Environment): InferenceConfig {
   return {
-    ...commonConfig(env),
+    ...readStoreConfig(env),
     model: text(env, 'ASR_MODEL') ?? 'bundled',
     executionProviders: executionProviders(env),
     threads: integer(env, 'ASR_THREADS', 1, 64) ?? defaultThreads(),

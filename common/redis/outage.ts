@@ -2,7 +2,8 @@ import type { StoreUnavailable } from '../errors/errors.ts';
 import type { Logger } from '../process/log.ts';
 import type { RedisClient } from './scripts.ts';
 
-const AWAY = 'Redis is away; trying again until it is back';
+/** The beginning of a line about a Redis that may come back by itself. */
+export const AWAY = 'Redis is away; trying again until it is back';
 
 /** An `error` needs somebody to do something about it; a `warn` may end by itself. */
 type Level = 'warn' | 'error';

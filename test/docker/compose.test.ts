@@ -130,6 +130,12 @@ test('the images say what they are, how they are looked at and how they are stop
   }
 });
 
+test('the status is shown in a container, too', async () => {
+  const [api = ''] = await compose.containers('api');
+  const status = await docker('exec', api, 'node', 'dist/api/operations/status/main.js');
+  expect(status).toMatch(/^slot +free\n[\s\S]*: ready, bundled [\s\S]*All is well\.$/);
+});
+
 test('nothing can be written, and nobody is root', async () => {
   const of = async (service: string): Promise<string> => (await compose.containers(service))[0] ?? '';
   for (const container of [await of('api'), await of('inference')]) {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { TOKEN, upload } from '../support/api.ts';
@@ -93,6 +94,9 @@ test('serves, brings back what dies; Ctrl-C on a terminal lets a recording that 
 
   const first = await serversOf(launched);
   const { REDIS_URL: redisUrl = '' } = await environmentOf(first.api);
+  // For `npm run status`.
+  const shown = join(packageRoot(), '.cache', `private-redis-${launched.pid}`);
+  expect(await readFile(shown, 'utf8')).toBe(redisUrl);
 
   process.kill(first.inference, 'SIGKILL');
   await launched.line('inference ended (SIGKILL): starting it again');
@@ -118,6 +122,7 @@ test('serves, brings back what dies; Ctrl-C on a terminal lets a recording that 
   await finish();
   expect(await launched.ended).toBe(0);
   expect(launched.lines.filter((line) => line.startsWith('stopping'))).toHaveLength(1);
+  expect(existsSync(shown)).toBe(false);
   await expectGone(Object.values(second), temp);
 });
 

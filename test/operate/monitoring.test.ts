@@ -89,7 +89,7 @@ async function startPrometheus(): Promise<number> {
     .replaceAll('15s', SCRAPE)
     .replace('rules.yml', RULES);
   for (const name of ['api', 'inference'] as const) {
-    const found = new RegExp(`dns_sd_configs: \\[\\{ names: \\[${name}\\].*`);
+    const found = new RegExp(`dns_sd_configs: \\[\\{ names: \\[${name}\\b.*`);
     expect(text).toMatch(found);
     text = text.replace(found, `static_configs: [{ targets: ["${new URL(targets[name]).host}"] }]`);
   }

@@ -28,6 +28,7 @@ const COMMANDS = {
   },
   api: { build: 'servers', run: 'dist/api/main.js' },
   inference: { build: 'servers', run: 'dist/inference/main.js' },
+  status: { build: 'servers', run: 'dist/api/operations/status/main.js' },
   models: { build: 'servers', run: 'dist/models/command/cli.js' },
   test: { programs: () => ['redis-server', 'chromium', 'openssl', 'curl'], run: VITEST, args: TEST_ARGS },
   'test:unit': { programs: () => ['openssl'], run: VITEST, args: [...TEST_ARGS, 'test/unit'] },

@@ -7,6 +7,7 @@ import type { Environment } from '../../config/environment.ts';
 import { messageOf } from '../../errors/errors.ts';
 import { packageRoot } from '../../process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../process/shutdown.ts';
+import { showPrivateRedis } from '../../redis/private-redis.ts';
 import { announcement, type Service } from './announcement.ts';
 import { type Run, SupervisedProcess } from './child-process.ts';
 import { type EmbeddedRedis, startRedis } from './embedded-redis.ts';
@@ -36,6 +37,7 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   };
   const stopSignal = new Promise<void>((resolve) => onStopSignals(resolve, force));
   const announcing = new AbortController();
+  let hideRedis = (): void => {};
 
   const watch = startOrphanWatch();
   const keep = (name: string, first: Run, start: () => Promise<Run>): Promise<void> => {
@@ -50,6 +52,7 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
     if (ownRedis) {
       const redis = await startRedis();
       serverEnv['REDIS_URL'] = redis.url;
+      hideRedis = showPrivateRedis(redis.url);
       const restart = async (): Promise<Run> => asRun(await startRedis(redis.address));
       running.push(keep('redis', asRun(redis), restart));
     }
@@ -68,6 +71,7 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
     exitCode = error instanceof ConfigError ? EXIT_CONFIG : 1;
   }
   announcing.abort();
+  hideRedis();
   // The other way round than they were started: what is active needs all that stands behind it.
   for (const name of ['api', 'inference', 'redis']) {
     if ((await kept.get(name)?.stop()) === false) exitCode = 1;

@@ -1,0 +1,111 @@
+import { audioMs, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
+import { UPLOAD_DEADLINE_MS } from '../../../common/uploads/upload-jobs.ts';
+import type { Recognizer } from '../service-state.ts';
+import type { Status } from './status.ts';
+
+/** Something that is wrong. */
+export interface Finding {
+  readonly about: 'slot' | 'queue' | 'recognizers' | 'redis' | 'versions';
+  readonly wrong: string;
+  readonly todo: string;
+}
+
+/** How the operator calls this command: `npm run status --`, or with node in a container. */
+export interface Wording {
+  readonly command: string;
+  /** Of this program. */
+  readonly version: string;
+}
+
+/** The longest upload waits for 60 s, and a stream lasts 40 s; some time on top, as the alert AsrSlotStuck has it. */
+const LONGEST_SLOT_MS = UPLOAD_DEADLINE_MS + 30_000;
+/** Heartbeats come once a second. */
+const LATE_HEARTBEAT_MS = 2_000;
+const LONG_BACKLOG_MS = audioMs(MAX_BACKLOG_BYTES) / 2;
+
+/** What is wrong with the service, the worst first; nothing while all is well. */
+export function findings(status: Status, wording: Wording): Finding[] {
+  const { redis, recognizers } = status;
+  return [
+    ...redis.warnings.map((warning): Finding => {
+      const [wrong = '', ...todo] = warning.split('; ');
+      return { about: 'redis', wrong, todo: todo.join('; ') };
+    }),
+    ...ofRecognizers(recognizers),
+    ...ofSlot(status, wording),
+    ...ofQueue(status),
+    ...ofVersions(recognizers, wording),
+  ];
+}
+
+function ofRecognizers(recognizers: readonly Recognizer[]): Finding[] {
+  const about = 'recognizers';
+  const found: Finding[] = recognizers
+    .filter(({ heartbeatAgeMs }) => heartbeatAgeMs > LATE_HEARTBEAT_MS)
+    .map(({ id, heartbeatAgeMs }) => ({
+      about,
+      wrong: `${id} last reported ${seconds(heartbeatAgeMs)} ago; after 3 s it counts as gone`,
+      todo: 'look whether it runs, at the load of its machine, and at Redis',
+    }));
+  for (const { id, error } of recognizers) {
+    if (error === undefined) continue;
+    const todo = 'read its line "the model does not load", and mend the folder: it tries again at once';
+    found.push({ about, wrong: `${id} does not load its model (${error})`, todo });
+  }
+  const ready = recognizers.filter(({ state }) => state === 'ready');
+  const models = new Set(ready.map(({ model }) => model));
+  if (models.size > 1)
+    found.push({
+      about,
+      wrong: `several models answer (${[...models].join(', ')}): the text of a recording depends on who takes it`,
+      todo: 'give all of them the same ASR_MODEL',
+    });
+  if (ready.length > 0) return found;
+  if (recognizers.length === 0) {
+    const wrong = 'no inference process has reported: clients get not_ready';
+    const todo = 'start one, with the REDIS_URL and ASR_KEY_PREFIX of the API, and read its log';
+    return [{ about, wrong, todo }];
+  }
+  if (found.length > 0) return found;
+  const todo = 'wait until its model is loaded, or start another one';
+  return [{ about, wrong: 'no inference process is ready yet: clients get not_ready', todo }];
+}
+
+function ofSlot({ slot }: Status, { command }: Wording): Finding[] {
+  if (slot === undefined) return [];
+  const about = 'slot';
+  const todo = `free it: ${command} free-slot`;
+  if (slot.owner === undefined)
+    return [{ about, wrong: `its value is not of this service: ${JSON.stringify(slot.holder)}`, todo }];
+  if (slot.ageMs > LONGEST_SLOT_MS) {
+    const wrong = `one recording has had it for ${seconds(slot.ageMs)}; the longest takes ${seconds(UPLOAD_DEADLINE_MS)}. Everybody else gets busy`;
+    return [{ about, wrong, todo }];
+  }
+  if ((slot.backlogMs ?? 0) <= LONG_BACKLOG_MS) return [];
+  return [
+    {
+      about,
+      wrong: `${seconds(slot.backlogMs ?? 0)} of its audio wait for the model; over ${seconds(2 * LONG_BACKLOG_MS)} end it as overloaded`,
+      todo: 'where this happens often, take a smaller model or more ASR_THREADS',
+    },
+  ];
+}
+
+function ofQueue({ queue: { failed } }: Status): Finding[] {
+  if (failed === 0) return [];
+  const wrong = `${failed} uploads failed within the last minute`;
+  return [{ about: 'queue', wrong, todo: 'read their reason in the log of inference (msg "upload")' }];
+}
+
+function ofVersions(recognizers: readonly Recognizer[], { version }: Wording): Finding[] {
+  const others = new Set(
+    recognizers.map((each) => each.version ?? 'an older one').filter((one) => one !== version),
+  );
+  if (others.size === 0) return [];
+  const wrong = `inference runs ${[...others].join(', ')}, and this is ${version}`;
+  return [{ about: 'versions', wrong, todo: 'finish the upgrade: both work together meanwhile' }];
+}
+
+export function seconds(durationMs: number): string {
+  return `${(durationMs / 1000).toFixed(1)} s`;
+}

@@ -4,15 +4,20 @@ import { fail } from './config-error.ts';
 const NOT_HTTP = 'must begin with http:// or https://';
 
 /**
- * @param value an address whose path nobody minds
- * @returns the Origin that browsers send from there: of an app or an extension, such as capacitor://localhost, scheme and host. @throws ConfigError
+ * @param value `null` (a local file or a sandboxed page in a browser), `file://` (a local file in an app), or scheme, host and port
+ * @returns it as clients write it into their Origin header. @throws ConfigError
  */
 export function browserOrigin(name: string, value: string): string {
-  const url = hostUrl(name, value);
-  if (isHttp(url)) return url.origin;
-  // WHATWG gives wss: and ftp: an origin, which no page has, and "null" to every scheme that it does not know, as those of apps are.
-  if (url.origin !== 'null' || url.protocol === 'file:') fail(name, value, NOT_HTTP);
-  return `${url.protocol}//${url.host}`;
+  if (value === 'null' || value === 'file://') return value;
+  if (/^file:/i.test(value))
+    fail(name, value, 'names one file: write null (local files in a browser) or file:// (in an app)');
+  const { protocol, host, href } = hostUrl(name, value);
+  // Not its `origin`: WHATWG has "null" there for each scheme that it does not know, as those of apps are.
+  const origin = `${protocol}//${host}`;
+  const path = href.slice(origin.length);
+  if (path !== '' && path !== '/')
+    fail(name, value, `has the path ${path}, but an origin is scheme, host and port alone: write ${origin}`);
+  return origin;
 }
 
 /** @throws ConfigError */
@@ -21,6 +26,8 @@ function hostUrl(name: string, value: string): URL {
   const url = new URL(value);
   // Without a host: what stands before the colon was meant as one.
   if (!isHttp(url) && url.host === '') fail(name, value, NOT_HTTP);
+  if (url.username !== '' || url.password !== '')
+    fail(name, value.replace(/\/\/.*@/s, '//***@'), 'must be without a user and a password');
   // WHATWG takes almost any character for a host: what was written is several addresses, or a pattern.
   if (!/^([\w.-]+|\[[\da-f:.]+\])$/i.test(url.hostname))
     fail(
@@ -39,8 +46,6 @@ function isHttp({ protocol }: URL): boolean {
 export function baseUrl(name: string, value: string): URL {
   const url = hostUrl(name, value);
   if (!isHttp(url)) fail(name, value, NOT_HTTP);
-  if (url.username !== '' || url.password !== '')
-    fail(name, value.replace(/\/\/.*@/s, '//***@'), 'must be without a user and a password');
   if (/[?#]/.test(value)) fail(name, value, 'must end with the path, without "?" and "#"');
   return url;
 }

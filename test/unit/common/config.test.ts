@@ -74,6 +74,11 @@ describe('values', () => {
     [{ ASR_ALLOWED_ORIGINS: 'chrome-extension://abcdefghij' }, 'chrome-extension://abcdefghij'],
     [{ ASR_ALLOWED_ORIGINS: 'tauri://localhost:1420' }, 'tauri://localhost:1420'],
     [{ ASR_ALLOWED_ORIGINS: 'https://[fd00:0::5]:8443' }, 'https://[fd00::5]:8443'],
+    [{ ASR_ALLOWED_ORIGINS: 'null' }, 'null'],
+    [{ ASR_ALLOWED_ORIGINS: 'https://a.example,file://' }, 'file://'],
+    [{ ASR_ALLOWED_ORIGINS: 'ws://10.0.0.5:9000' }, 'ws://10.0.0.5:9000'],
+    [{ ASR_ALLOWED_ORIGINS: 'wss://asr.example.com' }, 'wss://asr.example.com'],
+    [{ ASR_ALLOWED_ORIGINS: 'app://.' }, 'app://.'],
     [{ ASR_HOST: 'fe80::1%eth0' }, 'http://127.0.0.1:8088'],
   ])('%j lets the page of %s stream', (settings, origin) => {
     const { host, port, allowedOrigins } = api(settings);
@@ -201,6 +206,7 @@ describe('where metrics are shown', () => {
   });
 });
 
+const ALONE = 'but an origin is scheme, host and port alone';
 describe('wrong values stop the start with one line that names the setting, the value and what to write', () => {
   test.each([
     ['REDIS_URL', 'http://x', 'redis://'],
@@ -239,8 +245,18 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_ALLOWED_CLIENTS', 'localhost', 'single IP'],
     ['ASR_ALLOWED_ORIGINS', 'example.com', 'https://asr.example.com'],
     ['ASR_ALLOWED_ORIGINS', 'localhost:8088', 'http://'],
-    ['ASR_ALLOWED_ORIGINS', 'wss://asr.example.com', 'http://'],
-    ['ASR_ALLOWED_ORIGINS', 'file://page/index.html', 'http://'],
+    ['ASR_ALLOWED_ORIGINS', 'https://a.example/app', `has the path /app, ${ALONE}: write https://a.example`],
+    [
+      'ASR_ALLOWED_ORIGINS',
+      'https://a.example,http://b:81/c/',
+      `="http://b:81/c/": has the path /c/, ${ALONE}`,
+    ],
+    ['ASR_ALLOWED_ORIGINS', 'https://a.example?x=1', `has the path /?x=1, ${ALONE}`],
+    ['ASR_ALLOWED_ORIGINS', 'https://a.example/#x', `has the path /#x, ${ALONE}`],
+    ['ASR_ALLOWED_ORIGINS', 'capacitor://localhost/i.html', `${ALONE}: write capacitor://localhost`],
+    ['ASR_ALLOWED_ORIGINS', 'file://page/index.html', 'write null'],
+    ['ASR_ALLOWED_ORIGINS', 'file:///home/me/page.html', 'write null'],
+    ['ASR_ALLOWED_ORIGINS', 'https://us:pw@a.example', '="https://***@a.example": must be without a user'],
     ['ASR_ALLOWED_ORIGINS', 'chrome-extension://*', 'must be single origins'],
     ['ASR_PUBLIC_BASE_URL', 'ftp://x', 'http://'],
     ['ASR_PUBLIC_BASE_URL', 'https://asr.example.com/asr?token=1', 'without "?" and "#"'],

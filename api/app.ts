@@ -4,10 +4,10 @@ import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify';
 import type { ApiConfig } from '../common/config/config.ts';
 import type { Logger } from '../common/process/log.ts';
 import { registerOpenApi } from './docs/openapi.ts';
-import { dropForwardedPorts } from './http/access.ts';
+import { dropEmptyAuthorization, dropForwardedPorts } from './http/access.ts';
 import { replyToBrokenHandshake, replyToBrokenHttp } from './http/broken-http.ts';
 import { Connections } from './http/connections.ts';
-import { replyNotFound, replyWithError } from './http/error-replies.ts';
+import { refuseOtherMethods, replyNotFound, replyWithError } from './http/error-replies.ts';
 import { InFlight, KEPT_CONNECTIONS_MS, stopListeningOnClose } from './http/in-flight.ts';
 import { refuseStrayHandshake, requireHost, sayThatRefusalsClose } from './http/request-checks.ts';
 import { RequestReports } from './http/request-reports.ts';
@@ -20,6 +20,7 @@ import { StreamDrain, streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './streams/stream-clocks.ts';
+import { isFormType } from './uploads/upload.ts';
 
 /** How long a shutdown waits for what is under way: the longest stream session (40 s) ends by itself in it, and all uploads but the slowest do. */
 export const DRAIN_MS = 42_000;
@@ -70,6 +71,7 @@ export async function buildApp({
   takeAnyRequest(app);
   app.setErrorHandler(replyWithError);
   app.setNotFoundHandler(replyNotFound);
+  const refuseMethods = refuseOtherMethods(app);
   await registerOpenApi(app, config.publicBaseUrl);
 
   // In front of the WebSocket plugin's own hook, from which on it answers no handshake.
@@ -82,6 +84,7 @@ export async function buildApp({
   inFlight.watch(app);
   app.addHook('onRequest', sayThatRefusalsClose);
   app.addHook('onRequest', dropForwardedPorts);
+  app.addHook('onRequest', dropEmptyAuthorization);
   app.addHook('onRequest', services.access.checkPeer);
   app.addHook('onRequest', requireHost);
   app.addHook('onRequest', refuseStrayHandshake);
@@ -96,6 +99,7 @@ export async function buildApp({
     drain: streams,
     onEnd: (summary) => metrics.session(summary),
   });
+  refuseMethods();
   return app;
 }
 
@@ -107,9 +111,13 @@ function takeAnyRequest(app: FastifyInstance): void {
   // HTTP lets a server ignore an expectation that it does not know; Node's own refusal has no body. The one it knows is answered where the body is read.
   for (const expectation of ['checkExpectation', 'checkContinue'])
     app.server.on(expectation, (request, response) => app.server.emit('request', request, response));
-  // Only an upload's handler reads a body, bounded and counted, whatever its type says it is; no other path looks at one. Fastify would refuse a malformed
-  // type before that handler could say 503 or 413, and on a path that does not exist: it does not see the type.
-  app.addHook('onRequest', async ({ raw }) => void delete raw.headers['content-type']);
+  // A client may end its side behind its request and still wants the answer. Node has this switch, but no option for it.
+  Object.assign(app.server, { httpAllowHalfOpen: true });
+  // Only an upload's handler reads a body, bounded and counted, whatever its type says it is; no other path looks at one. Fastify would refuse a malformed type,
+  // or QUERY without one, before that handler could say 503 or 413, and on a path that does not exist: it sees either a form or just bytes.
+  app.addHook('onRequest', async ({ raw: { headers } }) => {
+    if (!isFormType(headers['content-type'])) headers['content-type'] = 'application/octet-stream';
+  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }

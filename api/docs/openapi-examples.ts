@@ -57,7 +57,18 @@ function within(description: object, ...names: string[]): object {
   }, description);
 }
 
-/** Puts the examples into an OpenAPI description, and the header that each 401 has. */
+const header = (schema: object, description: string) => ({ required: true, description, schema });
+const RETRY_AFTER = {
+  'Retry-After': header({ type: 'integer', enum: [1] }, 'seconds to wait before the next attempt'),
+};
+/** By status, wherever that occurs. */
+const HEADERS: Readonly<Record<string, object>> = {
+  401: { 'WWW-Authenticate': header({ type: 'string', enum: ['Bearer'] }, 'how to authenticate') },
+  409: RETRY_AFTER,
+  503: RETRY_AFTER,
+};
+
+/** Puts the examples into an OpenAPI description, and the headers that go with a status. */
 export function addExamples(description: object): void {
   for (const [path, methods] of Object.entries(EXAMPLES)) {
     for (const [method, statuses] of Object.entries(methods)) {
@@ -67,9 +78,8 @@ export function addExamples(description: object): void {
         Object.assign(within(response, 'content', 'application/json'), {
           examples: Object.fromEntries(examples),
         });
-        if (status !== '401') continue;
-        const schema = { type: 'string', enum: ['Bearer'] };
-        Object.assign(response, { headers: { 'WWW-Authenticate': { required: true, schema } } });
+        const headers = HEADERS[status];
+        if (headers !== undefined) Object.assign(response, { headers });
       }
     }
   }

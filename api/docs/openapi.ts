@@ -53,6 +53,7 @@ export async function registerOpenApi(app: FastifyInstance, publicBaseUrl: strin
         description:
           'Recognizes short Chinese speech: 16 kHz mono PCM16, at most 15 s, one recognition at a time. ' +
           'To try it, press “Authorize” and enter the access token. ' +
+          'A method that a path does not have is answered 405 `method_not_allowed` with the header `Allow`. ' +
           `The streaming protocol (WebSocket) is described in the [reference](${publicPath(publicBaseUrl)}/api-reference).`,
       },
       servers: servers(publicBaseUrl),

@@ -64,6 +64,11 @@ export class Access {
   };
 }
 
+/** Hook: an Authorization header without a value is as none: the stream's token may still come in `start`. */
+export async function dropEmptyAuthorization({ raw: { headers } }: FastifyRequest): Promise<void> {
+  if (headers.authorization?.trim() === '') delete headers.authorization;
+}
+
 /**
  * Hook in front of all that looks at the peer: several load balancers (Azure's application gateway, IIS) write `address:port` into X-Forwarded-For, IPv6 in brackets,
  * and an address with a port is on no list.

@@ -1,4 +1,5 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { METHODS } from 'node:http';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { WavError } from '../../common/audio/wav-error.ts';
 import {
   ApiFailure,
@@ -9,6 +10,9 @@ import {
   StoreUnavailable,
 } from '../../common/errors/errors.ts';
 import { endBeforeBody, endBehindBody } from './last-answers.ts';
+
+/** On each 409 and 503: in seconds, the shortest wait that the header can say. */
+export const RETRY_SOON = { 'Retry-After': '1' };
 
 /** Every failure of a request in the interface's form. Nothing of a fault of ours reaches the client but that it happened. */
 export function replyWithError(
@@ -27,6 +31,7 @@ export function replyWithError(
     request.failureReason = error.message;
   if (code === 'timeout') endBeforeBody(reply.raw);
   else endBehindBody(reply.raw);
+  if (status === 409 || status === 503) reply.headers(RETRY_SOON);
   reply.code(status).send(body);
 }
 
@@ -52,10 +57,8 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
-  // Nothing is there for a method that only RTSP has (404), for QUERY, of which Fastify wants a Content-Type (we hide it) before it looks for the path, and for
-  // odd paths, which the documentation's static files refuse (403; our own 403 is an ApiFailure).
-  const isQuery = 'code' in error && error.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
-  if (status === 404 || status === 403 || isQuery) return answer(404, 'not_found', noSuchPath(request));
+  // Nothing is there for a method that only RTSP has (404), and for odd paths, which the documentation's static files refuse (403; our own 403 is an ApiFailure).
+  if (status === 404 || status === 403) return answer(404, 'not_found', noSuchPath(request));
   if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);
   request.log.error({ err: error }, 'a request failed through a fault of the server');
   return answer(
@@ -65,11 +68,37 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
   );
 }
 
-/** A path or method that does not exist. */
+/** A path that does not exist. */
 export function replyNotFound(request: FastifyRequest, reply: FastifyReply): void {
   request.failureCode = 'not_found';
   endBehindBody(reply.raw);
   reply.code(404).send({ error: 'not_found', message: noSuchPath(request) });
+}
+
+/**
+ * Answers every method that a path does not have with 405 and `Allow` (RFC 9110, section 15.5.6). It hears of the routes that are added from now on.
+ * @returns what to call when all of them are there
+ */
+export function refuseOtherMethods(app: FastifyInstance): () => void {
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  const urls = new Set<string>();
+  app.addHook('onRoute', ({ url }) => void urls.add(url));
+  return () => {
+    for (const url of [...urls]) {
+      const allowed = app.supportedMethods.filter((method) => app.hasRoute({ method, url }));
+      app.route({
+        url,
+        method: app.supportedMethods.filter((method) => !allowed.includes(method)),
+        exposeHeadRoute: false,
+        schema: { hide: true },
+        handler: (request, reply) => {
+          request.failureCode = 'method_not_allowed';
+          endBehindBody(reply.raw);
+          reply.code(405).header('Allow', allowed.join(', ')).send({ error: 'method_not_allowed' });
+        },
+      });
+    }
+  };
 }
 
 function noSuchPath({ method, originalUrl }: FastifyRequest): string {

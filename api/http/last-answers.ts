@@ -38,11 +38,10 @@ export function endBeforeBody(response: ServerResponse): void {
 /** The answer to a request behind which the client has already sent something else, which is read and dropped. */
 export function endBehindAnswer(response: ServerResponse): void {
   const { socket } = response.req;
-  // In the place of the parser, to which the client's end in the middle of a request is no end.
+  // In the place of the parser. A client that has ended its side gets the answer, too.
   socket
     .removeAllListeners('data')
     .on('data', () => undefined)
-    .once('end', () => socket.end())
     .resume();
   if (response.headersSent) response.once('finish', () => endWith(socket, ''));
   else {

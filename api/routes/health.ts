@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { StoreUnavailable } from '../../common/errors/errors.ts';
+import { RETRY_SOON } from '../http/error-replies.ts';
 import type { ApiServices } from '../services.ts';
 
 /** GET /healthz (the process answers) and GET /readyz (the model can recognize). */
@@ -44,7 +45,8 @@ export function healthRoutes({ access, readiness, outages }: ApiServices): Fasti
       async (request, reply) => {
         const notReady = (busy: boolean, error?: string) => {
           request.failureCode = 'not_ready';
-          return reply.code(503).send({ status: 'loading', busy, ...(error === undefined ? {} : { error }) });
+          reply.code(503).headers(RETRY_SOON);
+          return reply.send({ status: 'loading', busy, ...(error === undefined ? {} : { error }) });
         };
         try {
           const { ready, busy, error } = await readiness.read();

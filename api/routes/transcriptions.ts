@@ -4,6 +4,7 @@ import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { ApiFailure } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 import {
+  acceptForms,
   checkDeclaredLength,
   expectsContinue,
   expectUncompressed,
@@ -23,6 +24,7 @@ export function transcriptionRoutes(
 ): FastifyPluginAsyncTypebox {
   const { access, readiness, transcriber } = services;
   return async (app) => {
+    await acceptForms(app);
     app.post(
       '/v1/audio/transcriptions',
       {
@@ -77,7 +79,7 @@ export function transcriptionRoutes(
         const pcm = readBody(request.raw, uploadTimeoutMs)
           .then((body) => {
             expectUncompressed(request.raw.headers['content-encoding']);
-            return readUploadForm(body, request.raw.headersDistinct['content-type']?.[0]);
+            return readUploadForm(request, body, request.raw.headersDistinct['content-type']?.[0]);
           })
           .then(readPcm16);
         pcm.catch(() => undefined);

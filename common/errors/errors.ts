@@ -1,7 +1,7 @@
 /**
  * The codes of the public interface and what they turn into on the wire. HTTP: status; stream: close code.
  * `forbidden` ends a handshake with HTTP 403 and so has no close code. What is outside the interface's tables keeps only the body's form and is not
- * here: `server_error` (a fault of ours), `not_found` (an unknown path), `bad_request` (broken HTTP, a wrong handshake).
+ * here: `server_error` (a fault of ours), `not_found` (an unknown path), `method_not_allowed`, `bad_request` (broken HTTP, a wrong handshake).
  */
 export const HTTP_STATUS = {
   invalid_format: 400,

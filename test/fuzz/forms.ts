@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import type { FastifyRequest } from 'fastify';
 import { readUploadForm } from '../../api/uploads/upload.ts';
 import { ApiFailure, FormFailure } from '../../common/errors/errors.ts';
+import { formRequest } from '../support/form.ts';
 import { anyForm, rightForm } from './form-bodies.ts';
 import { pureFuzz } from './fuzz.ts';
 
 type FormVerdict = { readonly file: Buffer } | { readonly status: 413 | 422 };
 
+let request: Promise<FastifyRequest> | undefined;
+
 /** What the reader says; anything but a documented refusal is a fault. */
 async function verdictOfReader(body: Buffer, contentType: string): Promise<FormVerdict> {
+  request ??= formRequest();
   try {
-    return { file: await readUploadForm(body, contentType) };
+    return { file: await readUploadForm(await request, body, contentType) };
   } catch (error) {
     if (error instanceof ApiFailure && error.code === 'upload_too_large') return { status: 413 };
     if (!(error instanceof FormFailure)) throw error;

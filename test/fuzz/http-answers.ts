@@ -60,7 +60,7 @@ function chunkedBody(content: Buffer): { body: Buffer; bytes: number } | undefin
   }
 }
 
-/** The interface's table of HTTP errors. `bad_request` and `not_found` are for what is outside of it: broken HTTP and other paths. */
+/** The interface's table of HTTP errors. `bad_request`, `not_found` and `method_not_allowed` are for what is outside of it: broken HTTP and other paths. */
 const STATUS_OF: Readonly<Record<string, readonly number[]>> = {
   invalid_format: [400],
   empty_audio: [400],
@@ -73,6 +73,7 @@ const STATUS_OF: Readonly<Record<string, readonly number[]>> = {
   inference_failed: [500],
   not_ready: [503],
   not_found: [404],
+  method_not_allowed: [405],
   bad_request: [400, 412, 413, 415, 416, 426, 431],
 };
 const LEAKS = [packageRoot(), 'node_modules', '\n    at ', 'file://', '.ts:', '.js:', 'node:'];
@@ -94,6 +95,8 @@ export function assertDocumented({ status, headers, body }: Answer): string | un
   assert.deepEqual(other, {}, `the body has other fields: ${text}`);
   assert.ok(STATUS_OF[error]?.includes(status), `${error} with status ${status}: ${text}`);
   if (status === 401) assert.equal(headers.get('www-authenticate'), 'Bearer');
+  if (status === 405) assert.match(headers.get('allow') ?? '', /^(GET, HEAD|POST)$/);
+  if (status === 409 || status === 503) assert.equal(headers.get('retry-after'), '1');
   return error;
 }
 

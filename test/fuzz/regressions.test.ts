@@ -43,7 +43,7 @@ describe('broken HTTP', () => {
     [
       'a method that asks with a body',
       'QUERY /healthz HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nhi',
-      404,
+      405,
     ],
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['two Hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n', 400],

@@ -1,3 +1,5 @@
+import { type FastifyRequest, fastify } from 'fastify';
+import { acceptForms } from '../../api/uploads/upload.ts';
 import { AUTHORIZED } from './api.ts';
 
 interface FormPart {
@@ -37,4 +39,19 @@ export async function postBody(
     body: Uint8Array.from(body),
   });
   return { status: response.status, body: await response.json() };
+}
+
+/** A request that says that it is a form, for what reads one without a server. */
+export async function formRequest(): Promise<FastifyRequest> {
+  const app = fastify();
+  await acceptForms(app);
+  return new Promise((resolve, reject) => {
+    app.post('/', async (request) => {
+      resolve(request);
+      return {};
+    });
+    app
+      .inject({ method: 'POST', url: '/', headers: { 'content-type': 'multipart/form-data' } })
+      .catch(reject);
+  });
 }

@@ -28,6 +28,8 @@ describe('token', () => {
     ['a prefix of it', { authorization: `Bearer ${TOKEN.slice(0, -1)}` }],
     ['another scheme', { authorization: `Basic ${TOKEN}` }],
     ['bare', { authorization: TOKEN }],
+    ['an empty one', { authorization: '' }],
+    ['a blank one', { authorization: ' \t ' }],
   ])(
     '%s → 401 unauthorized with WWW-Authenticate: Bearer',
     async (_name, headers: Record<string, string>) => {
@@ -39,7 +41,10 @@ describe('token', () => {
         const response = await fetch(api.origin + path, { method, headers });
         expect(response.status).toBe(401);
         expect(response.headers.get('www-authenticate')).toBe('Bearer');
-        expect(await response.json()).toMatchObject({ error: 'unauthorized' });
+        const message = expect.stringContaining(
+          headers['authorization']?.trim() ? 'the token is wrong' : 'there is no Authorization header',
+        );
+        expect(await response.json()).toEqual({ error: 'unauthorized', message });
       }
     },
   );
@@ -165,6 +170,7 @@ describe('stream handshake', () => {
     ['/', 400],
     ['/healthz', 400],
     ['/openapi.json', 400],
+    ['/v1/audio/transcriptions', 400],
     ['/nowhere', 404],
   ])('at %s, which is no stream → %i, and its query is not logged', async (path, status) => {
     const api = await start();
@@ -182,23 +188,41 @@ describe('stream handshake', () => {
       connection: 'close',
       body: { error: 'forbidden' },
     });
-    expect((await StreamClient.refused(api.wsUrl, { authorization: '' })).status).toBe(403);
   });
-  test.each([
-    'http://localhost:8088',
-    'http://127.0.0.1:8088',
-    'https://asr.example.com',
-    'https://more.example',
-    'moz-extension://7c1a8a2e-5b0f-4b5a-9c3e-2f6d1e0b4a59',
-  ])('origin %s may open it', async (origin) => {
+  test.each(['', ' \t '])(
+    'an Authorization header without a value (%j) leaves it to `start`',
+    async (authorization) => {
+      const api = await start();
+      for (const [fields, code] of [
+        [{ api_token: TOKEN }, 'not_ready'],
+        [{ api_token: 'wrong' }, 'unauthorized'],
+        [{}, 'unauthorized'],
+      ] as const) {
+        const client = await StreamClient.connect(api.wsUrl, { authorization });
+        client.start(fields);
+        expect(await client.message('error')).toMatchObject({ code });
+      }
+    },
+  );
+  test('the default origins, the public one and those that are named may open it', async () => {
+    const named = [
+      'https://more.example',
+      'null',
+      'file://',
+      'ws://10.0.0.5:9000',
+      'capacitor://localhost',
+      'chrome-extension://abcdefghijklmnopabcdefghijklmnop',
+      'moz-extension://7c1a8a2e-5b0f-4b5a-9c3e-2f6d1e0b4a59',
+    ];
     const api = await start({
       ASR_PUBLIC_BASE_URL: 'https://asr.example.com/asr',
-      ASR_ALLOWED_ORIGINS: 'https://more.example,moz-extension://7c1a8a2e-5b0f-4b5a-9c3e-2f6d1e0b4a59',
+      ASR_ALLOWED_ORIGINS: named.join(),
     });
-    const client = await StreamClient.connect(api.wsUrl, { origin });
-    client.terminate();
+    const others = ['http://localhost:8088', 'http://127.0.0.1:8088', 'https://asr.example.com'];
+    for (const origin of [...others, ...named])
+      (await StreamClient.connect(api.wsUrl, { origin })).terminate();
   });
-  test.each(['https://evil.example', 'http://localhost:8089', 'https://localhost:8088', 'null'])(
+  test.each(['https://evil.example', 'http://localhost:8089', 'https://localhost:8088', 'null', 'file://'])(
     'origin %s is refused',
     async (origin) => {
       const api = await start();
@@ -262,7 +286,8 @@ test('no CORS: another origin gets no permission', async () => {
     method: 'OPTIONS',
     headers: { origin: 'https://evil.example' },
   });
-  expect(preflight.status).toBe(404);
+  expect(preflight.status).toBe(405);
+  expect(preflight.headers.get('access-control-allow-origin')).toBeNull();
 });
 
 test('the id under which a request is logged is not its client’s to choose', async () => {

@@ -111,10 +111,8 @@ test.each(TOO_EARLY)('in front of %s a large file arrives whole', async (_name, 
 });
 
 test.each(TOO_EARLY)('a client that hangs up behind %s ends only itself', async (_name, early) => {
-  const isEnd = ({ code, route }: Record<string, unknown>) =>
-    code === 'client_gone' && route === '/v1/audio/transcriptions';
-  const gone = () => api.log.filter(isEnd).length;
-  const before = gone();
+  const ended = () => api.log.filter(({ route }) => route === '/v1/audio/transcriptions').length;
+  const before = ended();
   const held = inference.recognizer.hold();
   const socket = connect(portOf(api), '127.0.0.1');
   socket.on('error', () => undefined);
@@ -122,8 +120,42 @@ test.each(TOO_EARLY)('a client that hangs up behind %s ends only itself', async 
   socket.write(early);
   await held.entered;
   socket.resetAndDestroy();
-  await expect.poll(gone).toBe(before + 1);
   held.release();
+  await expect.poll(ended).toBe(before + 1);
+  await nothingLeft(redis);
+  const next = await sent(portOf(api), uploadOf(PCM));
+  expect(await next.answersUntil(1)).toMatchObject([{ status: 200 }]);
+});
+
+const NOTHING = ['nothing else', ''] as const;
+test.each([NOTHING, ...TOO_EARLY])(
+  'a client that ends its side behind an upload and %s still gets the answer',
+  async (_name, early) => {
+    const held = inference.recognizer.hold();
+    const connection = await sent(portOf(api), uploadOf(PCM), early);
+    connection.end();
+    await held.entered;
+    // By then its end has come.
+    const other = await sent(portOf(api), get('/healthz'));
+    await other.answersUntil(1);
+    held.release();
+    await connection.untilClosed();
+    expect(connection.answers()).toMatchObject([{ status: 200 }]);
+  },
+);
+
+test.each([
+  ['a question', get('/healthz'), 200],
+  ['a question of HTTP/1.0', 'GET /healthz HTTP/1.0\r\n\r\n', 200],
+  ['a large file', get(FILE), 200],
+  ['an offer of HTTP/2', get('/healthz', H2C), 200],
+  ['no token', 'POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx', 401],
+  ['a handshake that is refused', HANDSHAKE.replace(TOKEN, 'wrong'), 403],
+] as const)('so does one behind %s', async (_name, request, status) => {
+  const connection = await sent(portOf(api), request);
+  connection.end();
+  await connection.untilClosed();
+  expect(connection.answers()).toMatchObject([{ status }]);
 });
 
 test.each(TOO_EARLY)(

@@ -36,11 +36,12 @@ describe('/openapi.json', () => {
     expect(type).toContain('application/json');
     const document: {
       openapi: string;
-      info: { version: string };
+      info: { version: string; description: string };
       paths: Record<string, Record<string, { responses: object }>>;
     } = JSON.parse(body);
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(document.info.version).toBe('1.0.0');
+    expect(document.info.description).toMatch(/405 .*Allow/);
     const operations = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => [
         `${method} ${path}`,
@@ -61,6 +62,8 @@ describe('/openapi.json', () => {
     expect(paths['/v1/audio/transcriptions'].post.security).toEqual([{ bearer: [] }]);
     for (const { responses } of [paths['/readyz'].get, paths['/v1/audio/transcriptions'].post]) {
       expect(responses[401].headers['WWW-Authenticate']).toMatchObject({ schema: { enum: ['Bearer'] } });
+      for (const status of [409, 503].filter((status) => status in responses))
+        expect(responses[status].headers['Retry-After']).toMatchObject({ schema: { enum: [1] } });
       expect(responses[200].headers).toBeUndefined();
     }
   });

@@ -82,7 +82,8 @@ test('who has the slot is found in the logs of both kinds of process, also for a
   const { id } = JSON.parse((await redis.client.get('{asr}:slot')) ?? '{}');
   gate.release();
   await answer;
-  expect(await first.logged((line) => line['requestId'] === id)).toMatchObject({ status: 200 });
+  const isEnd = (line: Record<string, unknown>) => line['requestId'] === id && line['msg'] === 'request';
+  expect(await first.logged(isEnd)).toMatchObject({ status: 200 });
   await eventually(() => expect(inference.log.filter((line) => line['uploadId'] === id)).toHaveLength(1));
 });
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, METHODS, request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -97,15 +97,43 @@ test.each([undefined, 'audio/wav', ';;;'])(
   },
 );
 
+describe('Retry-After', () => {
+  const asked = async (target: string, init: RequestInit = {}) => {
+    const { status, headers } = await fetch(api.origin + target, { headers: AUTHORIZED, ...init });
+    return [status, headers.get('retry-after')];
+  };
+  const sent = async (file: Buffer, headers: Record<string, string> = AUTHORIZED) => {
+    const answer = await upload(api.origin, file, headers);
+    return [answer.status, answer.headers.get('retry-after')];
+  };
+  test('is 1 with each 409', async () => {
+    await redis.client.set('{asr}:slot', 'somebody else', 'PX', 5_000);
+    expect(await sent(wav)).toEqual([409, '1']);
+    await redis.client.del('{asr}:slot');
+  });
+  test('is 1 with each 503', async () => {
+    await api.services.readiness.stop('scripted');
+    expect(await sent(wav)).toEqual([503, '1']);
+    expect(await asked('/readyz')).toEqual([503, '1']);
+  });
+  test('is not there with what the next attempt does not mend', async () => {
+    expect(await asked('/readyz')).toEqual([200, null]);
+    expect(await sent(wav, {})).toEqual([401, null]);
+    expect(await sent(Buffer.alloc(0))).toEqual([400, null]);
+    expect(await asked('/nowhere')).toEqual([404, null]);
+  });
+});
+
 describe('refused before or while the body comes', () => {
   test.each([
-    ['401', {}, 401],
-    ['413', AUTHORIZED, 413],
+    ['POST', {}, 401],
+    ['POST', AUTHORIZED, 413],
+    ['PUT', {}, 405],
   ])(
-    'the whole answer (%s) reaches a client that sends megabytes first',
-    async (_name, headers: Record<string, string>, status) => {
+    'the whole answer (%s %j → %i) reaches a client that sends megabytes first',
+    async (method, headers: Record<string, string>, status) => {
       const response = await fetch(api.origin + path, {
-        method: 'POST',
+        method,
         headers: { ...headers, 'content-type': 'audio/wav' },
         body: new Uint8Array(20_000_000),
       });
@@ -285,6 +313,47 @@ describe('refused before or while the body comes', () => {
     expect(api.log.filter((entry) => entry['code'] === 'forbidden')).toEqual([]);
   });
 });
+
+/** No client of HTTP/1.1 sends CONNECT to a server that is no proxy, and Node has no answer to it. */
+const ALL_METHODS = METHODS.filter((method) => method !== 'CONNECT');
+
+test.each([
+  ['/v1/audio/transcriptions', ['POST']],
+  ...[
+    '/healthz',
+    '/readyz',
+    '/ws/asr',
+    '/openapi.json',
+    '/api-reference.md',
+    '/api-docs',
+    '/api-docs/',
+    '/api-docs/static/swagger-ui.css',
+    '/',
+    '/page/main.js',
+    '/page/model.json',
+    '/healthz?api_token=x',
+    '/%68ealthz',
+  ].map((known): [string, string[]] => [known, ['GET', 'HEAD']]),
+])('%s has the methods %j: every other one is 405', async (known, allowed) => {
+  for (const method of ALL_METHODS.filter((name) => !allowed.includes(name))) {
+    const asking = request(api.origin + known, { method }).end();
+    const [answer]: IncomingMessage[] = await once(asking, 'response');
+    if (!answer) throw new Error('no answer');
+    expect([method, answer.statusCode, answer.headers.allow]).toEqual([method, 405, allowed.join(', ')]);
+    const body = await text(answer);
+    if (method !== 'HEAD') expect(JSON.parse(body)).toEqual({ error: 'method_not_allowed' });
+  }
+});
+
+test.each(['POST', 'OPTIONS', 'QUERY', 'TRACE', 'PROPFIND'])(
+  'an unknown path is 404 with %s',
+  async (method) => {
+    const asking = request(`${api.origin}/nowhere`, { method }).end();
+    const [answer]: IncomingMessage[] = await once(asking, 'response');
+    expect([answer?.statusCode, answer?.headers.allow]).toEqual([404, undefined]);
+    answer?.resume();
+  },
+);
 
 test.each([
   ['no body', {}],

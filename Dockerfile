@@ -60,9 +60,12 @@ FROM service AS inference
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "dist/inference/health.js"]
 CMD ["node", "dist/inference/main.js"]
 
-FROM packages AS cuda
+FROM node:24-bookworm-slim AS cuda
+WORKDIR /app
 RUN apt-get update && apt-get install -y --no-install-recommends python3-pip && rm -rf /var/lib/apt/lists/*
 COPY common/launch/setup/gpu-install.mjs common/launch/setup/
+# This package alone, so that no change of another one fetches the gigabytes again.
+COPY --from=packages /app/node_modules/onnxruntime-node ./node_modules/onnxruntime-node
 RUN node common/launch/setup/gpu-install.mjs
 
 # It builds; it was not yet run on a machine with a card. NVIDIA's libraries in it have a licence of their own.

@@ -58,7 +58,7 @@ describe('/page/model.json', () => {
     }
     for (const method of ['POST', 'PUT', 'DELETE']) {
       const answer = await ask(method);
-      expect([answer.status, await answer.json()]).toMatchObject([404, { error: 'not_found' }]);
+      expect([answer.status, await answer.json()]).toEqual([405, { error: 'method_not_allowed' }]);
     }
   });
 

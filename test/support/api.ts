@@ -104,15 +104,17 @@ export async function startApi(
   };
 }
 
-/** POSTs a file as the form's `file`. */
+/** POSTs a file as the form's `file`. @param leaving the client hangs up when it is aborted */
 export async function upload(
   origin: string,
   wav: Uint8Array,
   headers: Record<string, string> = AUTHORIZED,
+  leaving: AbortSignal | null = null,
 ): Promise<{ status: number; body: Record<string, unknown>; headers: Headers }> {
   const form = new FormData();
   form.append('file', new Blob([Uint8Array.from(wav)], { type: 'audio/wav' }), 'recording.wav');
-  const response = await fetch(`${origin}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
+  const request = { method: 'POST', headers, body: form, signal: leaving };
+  const response = await fetch(`${origin}/v1/audio/transcriptions`, request);
   const body: unknown = await response.json();
   if (typeof body !== 'object' || body === null) throw new Error(`no JSON object: ${JSON.stringify(body)}`);
   return { status: response.status, body: { ...body }, headers: response.headers };

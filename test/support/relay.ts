@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** A TCP address on 127.0.0.1 behind which the server can change, as behind a name or a virtual address. */
 export interface Relay {
@@ -12,11 +13,14 @@ export interface Relay {
   vanish(port: number): void;
   /** Takes new connections and leaves them without an answer until `to`. @returns when the first one is there */
   hold(): Promise<void>;
+  /** From now on the server's answers arrive so much later. */
+  slow(answersTakeMs: number): void;
   stop(): Promise<void>;
 }
 
 /** @param answersTakeMs how much later than without it the server's answers arrive */
 export async function startRelay(target: number, answersTakeMs = 0): Promise<Relay> {
+  let answersMs = answersTakeMs;
   let current: number | 'cut' | 'held' = target;
   const sockets = new Set<Socket>();
   const upstreams = new Set<Socket>();
@@ -41,8 +45,7 @@ export async function startRelay(target: number, answersTakeMs = 0): Promise<Rel
         sockets.delete(from);
         if (upstreams.delete(from) || from === client) into.destroy();
       });
-      if (from === upstream && answersTakeMs > 0)
-        from.on('data', (bytes) => setTimeout(() => into.writable && into.write(bytes), answersTakeMs));
+      if (from === upstream) handOn(from, into, () => answersMs);
       else from.pipe(into);
     }
   };
@@ -60,7 +63,6 @@ export async function startRelay(target: number, answersTakeMs = 0): Promise<Rel
       current = port;
       for (const upstream of upstreams) {
         upstreams.delete(upstream);
-        upstream.unpipe();
         upstream.destroy();
       }
     },
@@ -72,10 +74,22 @@ export async function startRelay(target: number, answersTakeMs = 0): Promise<Rel
       current = 'held';
       await once(arrivals, 'held');
     },
+    slow: (answersTakeMs) => {
+      answersMs = answersTakeMs;
+    },
     async stop() {
       server.close();
       for (const socket of [...sockets, ...held]) socket.destroy();
       await once(server, 'close');
     },
   };
+}
+
+/** In the order in which it comes, each piece so much later than it came. */
+function handOn(from: Socket, into: Socket, takesMs: () => number): void {
+  let before: Promise<unknown> = Promise.resolve();
+  from.on('data', (bytes) => {
+    const ready = takesMs() > 0 ? delay(takesMs()) : undefined;
+    before = before.then(() => ready).then(() => into.writable && into.write(bytes));
+  });
 }

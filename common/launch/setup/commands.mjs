@@ -46,6 +46,8 @@ const COMMANDS = {
   bench: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/bench/main.js' },
   eval: { build: 'all', run: 'dist/test/eval/main.js' },
   fuzz: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/fuzz/main.js' },
+  chaos: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/chaos/main.js' },
+  soak: { build: 'all', programs: () => ['redis-server'], run: 'dist/test/soak/main.js' },
   'gpu:install': { run: 'common/launch/setup/gpu-install.mjs' },
   /** Only the set-up, e.g. for CI. */
   setup: {},

@@ -4,7 +4,7 @@ import type { ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import type { RedisClient } from '../../common/redis/scripts.ts';
-import { parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
+import { LEASE_TTL_MS, parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
 import { SessionProducer, type SessionProducerScripts } from '../../common/sessions/session-producer.ts';
 import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, slotHolder } from '../../common/slot/slot.ts';
 import type { Access } from '../http/access.ts';
@@ -131,6 +131,7 @@ export class StreamOpener {
       abort();
       throw error;
     }
+    const openedAtMs = performance.now();
     return {
       // A session that has ended takes no more audio. Its last result is mostly on its way, and says why; where none comes, the slot was lost. The next renewal
       // would find that out as well, but perhaps only after two seconds of audio have piled up, which the client would be told is its fault (`overloaded`).
@@ -142,7 +143,8 @@ export class StreamOpener {
         endTimer = setInterval(() => void producer.end().catch(() => undefined), SLOT_RENEW_MS);
         return producer.end();
       },
-      isServed: () => producer.isServed(),
+      // At first nobody has had the time to claim it, and who has sent two seconds of audio by then is faster than speech.
+      isServed: async () => performance.now() - openedAtMs < LEASE_TTL_MS || (await producer.isServed()),
       done: () => {
         stop();
         span.end();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { STREAM_TIMEOUTS } from '../../../api/streams/stream-clocks.ts';
 import { AUTHORIZED, startApi } from '../../support/api.ts';
 import { StreamClient } from '../../support/stream-client.ts';
@@ -91,17 +91,33 @@ test('the wait for the final is no gap, but the session clock runs on', async ()
   gate.release();
 });
 
-test('the session clock of a recording that waits for a process to load its model says not_ready: design, "never timeout"', async () => {
-  const env = { ASR_KEY_PREFIX: '{loading}' };
-  const api = await startApi(service.redis.url, env, { streamTimeouts: { messageMs: 400, sessionMs: 100 } });
+describe('where no process has claimed the session', () => {
   const heartbeat = { id: 'restarted', host: 'host', pid: 1 };
-  await api.services.readiness.beat({ ...heartbeat, state: 'ready' });
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
-  await api.services.readiness.beat({ ...heartbeat, state: 'loading' });
-  client.end();
-  expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
-  expect(await client.closed()).toBe(1011);
-  await api.stop();
+  async function waiting(prefix: string) {
+    const env = { ASR_KEY_PREFIX: prefix };
+    const api = await startApi(service.redis.url, env, {
+      streamTimeouts: { messageMs: 400, sessionMs: 1_200 },
+    });
+    onTestFinished(() => api.stop());
+    await api.services.readiness.beat({ ...heartbeat, state: 'ready' });
+    const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
+    client.start();
+    await client.message('ready');
+    return { api, client };
+  }
+
+  test('the session clock says not_ready while one loads its model: design, "never timeout"', async () => {
+    const { api, client } = await waiting('{loading}');
+    await api.services.readiness.beat({ ...heartbeat, state: 'loading' });
+    client.end();
+    expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
+    expect(await client.closed()).toBe(1011);
+  });
+
+  test('a recording sent at once is overloaded: interface, "sending a whole recording at once"', async () => {
+    const { client } = await waiting('{burst}');
+    for (let frame = 0; frame <= 20; frame += 1) client.audio(Buffer.alloc(3_200));
+    expect(await client.message('error')).toMatchObject({ code: 'overloaded' });
+    expect(await client.closed()).toBe(1008);
+  });
 });

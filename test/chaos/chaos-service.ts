@@ -5,7 +5,7 @@ import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 import { beginStream, beginUpload, type Client, type Clip, clips, type Pace } from './clients.ts';
 import { Leftovers } from './leftovers.ts';
-import { callsAtOnce, modelCalls, wrongWith } from './promises.ts';
+import { callsAtOnce, type ModelCall, modelCalls, wrongWith } from './promises.ts';
 import { KeptService, type Replica } from './service.ts';
 import type { Tally } from './tally.ts';
 
@@ -155,8 +155,7 @@ export class ChaosService {
   /** What holds at any time. @throws Error with what does not */
   async check(): Promise<void> {
     const faults = [...this.#faults, ...this.#service.faults];
-    const inferenceRuns = this.#service.inferences.flatMap(({ runs }) => runs);
-    const calls = modelCalls(inferenceRuns);
+    const calls = this.#calls();
     const atOnce = calls.length === 0 ? 'no process has logged a model call' : callsAtOnce(calls);
     if (atOnce !== undefined) faults.push(atOnce);
     for (const { name, process } of this.#service.runs)
@@ -175,8 +174,7 @@ export class ChaosService {
     await endedWithin(Promise.all(this.#clients.map(({ ended }) => ended)), ANSWER_MS);
     const [open] = this.#clients;
     if (open) throw new Error(`${open.name}: no answer ${ANSWER_MS} ms after all faults were over`);
-    const ends = this.#service.runs.map(({ endedAtMs }) => endedAtMs).filter(Number.isFinite);
-    const takenMs = await this.#leftovers.slotFree(Math.max(this.#lastEndMs, readyAtMs, ...ends));
+    const takenMs = await this.#leftovers.slotFree(() => Math.max(readyAtMs, this.#goneAtMs()));
     this.#tally.took('slot taken after everybody was gone', takenMs);
     for (const { kept, origin } of this.#service.replicas) {
       const [clip] = this.#clips.values();
@@ -210,6 +208,17 @@ export class ChaosService {
     const replica = this.#service.replicas[index];
     if (replica === undefined) throw new Error(`no api ${index}`);
     return replica;
+  }
+
+  #calls(): ModelCall[] {
+    return modelCalls(this.#service.inferences.flatMap(({ runs }) => runs));
+  }
+
+  /** The last end of a client, a process or a model call. */
+  #goneAtMs(): number {
+    const ends = this.#service.runs.map(({ endedAtMs }) => endedAtMs).filter(Number.isFinite);
+    const callEnds = this.#calls().map(({ endedAtMs }) => Math.min(endedAtMs, Date.now()));
+    return Math.max(this.#lastEndMs, ...ends, ...callEnds);
   }
 
   #heals(healing: Promise<unknown>): void {

@@ -30,15 +30,15 @@ export class Leftovers {
   }
 
   /**
-   * @param goneAtMs since when nobody is there for whom it could be taken, as of `Date.now()`
+   * @param goneAtMs tells since when nobody is there for whom it could be taken, as of `Date.now()`
    * @returns how long it was taken from then on. @throws Error when that is longer than it lasts
    */
-  async slotFree(goneAtMs: number): Promise<number> {
+  async slotFree(goneAtMs: () => number): Promise<number> {
     let takenMs = 0;
     for (;;) {
       const holder = await this.#redis.client.get('{asr}:slot');
       if (holder === null) return takenMs;
-      takenMs = Date.now() - goneAtMs;
+      takenMs = Date.now() - goneAtMs();
       if (takenMs > SLOT_MS)
         throw new Error(`the slot is taken ${takenMs} ms after everybody was gone: ${holder}`);
       await delay(LOOK_MS);

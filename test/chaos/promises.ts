@@ -42,16 +42,16 @@ export function wrongWith(
 }
 
 function mayBeTold(code: string, { clip, pace, api, isAlone }: Request, hit: ReadonlySet<string>): boolean {
-  const isServiceHit = [...hit].some((name) => name === 'redis' || name.startsWith('inference'));
+  // A replica that stands still for too long loses its slot.
+  const isCaused = hit.has(api) || [...hit].some((name) => name === 'redis' || name.startsWith('inference'));
   switch (code) {
     case 'busy':
       return !isAlone || hit.size > 0;
     case 'not_ready':
     case 'inference_failed':
-      return isServiceHit;
+      return isCaused;
     case 'overloaded':
-      // What a process does not read while it stands still comes in a burst.
-      return (pace === 'in a burst' && clip.pcm.length > MAX_BACKLOG_BYTES) || isServiceHit || hit.has(api);
+      return (pace === 'in a burst' && clip.pcm.length > MAX_BACKLOG_BYTES) || isCaused;
     default:
       return false;
   }

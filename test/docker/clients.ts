@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { packageRoot } from '../../common/process/package-root.ts';
+import { upload } from '../support/api.ts';
+import { fixture, sendPaced } from '../support/real-service.ts';
 import { StreamClient } from '../support/stream-client.ts';
 import type { Compose } from './compose.ts';
 
-const WAV_HEADER_BYTES = 44;
 /** What haproxy says of whoever reaches it. */
 const FROM_THIS_MACHINE = { 'x-forwarded-for': '127.0.0.1' };
 const FRAME_BYTES = 3_200;
@@ -14,7 +11,7 @@ export const REAL_TIME_MS = 100;
 /** Twice as fast as speech, which the model keeps up with. */
 const FAST_MS = 50;
 
-const wav = readFileSync(join(packageRoot(), 'test/fixtures/e00.wav'));
+const { wav, pcm } = fixture('e00');
 
 /** Clients of one deployment: they send the recording e00, of 3.1 s. */
 export class Clients {
@@ -38,18 +35,8 @@ export class Clients {
   }
 
   /** @param origin of the load balancer, or of a replica, to which the request then goes as from the load balancer */
-  async transcribe(
-    origin = this.#compose.origin,
-  ): Promise<{ status: number; body: Record<string, unknown> }> {
-    const form = new FormData();
-    form.set('file', new Blob([new Uint8Array(wav)]), 'e00.wav');
-    const headers = { ...this.#authorized, ...FROM_THIS_MACHINE };
-    const response = await fetch(`${origin}/v1/audio/transcriptions`, {
-      method: 'POST',
-      headers,
-      body: form,
-    });
-    return { status: response.status, body: JSON.parse(await response.text()) };
+  transcribe(origin = this.#compose.origin): ReturnType<typeof upload> {
+    return upload(origin, wav, { ...this.#authorized, ...FROM_THIS_MACHINE });
   }
 
   /** A stream after `start`. */
@@ -68,13 +55,8 @@ export class Clients {
   }
 }
 
-export async function speak(client: StreamClient, frameIntervalMs = FAST_MS): Promise<void> {
-  const pcm = wav.subarray(WAV_HEADER_BYTES);
-  for (let at = 0; at < pcm.length; at += FRAME_BYTES) {
-    client.audio(pcm.subarray(at, at + FRAME_BYTES));
-    await sleep(frameIntervalMs);
-  }
-}
+export const speak = (client: StreamClient, frameIntervalMs = FAST_MS): Promise<void> =>
+  sendPaced(client, pcm, FRAME_BYTES, frameIntervalMs);
 
 export async function finalText(client: StreamClient): Promise<unknown> {
   client.end();

@@ -6,9 +6,10 @@ import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { type CodeBlock, codeBlocks, readersFolder } from '../examples/reader.ts';
+import { TOKEN, upload } from '../support/api.ts';
 import { chromiumPath } from '../support/chromium.ts';
+import { type RealService, startRealService } from '../support/real-service.ts';
 import { wavFile } from '../support/wav.ts';
-import { type RealService, startRealService, TOKEN } from './client-service.ts';
 
 const root = packageRoot();
 const fixture = join(root, 'test/fixtures/e12.wav');
@@ -24,7 +25,7 @@ const shellBlocksRun = new Set<CodeBlock>();
 
 beforeAll(async () => {
   service = await startRealService({});
-  blocks = codeBlocks(await (await fetch(`${service.url}/api-reference.md`)).text());
+  blocks = codeBlocks(await (await fetch(`${service.origin}/api-reference.md`)).text());
 
   folder = readersFolder(blocks, fixture);
   const silence = (seconds: number): Buffer => Buffer.alloc(seconds * 32_000);
@@ -94,11 +95,9 @@ describe('shell', () => {
       join(elsewhere, 'speech.m4a'),
     ]);
     await shell('speech.m4a', elsewhere);
-    const body = new FormData();
-    body.append('file', new Blob([readFileSync(join(elsewhere, 'recording.wav'))]), 'recording.wav');
-    const headers = { Authorization: `Bearer ${TOKEN}` };
-    const response = await fetch(`${service.url}/v1/audio/transcriptions`, { method: 'POST', headers, body });
-    expect(response.status).toBe(200);
+    expect(await upload(service.origin, readFileSync(join(elsewhere, 'recording.wav')))).toMatchObject({
+      status: 200,
+    });
   });
 
   test('npx asr-client', async () => {
@@ -165,7 +164,7 @@ describe('Chromium', () => {
 
   test('upload.html, as the service serves it', async () => {
     const page = await browser.newPage();
-    await page.goto(`${service.url}/examples/upload.html`);
+    await page.goto(`${service.origin}/examples/upload.html`);
     await page.getByLabel('Token').fill(TOKEN);
     await page.getByLabel('WAV file').setInputFiles(fixture);
     await page.getByRole('button', { name: 'Recognize' }).click();
@@ -174,7 +173,7 @@ describe('Chromium', () => {
 
   test('dictate.html, as the service serves it, hears what is spoken', async () => {
     const page = await browser.newPage();
-    await page.goto(`${service.url}/examples/dictate.html`);
+    await page.goto(`${service.origin}/examples/dictate.html`);
     await page.getByLabel('Token').fill(TOKEN);
     await page.getByRole('button', { name: 'Speak' }).click();
     const text = page.getByRole('status');

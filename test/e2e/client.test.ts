@@ -9,8 +9,9 @@ import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AsrClient, type Retry } from '../../api/client/node.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
+import { TOKEN } from '../support/api.ts';
 import { chromiumPath } from '../support/chromium.ts';
-import { type RealService, startRealService, TOKEN } from './client-service.ts';
+import { type RealService, startRealService } from '../support/real-service.ts';
 
 const root = packageRoot();
 const fixture = join(root, 'test/fixtures/e12.wav');
@@ -18,6 +19,7 @@ const wav = readFileSync(fixture);
 const spoken = readFileSync(join(root, 'test/fixtures/e12.txt'), 'utf8').trim();
 
 let service: RealService;
+let client: AsrClient;
 /** Serves the built client to browsers, as somebody's own page would. */
 let site: Server;
 let siteOrigin: string;
@@ -34,6 +36,7 @@ beforeAll(async () => {
   await once(site, 'listening');
   siteOrigin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
   service = await startRealService({ ASR_ALLOWED_ORIGINS: siteOrigin });
+  client = new AsrClient({ url: service.origin, apiToken: TOKEN });
 }, 30_000);
 afterAll(async () => {
   site.close();
@@ -44,7 +47,7 @@ afterAll(async () => {
 /** Runs the built command. */
 async function asrClient(args: readonly string[], stdin?: Uint8Array) {
   const child = spawn(process.execPath, [join(root, 'api/client/asr-client.mjs'), ...args], {
-    env: { PATH: process.env['PATH'], ASR_URL: service.url, ASR_API_TOKEN: TOKEN },
+    env: { PATH: process.env['PATH'], ASR_URL: service.origin, ASR_API_TOKEN: TOKEN },
   });
   child.stdin.end(stdin);
   const closed = once(child, 'close');
@@ -53,12 +56,12 @@ async function asrClient(args: readonly string[], stdin?: Uint8Array) {
 }
 
 test('the text of a recording, whole and streamed: the same', async () => {
-  const result = await service.client.transcribe(wav);
+  const result = await client.transcribe(wav);
   expect(result.text).toBe(spoken);
   expect(result.audio_ms).toBe(Math.round((wav.length - 44) / 32));
   expect(result.inference_ms).toBeGreaterThan(0);
 
-  const session = service.client.stream({ audio: wav });
+  const session = client.stream({ audio: wav });
   const revisions: number[] = [];
   for await (const { revision } of session) revisions.push(revision);
   const final = await session.final;
@@ -83,21 +86,21 @@ test('the command: a file, standard input as it comes, JSON, ready', async () =>
 });
 
 test('busy while another recording is made, then its turn: an upload and the command', async () => {
-  const holder = service.client.stream();
+  const holder = client.stream();
   await holder.ready;
-  expect(await service.client.ready()).toEqual({ status: 'ready', busy: true });
-  await expect(service.client.stream().ready).rejects.toMatchObject({ code: 'busy', closeCode: 1008 });
+  expect(await client.ready()).toEqual({ status: 'ready', busy: true });
+  await expect(client.stream().ready).rejects.toMatchObject({ code: 'busy', closeCode: 1008 });
   const seen: string[] = [];
   const onRetry = ({ error }: Retry) => {
     seen.push(error.code);
     holder.close();
   };
-  expect((await service.client.transcribe(wav, { retry: { onRetry } })).text).toBe(spoken);
+  expect((await client.transcribe(wav, { retry: { onRetry } })).text).toBe(spoken);
   expect(seen[0]).toBe('busy');
 });
 
 test('a wrong token: 401, and a handshake refused with 403', async () => {
-  const stranger = new AsrClient({ url: service.url, apiToken: 'a-wrong-token-0123456789' });
+  const stranger = new AsrClient({ url: service.origin, apiToken: 'a-wrong-token-0123456789' });
   await expect(stranger.ready()).rejects.toMatchObject({ code: 'unauthorized', status: 401 });
   await expect(stranger.transcribe(wav)).rejects.toMatchObject({ code: 'unauthorized', status: 401 });
   await expect(stranger.stream().ready).rejects.toMatchObject({ status: 403, retryable: false });
@@ -115,7 +118,7 @@ test('in Chromium: an upload from the service’s own origin, the stream from an
       page.evaluate(`(async () => {
         const { AsrClient, AsrError } = await import('${module}');
         const wav = Uint8Array.from(${JSON.stringify([...wav])});
-        const clientWith = (apiToken) => new AsrClient({ url: '${service.url}', apiToken });
+        const clientWith = (apiToken) => new AsrClient({ url: '${service.origin}', apiToken });
         const client = clientWith('${TOKEN}');
         ${body}
       })()`);
@@ -163,10 +166,10 @@ test('in Chromium: an upload from the service’s own origin, the stream from an
     ]);
 
     // The service's own origin, with the client's files put there.
-    await page.route(`${service.url}/client/browser.js`, (route) =>
+    await page.route(`${service.origin}/client/browser.js`, (route) =>
       route.fulfill({ path: join(root, 'api/client/dist/browser.js') }),
     );
-    await page.goto(`${service.url}/healthz`);
+    await page.goto(`${service.origin}/healthz`);
     const uploaded = 'return [(await client.ready()).status, (await client.transcribe(wav)).text];';
     expect(await inPage('/client/browser.js', uploaded)).toEqual(['ready', spoken]);
   } finally {

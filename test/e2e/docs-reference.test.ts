@@ -11,8 +11,9 @@ import type { AsrErrorCode, ServiceErrorCode } from '../../api/client/protocol/e
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
 import { ClientMessage, ServerMessage } from '../../common/messages/stream.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
+import { TOKEN } from '../support/api.ts';
+import { type RealService, startRealService } from '../support/real-service.ts';
 import { type ReceivedMessage, StreamClient } from '../support/stream-client.ts';
-import { type RealService, startRealService, TOKEN } from './client-service.ts';
 
 const root = packageRoot();
 const REFERENCE = readFileSync(join(root, 'api/docs/reference/api-reference.md'), 'utf8');
@@ -78,7 +79,7 @@ describe('the messages shown in /api-reference.md', () => {
       );
     const one = (type: string): ReceivedMessage =>
       shown.find((message) => message.type === type) ?? { type: 'none' };
-    const url = `${service.url.replace('http', 'ws')}/ws/asr`;
+    const url = service.wsUrl;
 
     const client = await StreamClient.connect(url);
     client.json({ ...one('start'), api_token: TOKEN });

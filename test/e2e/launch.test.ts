@@ -12,9 +12,9 @@ import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
-import { TOKEN, upload } from '../support/api.ts';
+import { openStream, TOKEN, upload } from '../support/api.ts';
 import { fullPipe } from '../support/full-pipe.ts';
-import { fixture, openStream, SMALL_CTC, sendPaced } from '../support/real-service.ts';
+import { fixture, SMALL_CTC, sendPaced } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
 

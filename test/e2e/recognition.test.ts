@@ -3,46 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { countErrors } from '../eval/error-rate.ts';
 import { readSet } from '../eval/sets.ts';
-import { upload } from '../support/api.ts';
-import type { ProcessUnderTest } from '../support/inference-process.ts';
+import { openStream, upload } from '../support/api.ts';
 import {
   type Fixture,
   fixtures,
-  openStream,
+  type RealService,
   sendPaced,
-  startApiProcess,
-  startInferenceProcess,
-  untilReady,
+  startRealService,
 } from '../support/real-service.ts';
-import { startRedis } from '../support/redis.ts';
 import { wavFile } from '../support/wav.ts';
 
-/** The service as it is deployed: real processes, real audio. */
-interface Service {
-  readonly origin: string;
-  readonly wsUrl: string;
-  stop(): Promise<void>;
-}
-
-async function start(env: Readonly<Record<string, string>> = {}): Promise<Service> {
-  const redis = await startRedis();
-  const inference = startInferenceProcess({ REDIS_URL: redis.url, ...env });
-  const processes: ProcessUnderTest[] = [inference];
-  const { process, origin, wsUrl } = await startApiProcess({ REDIS_URL: redis.url });
-  processes.push(process);
-  await untilReady(origin);
-  return {
-    origin,
-    wsUrl,
-    async stop() {
-      for (const started of processes) await started.stop();
-      await redis.stop();
-    },
-  };
-}
-
 /** Sends a recording as a stream, and gives its messages. @param periodMs between two frames */
-async function stream({ wsUrl }: Service, pcm: Buffer, frameBytes: number, periodMs: number) {
+async function stream({ wsUrl }: RealService, pcm: Buffer, frameBytes: number, periodMs: number) {
   const client = await openStream(wsUrl);
   await sendPaced(client, pcm, frameBytes, periodMs);
   client.end();
@@ -53,10 +25,10 @@ async function stream({ wsUrl }: Service, pcm: Buffer, frameBytes: number, perio
 }
 
 describe('the bundled model, of real people', { timeout: 180_000 }, () => {
-  let service: Service;
+  let service: RealService;
   let recordings: Awaited<ReturnType<typeof readSet>>;
   beforeAll(async () => {
-    service = await start({ ASR_MODEL: 'bundled' });
+    service = await startRealService({ ASR_MODEL: 'bundled' });
     recordings = await readSet(join(packageRoot(), 'test', 'fixtures', 'real-speech'));
   }, 40_000);
   afterAll(() => service.stop());
@@ -89,9 +61,9 @@ describe('the bundled model, of real people', { timeout: 180_000 }, () => {
 });
 
 describe('the small CTC model: the text of every recording', () => {
-  let service: Service;
+  let service: RealService;
   beforeAll(async () => {
-    service = await start();
+    service = await startRealService();
   }, 40_000);
   afterAll(() => service.stop());
 

@@ -4,42 +4,37 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vi
 import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
-import { upload } from '../support/api.ts';
+import { openStream, upload } from '../support/api.ts';
 import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { nothingLeft } from '../support/nothing-left.ts';
 import {
   fixture,
-  openStream,
+  type RealService,
   sendPaced,
-  startApiProcess,
   startInferenceProcess,
+  startRealService,
   untilReady,
 } from '../support/real-service.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 import { wavFile } from '../support/wav.ts';
 
 /** kill -9 on the inference process while it recognizes; a new one is started, as the supervisor does. */
-let redis: TestRedis;
-let api: Awaited<ReturnType<typeof startApiProcess>>;
+let service: RealService;
 let inference: ProcessUnderTest;
 
 beforeAll(async () => {
-  redis = await startRedis();
-  inference = startInferenceProcess({ REDIS_URL: redis.url });
-  api = await startApiProcess({ REDIS_URL: redis.url });
-  await untilReady(api.origin);
+  service = await startRealService();
+  inference = service.inference;
 }, 40_000);
-afterEach(() => nothingLeft(redis, 6_000));
+afterEach(() => nothingLeft(service.redis, 6_000));
 afterAll(async () => {
   await inference.stop();
-  await api.process.stop();
-  await redis.stop();
+  await service.stop();
 });
 
 function killAndRestart(): void {
   inference.kill('SIGKILL');
-  inference = startInferenceProcess({ REDIS_URL: redis.url });
+  inference = startInferenceProcess({ REDIS_URL: service.redis.url });
 }
 
 /** What a new process does first, which on a busy machine takes over ten seconds: it starts, loads its model, and takes the upload. */
@@ -49,23 +44,23 @@ const whileActive = (count: () => Promise<number>) => expect.poll(count, whenSta
 test('during an upload: the waiting client gets its 200 with the text of an undisturbed run', async () => {
   const { pcm } = fixture('h00');
   const long = wavFile(Buffer.concat([pcm, pcm]).subarray(0, 480_000));
-  const undisturbed = await upload(api.origin, long);
+  const undisturbed = await upload(service.origin, long);
   expect(undisturbed.status).toBe(200);
-  const answer = upload(api.origin, long);
-  await whileActive(() => redis.client.llen('{asr}:uploads:active'));
+  const answer = upload(service.origin, long);
+  await whileActive(() => service.redis.client.llen('{asr}:uploads:active'));
   killAndRestart();
   expect(await answer).toMatchObject({ status: 200, body: { text: undisturbed.body['text'] } });
 }, 40_000);
 
 /** @returns how much of a session's audio has gone into a model call */
 async function takenBytes(results: string): Promise<number> {
-  const fields = (await redis.client.xrevrange(results, '+', '-', 'COUNT', 1))[0]?.[1] ?? [];
+  const fields = (await service.redis.client.xrevrange(results, '+', '-', 'COUNT', 1))[0]?.[1] ?? [];
   return Number(fields[fields.indexOf('takenBytes') + 1] ?? 0);
 }
 
 test('during a stream: the final is that of an undisturbed run, partials only grow and none comes twice', async () => {
   const { pcm, text } = fixture('h06');
-  const client = await openStream(api.wsUrl);
+  const client = await openStream(service.wsUrl);
   const results = new RedisKeys('{asr}').results(String((await client.message('ready'))['session_id']));
   // Two seconds may wait at most.
   const untilTaken = (bytes: number) =>
@@ -85,29 +80,29 @@ test('during a stream: the final is that of an undisturbed run, partials only gr
   expect(revisions).toEqual([...new Set(revisions)].sort((x, y) => x - y));
   const partials = heard.slice(0, -1).map((message) => message['text']);
   expect(new Set(partials).size).toBe(partials.length);
-  await expect.poll(() => api.process.logged('stream session').at(-1)?.['takeovers']).toBe(1);
+  await expect.poll(() => service.api.logged('stream session').at(-1)?.['takeovers']).toBe(1);
 }, 40_000);
 
 test('during a stream with the bundled model, and a standby: the same final, revisions only grow', async () => {
   await inference.stop();
-  const standby = startInferenceProcess({ REDIS_URL: redis.url, ASR_MODEL: 'bundled' });
-  inference = startInferenceProcess({ REDIS_URL: redis.url, ASR_MODEL: 'bundled' });
+  const standby = startInferenceProcess({ REDIS_URL: service.redis.url, ASR_MODEL: 'bundled' });
+  inference = startInferenceProcess({ REDIS_URL: service.redis.url, ASR_MODEL: 'bundled' });
   onTestFinished(() => standby.stop());
-  await expect.poll(() => redis.client.zcard('{asr}:inferences'), whenStarted).toBe(2);
+  await expect.poll(() => service.redis.client.zcard('{asr}:inferences'), whenStarted).toBe(2);
   const both = [inference, standby];
   await expect
     .poll(() => both.every((process) => process.logged('model loaded').length === 1), whenStarted)
     .toBe(true);
   const pcm = readPcm16(readFileSync(join(packageRoot(), 'test/fixtures/real-speech/BAC009S0150W0453.wav')));
-  const undisturbed = await upload(api.origin, wavFile(pcm));
+  const undisturbed = await upload(service.origin, wavFile(pcm));
   expect(undisturbed.status).toBe(200);
 
-  const client = await openStream(api.wsUrl);
+  const client = await openStream(service.wsUrl);
   const sessionId = String((await client.message('ready'))['session_id']);
   // Slower than in real time, because other tests take the processor, too.
   await sendPaced(client, pcm.subarray(0, 64_000), 3_200, 250);
   await client.message('partial');
-  const owner = await redis.client.get(new RedisKeys('{asr}').lease(sessionId));
+  const owner = await service.redis.client.get(new RedisKeys('{asr}').lease(sessionId));
   const [killed, other] = owner?.includes(`:${standby.child.pid}:`)
     ? [standby, inference]
     : [inference, standby];
@@ -121,11 +116,11 @@ test('during a stream with the bundled model, and a standby: the same final, rev
     revision === undefined ? [] : [Number(revision)],
   );
   expect(revisions).toEqual([...new Set(revisions)].sort((x, y) => x - y));
-  await expect.poll(() => api.process.logged('stream session').at(-1)?.['takeovers']).toBe(1);
+  await expect.poll(() => service.api.logged('stream session').at(-1)?.['takeovers']).toBe(1);
 }, 60_000);
 
 async function startHolding(): Promise<ScriptedProcess> {
-  const holding = new ScriptedProcess(redis.url);
+  const holding = new ScriptedProcess(service.redis.url);
   inference = holding;
   await holding.hold();
   return holding;
@@ -135,17 +130,17 @@ async function startHolding(): Promise<ScriptedProcess> {
 test('twice on the same upload: 500 inference_failed, and the service goes on', async () => {
   await inference.stop();
   const first = await startHolding();
-  await untilReady(api.origin);
+  await untilReady(service.origin);
   const pcm = scriptedPcm(1);
-  const answer = upload(api.origin, wavFile(pcm));
+  const answer = upload(service.origin, wavFile(pcm));
   await first.held();
   await first.stop();
   const second = await startHolding();
   await second.held();
   await second.stop();
-  inference = await ScriptedProcess.start(redis.url);
+  inference = await ScriptedProcess.start(service.redis.url);
   expect(await answer).toMatchObject({ status: 500, body: { error: 'inference_failed' } });
-  expect(await upload(api.origin, wavFile(pcm))).toMatchObject({
+  expect(await upload(service.origin, wavFile(pcm))).toMatchObject({
     status: 200,
     body: { text: scriptedText(pcm) },
   });

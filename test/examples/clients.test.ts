@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { type RealService, startRealService, TOKEN } from '../e2e/client-service.ts';
+import { TOKEN, upload } from '../support/api.ts';
+import { type RealService, startRealService } from '../support/real-service.ts';
 import { type HttpScript, ScriptedService } from '../unit/client/scripted-service.ts';
 import { type CodeBlock, codeBlocks, readersFolder } from './reader.ts';
 
@@ -26,7 +27,7 @@ const seen = new Set<CodeBlock>();
 beforeAll(async () => {
   service = await startRealService({ ASR_MODEL: 'bundled' });
   const pages = PAGES.map((page) => readFileSync(join(root, page), 'utf8')).join('\n');
-  blocks = codeBlocks(pages.replaceAll('127.0.0.1:8088', new URL(service.url).host));
+  blocks = codeBlocks(pages.replaceAll('127.0.0.1:8088', new URL(service.origin).host));
   folder = readersFolder(blocks, RECORDING);
   // Where there is none, the link leads nowhere, and its test is skipped.
   for (const installed of ['node_modules/openai', 'node_modules/.bin/wscat'])
@@ -53,7 +54,7 @@ const environment = (): NodeJS.ProcessEnv => ({
   PATH: [join(TOOLS, 'bin'), process.env['PATH']].join(':'),
   NO_PROXY: '127.0.0.1',
   ASR_API_TOKEN: TOKEN,
-  ASR_URL: service.url,
+  ASR_URL: service.origin,
 });
 
 /** Skips the test, and says so, where one of these commands fails. */
@@ -102,11 +103,9 @@ test('ffmpeg makes a WAV that the service takes', async (context) => {
   needs(context, 'ffmpeg -version');
   await makeSpeechFile();
   await output(code);
-  const body = new FormData();
-  body.append('file', new Blob([readFileSync(join(folder, 'converted.wav'))]), 'converted.wav');
-  const headers = { Authorization: `Bearer ${TOKEN}` };
-  const response = await fetch(`${service.url}/v1/audio/transcriptions`, { method: 'POST', headers, body });
-  expect(response.status).toBe(200);
+  expect(await upload(service.origin, readFileSync(join(folder, 'converted.wav')))).toMatchObject({
+    status: 200,
+  });
 });
 
 test('asr-client, as docs/clients.md and its README show it', async () => {
@@ -220,7 +219,7 @@ console.log(JSON.stringify({ srt, text, words, events, models }));`,
     };
     const result = { text: '你好', audio_ms: 100, inference_ms: 1 };
     scripted.http = [says(409, { error: 'busy' }), says(503, { error: 'not_ready' }), says(200, result)];
-    const code = named(file).code.replace(service.url, scripted.url);
+    const code = named(file).code.replace(service.origin, scripted.url);
     const byDefault = code.replace(/, max_?[rR]etries\W+8/, '');
     expect(byDefault).not.toBe(code);
     expect(await output(variant('retry', byDefault))).toBe('你好\n');

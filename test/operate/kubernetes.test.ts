@@ -8,12 +8,11 @@ import { parse, parseAllDocuments } from 'yaml';
 import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
+import { AUTHORIZED, openStream, TOKEN, upload } from '../support/api.ts';
 import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
-import { StreamClient } from '../support/stream-client.ts';
+import { TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { wavFile } from '../support/wav.ts';
-import { startService } from './service.ts';
 
 const FOLDER = join(packageRoot(), 'deploy/kubernetes');
 const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
@@ -107,12 +106,12 @@ describe('the pods', () => {
 
 describe('the proxy in the pod of the API', () => {
   const folder = temporaryFolder();
-  let service: Awaited<ReturnType<typeof startService>>;
+  let service: TestService;
   let origin: string;
   let haproxy: ReturnType<typeof spawn>;
 
   beforeAll(async () => {
-    service = await startService({ ASR_PUBLIC_BASE_URL: 'https://asr.example.com' });
+    service = await TestService.start({ env: { ASR_PUBLIC_BASE_URL: 'https://asr.example.com' } });
     const port = await freePort();
     origin = `http://127.0.0.1:${port}`;
     const config = read('haproxy.cfg')
@@ -139,14 +138,12 @@ describe('the proxy in the pod of the API', () => {
   });
 
   test('lets an open stream end well when its pod is stopped', async () => {
-    const client = await StreamClient.connect(`${origin.replace('http', 'ws')}/ws/asr`, AUTHORIZED);
-    client.start();
-    await client.message('ready');
+    const client = await openStream(`${origin.replace('http', 'ws')}/ws/asr`);
     const ended = once(haproxy, 'exit');
     haproxy.kill('SIGUSR1');
     await vi.waitFor(() => expect(fetch(`${origin}/healthz`)).rejects.toThrow(), 10_000);
     const pcm = scriptedPcm(1);
-    for (let at = 0; at < pcm.length; at += 3_200) client.audio(pcm.subarray(at, at + 3_200));
+    client.send(pcm);
     client.end();
     expect(await client.message('final')).toMatchObject({ text: scriptedText(pcm) });
     expect(await ended).toEqual([0, null]);

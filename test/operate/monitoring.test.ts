@@ -6,17 +6,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { upload } from '../support/api.ts';
+import { openStream, upload } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import {
-  fixture,
-  openStream,
-  sendPaced,
-  startApiProcess,
-  startInferenceProcess,
-  untilReady,
-} from '../support/real-service.ts';
-import { startRedis } from '../support/redis.ts';
+import { fixture, sendPaced, startRealService } from '../support/real-service.ts';
 import { temporaryFolder } from '../support/tool.ts';
 
 const run = promisify(execFile);
@@ -52,14 +44,9 @@ let prometheus: string;
 const targets: Record<'api' | 'inference', string> = { api: '', inference: '' };
 
 beforeAll(async () => {
-  const redis = await startRedis();
-  stops.push(() => redis.stop());
-  const env = { REDIS_URL: redis.url, ...ADMIN };
-  const inference = startInferenceProcess(env);
-  stops.push(() => inference.stop());
-  const { process: api, origin, wsUrl } = await startApiProcess(env);
-  stops.push(() => api.stop());
-  await untilReady(origin);
+  const service = await startRealService(ADMIN);
+  stops.push(() => service.stop());
+  const { api, inference, origin, wsUrl } = service;
   const adminOf = (process: typeof api, msg: string) => String(process.logged(msg)[0]?.['adminAddress']);
   await eventually(() => expect(adminOf(api, 'serving')).toMatch(/^http:/));
   targets.api = adminOf(api, 'serving');

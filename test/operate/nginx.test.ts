@@ -8,12 +8,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { UPLOAD_DEADLINE_MS } from '../../common/uploads/upload-jobs.ts';
-import { TOKEN } from '../support/api.ts';
+import { AUTHORIZED, openStream, TOKEN } from '../support/api.ts';
 import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
-import { StreamClient } from '../support/stream-client.ts';
+import { TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { wavFile } from '../support/wav.ts';
-import { startService } from './service.ts';
 
 const CONFIG = readFileSync(join(packageRoot(), 'deploy/nginx/asr.conf'), 'utf8');
 /** The longest there may be. */
@@ -26,15 +25,15 @@ const log: string[] = [];
 let host: string;
 
 beforeAll(async () => {
-  const { api, stop } = await startService({ ASR_TRUSTED_PROXIES: '127.0.0.1' });
-  stops.push(stop);
+  const service = await TestService.start({ env: { ASR_TRUSTED_PROXIES: '127.0.0.1' } });
+  stops.push(() => service.stop());
   const port = await freePort();
   host = `localhost:${port}`;
   const made = '-newkey rsa:2048 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost';
   const files = ['-keyout', file('asr.key'), '-out', file('asr.crt')];
   execFileSync('openssl', ['req', '-x509', ...made.split(' '), ...files], { stdio: 'ignore' });
   const config = CONFIG.replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
-    .replace('127.0.0.1:8088', new URL(api.origin).host)
+    .replace('127.0.0.1:8088', new URL(service.api.origin).host)
     .replaceAll('/etc/nginx/', `${folder.path}/`);
   writeFileSync(file('asr.conf'), config);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
@@ -78,11 +77,9 @@ test('the longest upload is recognized, and no part of it touches the disk', asy
 
 test('a stream ends with its final text', async () => {
   const ca = readFileSync(file('asr.crt'));
-  const client = await StreamClient.connect(`wss://${host}/ws/asr`, { authorization: `Bearer ${TOKEN}` }, ca);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(`wss://${host}/ws/asr`, AUTHORIZED, ca);
   const pcm = PCM.subarray(0, 32_000);
-  for (let at = 0; at < pcm.length; at += 3_200) client.audio(pcm.subarray(at, at + 3_200));
+  client.send(pcm);
   client.end();
   expect(await client.message('final')).toMatchObject({ text: scriptedText(pcm) });
   expect(await client.closed()).toBe(1_000);

@@ -7,6 +7,7 @@ import { createLogger } from '../../common/process/log.ts';
 import { runSteps } from '../../common/process/shutdown.ts';
 import { whenReady } from '../../common/redis/connection.ts';
 import { type ScriptedRecognizer, scriptedPcm } from './scripted-recognizer.ts';
+import { StreamClient } from './stream-client.ts';
 import { wavFile } from './wav.ts';
 
 export const TOKEN = 'test-token-0123456789';
@@ -126,20 +127,25 @@ export async function abandonedUpload(
   recognizer: ScriptedRecognizer,
 ): Promise<{ release(): void }> {
   const gate = recognizer.hold();
-  const controller = new AbortController();
-  const form = new FormData();
-  form.append('file', new Blob([Uint8Array.from(wavFile(scriptedPcm(1)))]), 'a.wav');
-  const answer = fetch(`${origin}/v1/audio/transcriptions`, {
-    method: 'POST',
-    headers: AUTHORIZED,
-    body: form,
-    signal: controller.signal,
-  });
+  const leaving = new AbortController();
+  const answer = upload(origin, wavFile(scriptedPcm(1)), AUTHORIZED, leaving.signal);
   await gate.entered;
-  controller.abort();
+  leaving.abort();
   await answer.then(
     () => Promise.reject(new Error('it was answered')),
     () => undefined,
   );
   return gate;
+}
+
+/** A stream after its `ready`. @param url e.g. `ws://127.0.0.1:8088/ws/asr`. @param ca trusted besides others */
+export async function openStream(
+  url: string,
+  headers: Record<string, string> = AUTHORIZED,
+  ca?: Buffer,
+): Promise<StreamClient> {
+  const client = await StreamClient.connect(url, headers, ca);
+  client.start();
+  await client.message('ready');
+  return client;
 }

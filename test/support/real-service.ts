@@ -5,7 +5,8 @@ import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { AUTHORIZED, TOKEN } from './api.ts';
 import { ProcessUnderTest } from './inference-process.ts';
-import { StreamClient } from './stream-client.ts';
+import { startRedis, type TestRedis } from './redis.ts';
+import type { StreamClient } from './stream-client.ts';
 
 const READY_MS = 30_000;
 
@@ -69,12 +70,34 @@ export async function untilReady(origin: string): Promise<void> {
   }
 }
 
-/** Opens a session and waits for `ready`. */
-export async function openStream(wsUrl: string): Promise<StreamClient> {
-  const client = await StreamClient.connect(wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
-  return client;
+/** The whole service as it is deployed: real processes. */
+export interface RealService {
+  readonly redis: TestRedis;
+  readonly api: ProcessUnderTest;
+  readonly inference: ProcessUnderTest;
+  readonly origin: string;
+  readonly wsUrl: string;
+  stop(): Promise<void>;
+}
+
+/** @param env of both processes. @param redisImage see startRedis. @returns when it is ready to recognize */
+export async function startRealService(
+  env: Readonly<Record<string, string>> = {},
+  redisImage?: string,
+): Promise<RealService> {
+  const redis = await startRedis([], [], redisImage);
+  const settings = { REDIS_URL: redis.url, ...env };
+  const inference = startInferenceProcess(settings);
+  const { process: api, origin, wsUrl } = await startApiProcess(settings);
+  await untilReady(origin);
+  return {
+    ...{ redis, api, inference, origin, wsUrl },
+    async stop() {
+      await api.stop();
+      await inference.stop();
+      await redis.stop();
+    },
+  };
 }
 
 /** Sends audio, a frame every `periodMs`: faster than real time, and slowly enough that a model that keeps up is never two seconds behind. */

@@ -80,6 +80,11 @@ export class StreamClient {
     this.#socket.send(pcm, { binary: true });
   }
 
+  /** All of it at once, in frames. */
+  send(pcm: Uint8Array, frameBytes = 3_200): void {
+    for (let at = 0; at < pcm.length; at += frameBytes) this.audio(pcm.subarray(at, at + frameBytes));
+  }
+
   end(): void {
     this.json({ type: 'end' });
   }

@@ -9,33 +9,24 @@ import { createLogger } from '../../../common/process/log.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../support/api.ts';
 import { filePart, form } from '../../support/form.ts';
-import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestService } from '../../support/service.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 
 /** What a client may send on one connection: a request, its answer, the next request. */
-let redis: TestRedis;
-let api: TestApi;
-let inference: TestInference;
+let service: TestService;
 const connections: RawConnection[] = [];
 
 beforeAll(async () => {
-  redis = await startRedis();
-  inference = await startInference(redis.url);
-  api = await startApi(redis.url);
+  service = await TestService.start();
 });
 afterEach(async () => {
   for (const connection of connections.splice(0)) connection.destroy();
-  await nothingLeft(redis);
+  await nothingLeft(service.redis);
 });
-afterAll(async () => {
-  await api.stop();
-  await inference.stop();
-  await redis.stop();
-});
+afterAll(() => service.stop());
 
 const portOf = ({ origin }: TestApi): number => Number(new URL(origin).port);
 
@@ -84,9 +75,9 @@ const noWarnings = (): void => {
 
 test.each(TOO_EARLY)('in front of %s an upload is answered, as the last one', async (_name, early) => {
   noWarnings();
-  const before = api.log.length;
-  const held = inference.recognizer.hold();
-  const connection = await sent(portOf(api), uploadOf(PCM), early);
+  const before = service.api.log.length;
+  const held = service.inference.recognizer.hold();
+  const connection = await sent(portOf(service.api), uploadOf(PCM), early);
   await held.entered;
   for (let piece = 0; piece < 20; piece += 1) {
     connection.write(early.slice(0, 100));
@@ -98,12 +89,14 @@ test.each(TOO_EARLY)('in front of %s an upload is answered, as the last one', as
   expect(others).toEqual([]);
   expect([answer?.status, answer?.headers.get('connection')]).toEqual([200, 'close']);
   expect(JSON.parse(String(answer?.body)).text).toBe(scriptedText(PCM));
-  const served = api.log.slice(before).filter(({ msg }) => msg === 'request' || msg === 'stream session');
+  const served = service.api.log
+    .slice(before)
+    .filter(({ msg }) => msg === 'request' || msg === 'stream session');
   expect(served).toMatchObject([{ route: '/v1/audio/transcriptions', status: 200 }]);
 });
 
 test.each(TOO_EARLY)('in front of %s a large file arrives whole', async (_name, early) => {
-  const connection = await sent(portOf(api), get(FILE), early);
+  const connection = await sent(portOf(service.api), get(FILE), early);
   await connection.untilClosed();
   const answers = connection.answers();
   expect(answers).toMatchObject([{ status: 200 }]);
@@ -111,10 +104,10 @@ test.each(TOO_EARLY)('in front of %s a large file arrives whole', async (_name, 
 });
 
 test.each(TOO_EARLY)('a client that hangs up behind %s ends only itself', async (_name, early) => {
-  const ended = () => api.log.filter(({ route }) => route === '/v1/audio/transcriptions').length;
+  const ended = () => service.api.log.filter(({ route }) => route === '/v1/audio/transcriptions').length;
   const before = ended();
-  const held = inference.recognizer.hold();
-  const socket = connect(portOf(api), '127.0.0.1');
+  const held = service.inference.recognizer.hold();
+  const socket = connect(portOf(service.api), '127.0.0.1');
   socket.on('error', () => undefined);
   socket.write(uploadOf(PCM));
   socket.write(early);
@@ -122,8 +115,8 @@ test.each(TOO_EARLY)('a client that hangs up behind %s ends only itself', async 
   socket.resetAndDestroy();
   held.release();
   await expect.poll(ended).toBe(before + 1);
-  await nothingLeft(redis);
-  const next = await sent(portOf(api), uploadOf(PCM));
+  await nothingLeft(service.redis);
+  const next = await sent(portOf(service.api), uploadOf(PCM));
   expect(await next.answersUntil(1)).toMatchObject([{ status: 200 }]);
 });
 
@@ -131,12 +124,12 @@ const NOTHING = ['nothing else', ''] as const;
 test.each([NOTHING, ...TOO_EARLY])(
   'a client that ends its side behind an upload and %s still gets the answer',
   async (_name, early) => {
-    const held = inference.recognizer.hold();
-    const connection = await sent(portOf(api), uploadOf(PCM), early);
+    const held = service.inference.recognizer.hold();
+    const connection = await sent(portOf(service.api), uploadOf(PCM), early);
     connection.end();
     await held.entered;
     // By then its end has come.
-    const other = await sent(portOf(api), get('/healthz'));
+    const other = await sent(portOf(service.api), get('/healthz'));
     await other.answersUntil(1);
     held.release();
     await connection.untilClosed();
@@ -152,7 +145,7 @@ test.each([
   ['no token', 'POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx', 401],
   ['a handshake that is refused', HANDSHAKE.replace(TOKEN, 'wrong'), 403],
 ] as const)('so does one behind %s', async (_name, request, status) => {
-  const connection = await sent(portOf(api), request);
+  const connection = await sent(portOf(service.api), request);
   connection.end();
   await connection.untilClosed();
   expect(connection.answers()).toMatchObject([{ status }]);
@@ -161,8 +154,8 @@ test.each([
 test.each(TOO_EARLY)(
   'in front of %s an answer that does not come holds a shutdown no longer',
   async (_name, early) => {
-    const ending = await startApi(redis.url, {}, { drainMs: 100 });
-    const held = inference.recognizer.hold();
+    const ending = await startApi(service.redis.url, {}, { drainMs: 100 });
+    const held = service.inference.recognizer.hold();
     const connection = await sent(portOf(ending), uploadOf(PCM), early);
     await held.entered;
     const stopped = ending.stop();
@@ -212,7 +205,7 @@ test.each([
   ['thousands of headers', `${UPLOAD}${H2C}${MANY_HEADERS}Content-Length: 35\r\n\r\n${get('/healthz')}`, 422],
   ['a request that is the last one', get('/healthz', 'Connection: close, Upgrade\r\nUpgrade: h2c\r\n'), 200],
 ])('an offer of HTTP/2 is ignored: %s is answered, as the last one', async (_name, request, status) => {
-  const connection = await sent(portOf(api), request, get('/healthz'));
+  const connection = await sent(portOf(service.api), request, get('/healthz'));
   await connection.untilClosed();
   const answers = connection.answers();
   expect(answers.map((answer) => [answer.status, answer.headers.get('connection')])).toEqual([
@@ -221,7 +214,7 @@ test.each([
 });
 
 test('an answer that its client does not go on to read ends its connection; a stream may be silent for longer', async () => {
-  const impatient = await startApi(redis.url, {}, { unreadMs: 1_000 });
+  const impatient = await startApi(service.redis.url, {}, { unreadMs: 1_000 });
   const stream = await StreamClient.connect(impatient.wsUrl, AUTHORIZED);
   const socket = connect(portOf(impatient), '127.0.0.1').pause();
   await once(socket, 'connect');
@@ -242,7 +235,7 @@ test('an answer that its client does not go on to read ends its connection; a st
 });
 
 test('a connection is silent for as long as the service itself may be: the body, then 60 s of recognition', async () => {
-  const { config, services, metrics } = api;
+  const { config, services, metrics } = service.api;
   const app = await buildApp({ config, services, metrics, log: createLogger('silent', 'api'), keptMs: 0 });
   // Node looks once in that time, so it may take twice as long.
   expect(app.server.timeout).toBe(100_000);

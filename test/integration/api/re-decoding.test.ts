@@ -2,14 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestService } from '../../support/service.ts';
 import { TestSession } from '../../support/test-session.ts';
-import { StreamService } from './stream-service.ts';
 
 /** Streams with a family whose updates look at all audio so far. */
-let service: StreamService;
+let service: TestService;
 beforeAll(async () => {
-  service = await StreamService.start({}, (recognizer) => {
-    recognizer.family = 'whisper';
+  service = await TestService.start({
+    prepare: (recognizer) => {
+      recognizer.family = 'whisper';
+    },
   });
 });
 afterEach(async () => {

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, type TestContext, test } from 'vitest';
-import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { openStream, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { ScriptedProcess } from '../../support/inference-process.ts';
 import { sendPaced } from '../../support/real-service.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { StreamClient } from '../../support/stream-client.ts';
+import type { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 
 /** From the end of the last heartbeat until the client has its answer and the slot is free: design, "recognition gone in the middle". */
@@ -86,9 +86,7 @@ class Service {
   }
 
   async stream(): Promise<{ client: StreamClient; told: Promise<Told> }> {
-    const client = await StreamClient.connect(this.api.wsUrl, AUTHORIZED);
-    client.start();
-    await client.message('ready');
+    const client = await openStream(this.api.wsUrl);
     const told = client.closed().then((status): Told => {
       const last = client.received.at(-1);
       return { status, code: last?.['code'], text: last?.['text'] };

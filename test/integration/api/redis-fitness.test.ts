@@ -2,12 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { AUTHORIZED, openStream, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference } from '../../support/inference.ts';
 import { leastUser, startRedis, type TestRedis } from '../../support/redis.ts';
 import { type Relay, startRelay } from '../../support/relay.ts';
 import { scriptedPcm } from '../../support/scripted-recognizer.ts';
-import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 
 const get = async (api: TestApi, path: string): Promise<{ status: number; body: unknown }> => {
@@ -82,9 +81,7 @@ test('a user with the permissions that README names is enough', async () => {
   const api = await startApi(await leastUser(redis));
   onTestFinished(() => api.stop());
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200 });
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(api.wsUrl);
   client.end();
   await client.message('final');
   expect(api.log.filter((line) => Number(line['level']) > 40)).toEqual([]);

@@ -1,30 +1,22 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createServices } from '../../../api/services.ts';
 import { readApiConfig } from '../../../common/config/config.ts';
 import { createLogger } from '../../../common/process/log.ts';
 import { whenReady } from '../../../common/redis/connection.ts';
 import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
-import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
-import { startInference, type TestInference } from '../../support/inference.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { AUTHORIZED, openStream, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
+import { startInference } from '../../support/inference.ts';
+import { startRedis } from '../../support/redis.ts';
 import { startRelay } from '../../support/relay.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestService } from '../../support/service.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function service(): Promise<{ redis: TestRedis; api: TestApi; inference: TestInference }> {
-  const redis = await startRedis();
-  cleanups.push(() => redis.stop());
-  const inference = await startInference(redis.url);
-  cleanups.push(() => inference.stop());
-  const api = await startApi(redis.url);
-  cleanups.push(() => api.stop());
-  return { redis, api, inference };
+async function service(): Promise<TestService> {
+  const started = await TestService.start();
+  onTestFinished(() => started.stop());
+  return started;
 }
 
 const get = async (api: TestApi, path: string): Promise<{ status: number; body: unknown }> => {
@@ -44,8 +36,6 @@ test('without Redis: alive, not ready, uploads 503, streams not_ready 1011; then
     body: { status: 'loading', busy: false, error: 'StoreUnavailable' },
   });
   expect(await upload(api.origin, wav)).toMatchObject({ status: 503, body: { error: 'not_ready' } });
-  await api.metrics.refresh();
-  expect(await api.metrics.registry.metrics()).toContain('\nasr_redis_up 0\n');
   const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
   client.start();
   expect(await client.message('error')).toMatchObject({ code: 'not_ready' });
@@ -58,9 +48,7 @@ test('without Redis: alive, not ready, uploads 503, streams not_ready 1011; then
     status: 200,
     body: { text: scriptedText(scriptedPcm(0.5)) },
   });
-  const next = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  next.start();
-  await next.message('ready');
+  const next = await openStream(api.wsUrl);
   next.end();
   await next.message('final');
   // The queue's settings are there again.
@@ -73,8 +61,7 @@ test.each([
   ['behind the end of a stream, with nothing more to send it', true],
 ])('Redis dies %s: not_ready, 1011', async (_, atEnd) => {
   const { redis, api, inference } = await service();
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
+  const client = await openStream(api.wsUrl);
   const { session_id } = await client.message('ready');
   const gate = inference.recognizer.hold();
   client.audio(scriptedPcm(0.1));
@@ -94,12 +81,10 @@ test.each([
 test('a stream that ends while its replica has lost Redis for a moment frees the slot then', async () => {
   const { redis } = await service();
   const relay = await startRelay(redis.port);
-  cleanups.push(() => relay.stop());
+  onTestFinished(() => relay.stop());
   const api = await startApi(`redis://127.0.0.1:${relay.port}`);
-  cleanups.push(() => api.stop());
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  onTestFinished(() => api.stop());
+  const client = await openStream(api.wsUrl);
   relay.cut();
   await api.logged((line) => String(line['msg']).startsWith('Redis is away'));
   // Nothing but its replica frees it in time.
@@ -112,12 +97,11 @@ test('a stream that ends while its replica has lost Redis for a moment frees the
 
 test('an end that a failover lost is said again: the stream has its final, and not 40 s later a timeout', async () => {
   const { redis, api, inference } = await service();
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
+  const client = await openStream(api.wsUrl);
   const { session_id } = await client.message('ready');
   const gate = inference.recognizer.hold();
   const pcm = scriptedPcm(0.5);
-  for (let sent = 0; sent < pcm.length; sent += 3_200) client.audio(pcm.subarray(sent, sent + 3_200));
+  client.send(pcm);
   await gate.entered;
   const audio = `{asr}:session:${session_id}:audio`;
   const [before, entries] = [await redis.client.dumpBuffer(audio), await redis.client.xlen(audio)];
@@ -131,9 +115,7 @@ test('an end that a failover lost is said again: the stream has its final, and n
 
 test('a stream whose results cannot be read where they are waited for goes on, and has its final', async () => {
   const { redis, api } = await service();
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(api.wsUrl);
   // The one connection is gone, and Redis takes no other in its place.
   const connections = String(await redis.client.client('LIST')).split('\n');
   const reader = connections.find((line) => line.includes('name=asr-api:results:'));
@@ -207,11 +189,11 @@ test.each(['http', 'ws'])(
 
 test('all connections are in the database that REDIS_URL names, also after it was refused for a while', async () => {
   const redis = await startRedis();
-  cleanups.push(() => redis.stop());
+  onTestFinished(() => redis.stop());
   const inference = await startInference(`${redis.url}/1`);
-  cleanups.push(() => inference.stop());
+  onTestFinished(() => inference.stop());
   const api = await startApi(`${redis.url}/1`);
-  cleanups.push(() => api.stop());
+  onTestFinished(() => api.stop());
   const databases = async (): Promise<Record<string, string>> => {
     const clients = String(await redis.client.client('LIST')).matchAll(
       / name=(\S+) .* db=(\d+) .* cmd=(\S+)/g,
@@ -237,24 +219,24 @@ test('all connections are in the database that REDIS_URL names, also after it wa
 
 test('an api that starts before Redis serves, and is ready when Redis is', async () => {
   const redis = await startRedis();
-  cleanups.push(() => redis.stop());
+  onTestFinished(() => redis.stop());
   await redis.kill();
   const api = await startApi(redis.url, {}, { waitForRedis: false });
-  cleanups.push(() => api.stop());
+  onTestFinished(() => api.stop());
   expect((await get(api, '/readyz')).status).toBe(503);
   await redis.restart();
   const inference = await startInference(redis.url);
-  cleanups.push(() => inference.stop());
+  onTestFinished(() => inference.stop());
   await expect.poll(async () => (await get(api, '/readyz')).status, { timeout: 8_000 }).toBe(200);
   expect(await upload(api.origin, wav)).toMatchObject({ status: 200 });
 });
 
 test('the queue takes jobs also when its first connection was made anew while it was made', async () => {
   const redis = await startRedis();
-  cleanups.push(() => redis.stop());
+  onTestFinished(() => redis.stop());
   const config = readApiConfig({ REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN });
   const services = createServices(config, createLogger('silent', 'api'));
-  cleanups.push(async () => {
+  onTestFinished(async () => {
     for (const step of services.closing) await step.run();
   });
   services.redis.disconnect(true);
@@ -265,10 +247,10 @@ test('the queue takes jobs also when its first connection was made anew while it
 
 test('a Redis that refuses the commands of a user is one line in the log while /readyz is asked, and one when it takes them', async () => {
   const redis = await startRedis();
-  cleanups.push(() => redis.stop());
+  onTestFinished(() => redis.stop());
   await redis.client.call('ACL', 'SETUSER', 'other', 'on', '>secret', '~{other}*', '+@all');
   const api = await startApi(redis.url.replace('//', '//other:secret@'));
-  cleanups.push(() => api.stop());
+  onTestFinished(() => api.stop());
   const asked = async () => (await get(api, '/readyz')).body;
   const refused = { status: 'loading', busy: false, error: 'StoreUnavailable' };
   for (const _ of [1, 2]) expect(await asked()).toEqual(refused);

@@ -1,5 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { AUTHORIZED, abandonedUpload, startApi, type TestApi, upload } from '../../support/api.ts';
+import {
+  AUTHORIZED,
+  abandonedUpload,
+  openStream,
+  startApi,
+  type TestApi,
+  upload,
+} from '../../support/api.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
@@ -36,9 +43,7 @@ const isBusy = async (api: TestApi): Promise<unknown> => {
 };
 
 test('a stream on one is busy on the other, for streams, uploads and readyz', async () => {
-  const client = await StreamClient.connect(first.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(first.wsUrl);
   const other = await StreamClient.connect(second.wsUrl, AUTHORIZED);
   other.start();
   expect(await other.message('error')).toMatchObject({ code: 'busy' });
@@ -53,9 +58,7 @@ test('a stream on one is busy on the other, for streams, uploads and readyz', as
 });
 
 test('whose slot an operator deletes is told, and its log line says why', async () => {
-  const client = await StreamClient.connect(first.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(first.wsUrl);
   await redis.client.del('{asr}:slot');
   expect(await client.message('error')).toMatchObject({ code: 'inference_failed' });
   expect(await client.closed()).toBe(1011);
@@ -115,7 +118,7 @@ test('back-to-back streams on alternating replicas never meet busy', async () =>
     const pcm = scriptedPcm(0.6, round + 1);
     client.start();
     await client.message('ready');
-    for (let start = 0; start < pcm.length; start += 3_200) client.audio(pcm.subarray(start, start + 3_200));
+    client.send(pcm);
     client.end();
     expect((await client.message('final'))['text']).toBe(scriptedText(pcm));
     await client.closed();
@@ -125,9 +128,7 @@ test('back-to-back streams on alternating replicas never meet busy', async () =>
 describe('a replica that dies', () => {
   test('gives the slot back within 5 s, because nobody renews it, and its session leaves no key', async () => {
     const dying = await startApi(redis.url);
-    const client = await StreamClient.connect(dying.wsUrl, AUTHORIZED);
-    client.start();
-    await client.message('ready');
+    const client = await openStream(dying.wsUrl);
     client.audio(scriptedPcm(0.1));
     // As with kill -9: its connections are gone and nothing is said.
     for (const step of dying.services.closing) if (step.name === 'redis') await step.run();

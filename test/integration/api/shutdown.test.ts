@@ -6,7 +6,7 @@ import { WebSocket } from 'ws';
 import { KEPT_CONNECTIONS_MS } from '../../../api/http/in-flight.ts';
 import type { ResultEntry } from '../../../common/sessions/entries.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
-import { AUTHORIZED, abandonedUpload, startApi, TOKEN, upload } from '../../support/api.ts';
+import { AUTHORIZED, abandonedUpload, openStream, startApi, TOKEN, upload } from '../../support/api.ts';
 import { filePart, form } from '../../support/form.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { keysLeft, nothingLeft } from '../../support/nothing-left.ts';
@@ -37,9 +37,7 @@ afterAll(async () => {
 test('a shutdown waits for the recording under way and ends idle connections with 1001', async () => {
   const api = await startApi(redis.url);
   const idle = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(api.wsUrl);
   const stopped = api.stop();
   expect(await idle.closed()).toBe(1001);
   // A load balancer takes another replica when this one takes no connection.
@@ -53,9 +51,7 @@ test('a shutdown waits for the recording under way and ends idle connections wit
 
 test('a recording that is not over in a shutdown’s time is ended with 1001, too', async () => {
   const api = await startApi(redis.url, {}, { drainMs: 100 });
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(api.wsUrl);
   const stopped = api.stop();
   expect(await client.closed()).toBe(1001);
   await stopped;
@@ -75,9 +71,7 @@ test('a shutdown serves what a load balancer has just written into a connection 
 
 test('a shutdown that waits for a stream answers also an upload that has begun meanwhile', async () => {
   const api = await startApi(redis.url);
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(api.wsUrl);
   const connection = await RawConnection.open(Number(new URL(api.origin).port));
   connection.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
   await connection.answersUntil(1);

@@ -3,33 +3,25 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type CommandContext, runStatus } from '../../../api/operations/status/command.ts';
 import { privateRedisUrl, showPrivateRedis } from '../../../common/redis/private-redis.ts';
-import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
-import { startInference, type TestInference } from '../../support/inference.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { openStream, upload } from '../../support/api.ts';
+import { startRedis } from '../../support/redis.ts';
 import { scriptedPcm } from '../../support/scripted-recognizer.ts';
-import { StreamClient } from '../../support/stream-client.ts';
+import { TestService } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/tool.ts';
 import { wavFile } from '../../support/wav.ts';
 
-let redis: TestRedis;
-let api: TestApi;
-let inference: TestInference;
+let service: TestService;
 
 beforeAll(async () => {
-  redis = await startRedis();
-  [api, inference] = await Promise.all([startApi(redis.url), startInference(redis.url)]);
+  service = await TestService.start();
 });
-afterEach(() => redis.client.del('{asr}:slot'));
-afterAll(async () => {
-  await api.stop();
-  await inference.stop();
-  await redis.stop();
-});
+afterEach(() => service.redis.client.del('{asr}:slot'));
+afterAll(() => service.stop());
 
 async function status(args: readonly string[], context: Partial<CommandContext> = {}) {
   const lines: string[] = [];
   const code = await runStatus(args, {
-    env: { REDIS_URL: redis.url, npm_lifecycle_event: 'status' },
+    env: { REDIS_URL: service.redis.url, npm_lifecycle_event: 'status' },
     print: (line) => lines.push(line),
     complain: (line) => lines.push(line),
     clear: () => lines.push('clear'),
@@ -60,11 +52,10 @@ test('a service that is well, for a person and for a script', async () => {
 
 /** A stream whose first update is held, with 0.3 s behind it. */
 async function heldStream() {
-  const gate = inference.recognizer.hold();
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
+  const gate = service.inference.recognizer.hold();
+  const client = await openStream(service.api.wsUrl);
   const { session_id: id } = await client.message('ready');
-  for (let frame = 0; frame < 8; frame += 1) client.audio(scriptedPcm(0.1));
+  client.send(scriptedPcm(0.8));
   await gate.entered;
   return { gate, client, id };
 }
@@ -102,9 +93,9 @@ test('free-slot of a stream: its client hears what was said', async () => {
 });
 
 test('free-slot of an upload: its client hears what was said, and the slot serves the next one', async () => {
-  const gate = inference.recognizer.hold();
+  const gate = service.inference.recognizer.hold();
   const wav = wavFile(scriptedPcm(1));
-  const answer = upload(api.origin, wav);
+  const answer = upload(service.api.origin, wav);
   await gate.entered;
   const { code, text } = await status(['free-slot', '--yes']);
   expect(code).toBe(0);
@@ -113,21 +104,21 @@ test('free-slot of an upload: its client hears what was said, and the slot serve
   expect(await answer).toMatchObject({ status: 503, body: { error: 'not_ready' } });
   expect(performance.now() - freedAtMs).toBeLessThan(2_000);
   gate.release();
-  expect((await upload(api.origin, wav)).status).toBe(200);
+  expect((await upload(service.api.origin, wav)).status).toBe(200);
 });
 
 test('free-slot frees nobody but the one who was shown', async () => {
   expect((await status(['free-slot'])).lines).toEqual(['The slot is free already.']);
-  await redis.client.set('{asr}:slot', 'one');
+  await service.redis.client.set('{asr}:slot', 'one');
   const { text } = await status(['free-slot'], {
     ask: async () => {
-      await redis.client.set('{asr}:slot', 'two');
+      await service.redis.client.set('{asr}:slot', 'two');
       return 'y';
     },
   });
   expect(text).toContain('No client of this service waits for it.');
   expect(text).toContain('That recording has ended meanwhile.');
-  expect(await redis.client.get('{asr}:slot')).toBe('two');
+  expect(await service.redis.client.get('{asr}:slot')).toBe('two');
 });
 
 test('--watch looks again each second until it is ended, also at a Redis that goes away', async () => {

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { resultFields } from '../../../common/sessions/entries.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestService } from '../../support/service.ts';
 import type { StreamClient } from '../../support/stream-client.ts';
-import { StreamService } from './stream-service.ts';
 
-let service: StreamService;
+let service: TestService;
 beforeAll(async () => {
-  service = await StreamService.start();
+  service = await TestService.start();
 });
 afterEach(() => service.expectNothingLeft());
 afterAll(() => service.stop());
@@ -36,7 +36,7 @@ describe('amount of audio', () => {
     async (_what, takenBytes, frames) => {
       const gate = service.recognizer.hold();
       const client = await service.ready();
-      for (let frame = 0; frame < 5; frame += 1) client.audio(scriptedPcm(0.1));
+      client.send(scriptedPcm(0.5));
       await gate.entered;
       const session = `{asr}:session:${client.received[0]?.['session_id']}`;
       const partial = { kind: 'partial', revision: 1, text: '天', takenBytes } as const;

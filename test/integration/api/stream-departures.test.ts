@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { STREAM_TIMEOUTS } from '../../../api/streams/stream-clocks.ts';
 import { SLOT_RENEW_MS } from '../../../common/slot/slot.ts';
 import { RedisMonitor } from '../../support/redis-monitor.ts';
+import { TestService } from '../../support/service.ts';
 import type { StreamClient } from '../../support/stream-client.ts';
-import { StreamService } from './stream-service.ts';
 
 /** Clients that leave in the middle of a recording, each in its own way; the slot is the next one's. */
-let service: StreamService;
+let service: TestService;
 beforeAll(async () => {
-  service = await StreamService.start();
+  service = await TestService.start();
 });
 afterEach(async () => {
   vi.restoreAllMocks();

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { resultFields } from '../../../common/sessions/entries.ts';
-import { AUTHORIZED, startApi, TOKEN, upload } from '../../support/api.ts';
+import { AUTHORIZED, openStream, startApi, TOKEN, upload } from '../../support/api.ts';
 import { RedisMonitor } from '../../support/redis-monitor.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestService } from '../../support/service.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
-import { StreamService } from './stream-service.ts';
 
-let service: StreamService;
+let service: TestService;
 beforeAll(async () => {
-  service = await StreamService.start();
+  service = await TestService.start();
 });
 afterEach(() => service.expectNothingLeft());
 afterAll(() => service.stop());
@@ -25,7 +25,7 @@ describe('a recording', () => {
       session_id: expect.stringMatching(/^[0-9a-f]{32}$/),
       chunk_ms: 500,
     });
-    for (let start = 0; start < pcm.length; start += 3_200) client.audio(pcm.subarray(start, start + 3_200));
+    client.send(pcm);
     client.end();
     const final = await client.message('final');
     expect(await service.redis.client.exists('{asr}:slot')).toBe(0);
@@ -102,7 +102,7 @@ describe('a recording', () => {
 
   test('silence changes no text, so there is no partial', async () => {
     const client = await service.ready();
-    for (let frame = 0; frame < 12; frame += 1) client.audio(Buffer.alloc(3_200));
+    client.send(Buffer.alloc(12 * 3_200));
     client.end();
     await client.message('final');
     expect(client.received.map((message) => message.type)).toEqual(['ready', 'final']);
@@ -190,8 +190,7 @@ test('a final that comes a moment after its slot was seen to be free is a final'
   const api = await startApi(service.redis.url, { ASR_KEY_PREFIX: '{alone}' });
   onTestFinished(() => api.stop());
   await api.services.readiness.beat({ id: 'a', host: 'host', pid: 1, state: 'ready' });
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
+  const client = await openStream(api.wsUrl);
   const { session_id: id } = await client.message('ready');
   const redis = service.redis.client;
   client.end();

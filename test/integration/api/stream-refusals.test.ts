@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { scriptedPcm } from '../../support/scripted-recognizer.ts';
+import { TestService } from '../../support/service.ts';
 import type { StreamClient } from '../../support/stream-client.ts';
-import { StreamService } from './stream-service.ts';
 
-let service: StreamService;
+let service: TestService;
 beforeAll(async () => {
-  service = await StreamService.start();
+  service = await TestService.start();
 });
 afterEach(() => service.expectNothingLeft());
 afterAll(() => service.stop());

@@ -1,14 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { STREAM_TIMEOUTS } from '../../../api/streams/stream-clocks.ts';
-import { AUTHORIZED, startApi } from '../../support/api.ts';
-import { StreamClient } from '../../support/stream-client.ts';
-import { StreamService } from './stream-service.ts';
+import { openStream, startApi } from '../../support/api.ts';
+import { TestService } from '../../support/service.ts';
 
 /** The clocks are shortened; which clock runs when is what is tested. */
 const timeouts = { messageMs: 400, sessionMs: 1_000 };
-let service: StreamService;
+let service: TestService;
 beforeAll(async () => {
-  service = await StreamService.start({ streamTimeouts: timeouts });
+  service = await TestService.start({ streamTimeouts: timeouts });
 });
 afterEach(() => service.expectNothingLeft());
 afterAll(() => service.stop());
@@ -100,9 +99,7 @@ describe('where no process has claimed the session', () => {
     });
     onTestFinished(() => api.stop());
     await api.services.readiness.beat({ ...heartbeat, state: 'ready' });
-    const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-    client.start();
-    await client.message('ready');
+    const client = await openStream(api.wsUrl);
     return { api, client };
   }
 

@@ -2,15 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { upload } from '../../support/api.ts';
-import {
-  fixture,
-  openStream,
-  sendPaced,
-  startApiProcess,
-  startInferenceProcess,
-  untilReady,
-} from '../../support/real-service.ts';
+import { openStream, upload } from '../../support/api.ts';
+import { fixture, sendPaced, startApiProcess, startRealService } from '../../support/real-service.ts';
 import { startRedis } from '../../support/redis.ts';
 
 interface OtlpSpan {
@@ -46,25 +39,14 @@ async function startCollector() {
   return { url, spans, bodies };
 }
 
-async function startService(env: Readonly<Record<string, string>>) {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  const settings = { REDIS_URL: redis.url, ...env };
-  const inference = startInferenceProcess(settings);
-  onTestFinished(() => inference.stop());
-  const api = await startApiProcess(settings);
-  onTestFinished(() => api.process.stop());
-  await untilReady(api.origin);
-  return { ...api, inference };
-}
-
 test('one trace has an upload, its slot, its job and its model call; another a stream; neither a text', async () => {
   const collector = await startCollector();
-  const service = await startService({
+  const service = await startRealService({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
     OTEL_BSP_SCHEDULE_DELAY: '100',
   });
+  onTestFinished(() => service.stop());
   const { wav, pcm, text } = fixture('e12');
   expect(await upload(service.origin, wav)).toMatchObject({ status: 200, body: { text } });
   const client = await openStream(service.wsUrl);

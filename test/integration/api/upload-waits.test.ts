@@ -6,13 +6,12 @@ import { createLogger } from '../../../common/process/log.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
 import { SLOT_TTL_MS, Slot, slotHolder } from '../../../common/slot/slot.ts';
 import { UPLOAD_DEADLINE_MS, UploadStore } from '../../../common/uploads/upload-jobs.ts';
-import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { openStream, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
 import { pausesSkipped } from '../../support/pauses.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 import { WAV_CASES } from '../../support/wav-cases.ts';
 
@@ -77,9 +76,7 @@ test('a replica whose uploads and streams are over wants nothing of Redis any mo
   await api.services.readiness.beat({ id: 'killed', host: 'host', pid: 1, state: 'ready' });
   expect(await upload(api.origin, wav)).toMatchObject({ status: 503 });
   await nothingLeft(redis);
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(api.wsUrl);
   client.close();
   await nothingLeft(redis);
   // Nobody else has a command for it here. A renewal would come once a second, a read ten times.

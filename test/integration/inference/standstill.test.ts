@@ -2,12 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, type MockInstance, onTestFinished, vi } from 'vitest';
 import { SessionConsumer } from '../../../common/sessions/session-consumer.ts';
 import { UPLOAD_DEADLINE_MS, UploadStore } from '../../../common/uploads/upload-jobs.ts';
-import { AUTHORIZED, startApi, type TestApi, upload } from '../../support/api.ts';
+import { openStream, startApi, type TestApi, upload } from '../../support/api.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { type Gate, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { StreamClient } from '../../support/stream-client.ts';
 import { TestSession } from '../../support/test-session.ts';
 import { TestUploads } from '../../support/test-upload.ts';
 import { wavFile } from '../../support/wav.ts';
@@ -42,8 +41,7 @@ it.each(['no other process', 'a standby, which puts the stream away behind the c
   async (others) => {
     const { redis, api, gate, standby } = await pair();
     onTestFinished(() => gate.release());
-    const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-    client.start();
+    const client = await openStream(api.wsUrl);
     const { session_id } = await client.message('ready');
     for (let frame = 0; frame < 5; frame += 1) client.audio(scriptedPcm(0.1, frame));
     await gate.entered;
@@ -120,9 +118,7 @@ it('a slot that ran out under a model call, and with it, is taken again: whoever
 it('a stream that is lost with the memory of Redis in its last model call is told so: its slot is not taken again', async () => {
   const { redis, api, gate } = await pair();
   onTestFinished(() => gate.release());
-  const client = await StreamClient.connect(api.wsUrl, AUTHORIZED);
-  client.start();
-  await client.message('ready');
+  const client = await openStream(api.wsUrl);
   client.audio(scriptedPcm(0.1));
   client.end();
   await gate.entered;

@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
-import { type ApiOptions, AUTHORIZED, startApi, type TestApi } from '../../support/api.ts';
-import { startInference, type TestInference } from '../../support/inference.ts';
-import { nothingLeft } from '../../support/nothing-left.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
-import type { ScriptedRecognizer } from '../../support/scripted-recognizer.ts';
-import { StreamClient } from '../../support/stream-client.ts';
+import { type ApiOptions, AUTHORIZED, openStream, startApi, type TestApi } from './api.ts';
+import { startInference, type TestInference } from './inference.ts';
+import { nothingLeft } from './nothing-left.ts';
+import { startRedis, type TestRedis } from './redis.ts';
+import type { ScriptedRecognizer } from './scripted-recognizer.ts';
+import { StreamClient } from './stream-client.ts';
 
 /** One api and one inference process's worth of service on a Redis of its own, and the clients that a test has connected to it. */
-export class StreamService {
+export class TestService {
   readonly redis: TestRedis;
   readonly inference: TestInference;
   readonly api: TestApi;
@@ -20,13 +20,17 @@ export class StreamService {
   }
 
   /** @param prepare of the recognizer, before it is loaded */
-  static async start(
-    options: ApiOptions = {},
-    prepare: (recognizer: ScriptedRecognizer) => void = () => {},
-  ): Promise<StreamService> {
+  static async start({
+    env = {},
+    prepare,
+    ...options
+  }: ApiOptions & {
+    readonly env?: Record<string, string>;
+    readonly prepare?: (recognizer: ScriptedRecognizer) => void;
+  } = {}): Promise<TestService> {
     const redis = await startRedis();
     const inference = await startInference(redis.url, prepare);
-    return new StreamService(redis, inference, await startApi(redis.url, {}, options));
+    return new TestService(redis, inference, await startApi(redis.url, env, options));
   }
 
   get recognizer(): ScriptedRecognizer {
@@ -40,9 +44,8 @@ export class StreamService {
   }
 
   async ready(): Promise<StreamClient> {
-    const client = await this.connect();
-    client.start();
-    await client.message('ready');
+    const client = await openStream(this.api.wsUrl);
+    this.#clients.push(client);
     return client;
   }
 

@@ -1,15 +1,14 @@
-import { audioMs, MAX_RECORDING_BYTES, MAX_RECORDING_SAMPLES } from '../../common/audio/limits.ts';
-import { FRAME_SAMPLES } from '../client/audio/frames.ts';
+import { audioMs, MAX_RECORDING_BYTES } from '../../common/audio/limits.ts';
 import { onFileChosen } from './controls/file-choice.ts';
+import { offerLanguages, wantedTexts } from './controls/language-switch.ts';
+import { MicrophoneChoice } from './controls/microphone-choice.ts';
 import { RecordButton } from './controls/record-button.ts';
 import { TokenField } from './controls/token.ts';
 import { Dictation, type Recording } from './recording/dictation.ts';
 import { asFailure, Failure } from './service/failures.ts';
-import { textsFor } from './texts/language.ts';
-import type { DictationState, Label, Texts } from './texts/texts.ts';
-import { copyButton } from './view/copy-button.ts';
+import { Language } from './texts/language.ts';
+import type { DictationState } from './texts/texts.ts';
 import { find } from './view/elements.ts';
-import { measures } from './view/measures.ts';
 import { announce, Notice } from './view/notice.ts';
 import { Recordings } from './view/recordings.ts';
 import { ServiceStatus } from './view/service-status.ts';
@@ -17,21 +16,20 @@ import { Transcript } from './view/transcript.ts';
 import { Waveform } from './view/waveform.ts';
 
 const MAX_RECORDING_MS = audioMs(MAX_RECORDING_BYTES);
-const FRAMES_PER_RECORDING = MAX_RECORDING_SAMPLES / FRAME_SAMPLES;
 const WARN_AT_SECONDS_LEFT = 5;
 
 /** Everything on the page, tied together; index.html holds the elements. */
 class Page {
-  readonly #texts: Texts;
+  readonly #language: Language;
   readonly #status: ServiceStatus;
-  readonly #token = new TokenField((token) => this.#checkToken(token));
+  readonly #token = new TokenField((token) => this.#tokenEntered(token));
+  readonly #microphone: MicrophoneChoice;
   readonly #notice: Notice;
   readonly #transcript: Transcript;
   readonly #recordings: Recordings;
-  readonly #wave = new Waveform(find('canvas#wave'), FRAMES_PER_RECORDING);
-  readonly #measures = find('dl#measures');
+  readonly #wave = new Waveform(find('canvas#wave'));
   readonly #left = find('span#left');
-  readonly #copy: HTMLButtonElement;
+  #secondsLeft = 0;
   readonly #dictation = new Dictation(
     {
       state: (state) => this.#stateChanged(state),
@@ -49,28 +47,31 @@ class Page {
       recorded: (recording) => this.#recorded(recording),
     },
     () => this.#token.value,
+    () => this.#microphone.deviceId,
   );
   readonly #button: RecordButton;
 
-  constructor(texts: Texts) {
-    this.#texts = texts;
-    this.#status = new ServiceStatus(texts);
-    this.#notice = new Notice(texts, () => this.#dictation.cancel());
-    this.#transcript = new Transcript(texts);
-    this.#recordings = new Recordings(texts, (recording) =>
+  constructor(language: Language) {
+    this.#language = language;
+    this.#status = new ServiceStatus(
+      language,
+      () => this.#token.accepted(),
+      (failure) => this.#failed(failure),
+    );
+    this.#microphone = new MicrophoneChoice(language);
+    this.#notice = new Notice(language, () => this.#dictation.cancel());
+    this.#transcript = new Transcript(language);
+    this.#recordings = new Recordings(language, (recording) =>
       this.#begin(() => this.#dictation.tryAgain(recording)),
     );
-    this.#copy = copyButton(texts, () => this.#transcript.text);
-    this.#button = new RecordButton(texts, {
+    this.#button = new RecordButton(language, {
       state: () => this.#dictation.state,
       start: () => this.#begin(() => this.#dictation.record()),
       stop: () => this.#dictation.stop(),
     });
     onFileChosen((file) => this.#begin(() => this.#dictation.recognizeFile(file)));
-    this.#copy.hidden = true;
-    this.#measures.after(this.#copy);
     this.#stateChanged('idle');
-    this.#checkToken(this.#token.value);
+    this.#tokenEntered(this.#token.value);
   }
 
   /** Nothing is started without a token: the service would only refuse it. */
@@ -83,41 +84,29 @@ class Page {
       this.#failed(new Failure('token_missing'));
       return;
     }
-    this.#recordings.silence();
+    this.#recordings.makeRoom();
     this.#notice.hide();
     // Otherwise a screen reader would find the last result there beside what follows.
     announce('');
-    this.#measures.replaceChildren();
-    this.#copy.hidden = true;
-    this.#transcript.clear();
-    this.#progress([], 0);
     void work().then(() => {
       // Whoever pressed a button that is gone by now goes on with the keyboard from here.
       if (document.activeElement === document.body) find('button#record').focus({ preventScroll: true });
     });
   }
 
-  #checkToken(token: string): void {
+  #tokenEntered(token: string): void {
     if (this.#dictation.state === 'idle') this.#notice.hide();
     if (token === '') {
       this.#status.stop();
       this.#token.ask();
       return;
     }
-    this.#status.watch(
-      token,
-      () => this.#token.accepted(),
-      (failure) => this.#failed(failure),
-    );
+    this.#status.follow(token);
   }
 
   #failed(failure: Failure): void {
-    // What was said before the microphone went away has its text.
-    if (failure.kind !== 'microphone_lost') {
-      this.#transcript.clear();
-      // Otherwise a screen reader would find "listening" or "trying again" there when that is over.
-      announce('');
-    }
+    // Otherwise a screen reader would find "listening" or "trying again" there when that is over; what was said before the microphone went away has its text.
+    if (failure.kind !== 'microphone_lost') announce('');
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
       this.#status.stop();
       this.#token.ask();
@@ -127,15 +116,14 @@ class Page {
     this.#checkService(failure);
   }
 
-  /** Where the failure may be the service's state, it is shown and followed until it is ready again. */
+  /** Where the failure may be the service's state, it is looked at again. */
   #checkService({ kind }: Failure): void {
-    if (['not_ready', 'connection_lost', 'stream_refused', 'cancelled'].includes(kind))
-      this.#status.watch(this.#token.value);
+    if (['busy', 'not_ready', 'connection_lost', 'stream_refused', 'cancelled'].includes(kind))
+      this.#status.look(this.#token.value);
   }
 
   #recorded(recording: Recording): void {
     this.#recordings.add(recording);
-    this.#wave.show(recording.levels);
     const { outcome } = recording;
     if (outcome instanceof Failure) {
       this.#failed(outcome);
@@ -143,53 +131,50 @@ class Page {
     }
     this.#notice.hide();
     this.#status.show('ready');
-    this.#transcript.final(outcome.text);
-    this.#measures.replaceChildren(...measures(this.#texts, outcome));
-    this.#copy.hidden = outcome.text === '';
-    announce(outcome.text === '' ? this.#texts.nothingHeard : this.#texts.result, false, outcome.text);
+    const { nothingHeard, result } = this.#language.texts;
+    announce(outcome.text === '' ? nothingHeard : result, false, outcome.text);
   }
 
   #stateChanged(state: DictationState): void {
     this.#button.show(state);
+    this.#status.working(state === 'recording' || state === 'recognizing');
     document.body.dataset['state'] = state;
     if (state === 'recording') {
-      this.#transcript.wait(this.#texts.listening);
-      announce(this.#texts.listening);
+      this.#transcript.wait(({ listening }) => listening);
+      announce(this.#language.texts.listening);
+      // By now it may know their names.
+      void this.#microphone.list();
     } else {
       this.#button.loudness(0);
     }
     if (state === 'recognizing') {
       // The button says that it is being recognized; nobody needs to keep speaking.
-      this.#transcript.wait('');
+      this.#transcript.wait(() => '');
       this.#notice.hide();
     }
-    if (state === 'idle') this.#left.textContent = String(MAX_RECORDING_MS / 1000);
+    if (state === 'idle') {
+      this.#transcript.clear();
+      this.#progress([], 0);
+      this.#recordings.showLatest();
+    }
     find('button#choose').disabled = state !== 'idle';
   }
 
   #progress(levels: readonly number[], recordedMs: number): void {
     const level = levels.at(-1) ?? 0;
+    const leftMs = MAX_RECORDING_MS - recordedMs;
     this.#wave.show(levels);
     this.#button.loudness(level);
-    const secondsLeft = Math.ceil((MAX_RECORDING_MS - recordedMs) / 1000);
-    if (this.#left.textContent === String(secondsLeft)) return;
-    this.#left.textContent = String(secondsLeft);
-    if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(this.#texts.left(secondsLeft));
-    if (secondsLeft === 0) announce(this.#texts.limitReached);
+    this.#language.say(this.#left, ({ seconds }) => seconds(leftMs));
+    const secondsLeft = Math.ceil(leftMs / 1000);
+    if (this.#secondsLeft === secondsLeft) return;
+    this.#secondsLeft = secondsLeft;
+    const { left, limitReached } = this.#language.texts;
+    if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(left(secondsLeft));
+    if (secondsLeft === 0) announce(limitReached);
   }
 }
 
-function translate({ lang, labels, level }: Texts): void {
-  document.documentElement.lang = lang;
-  find('meter#level').setAttribute('aria-label', level);
-  if (labels === undefined) return;
-  const isLabel = (key: string): key is Label => key in labels;
-  for (const element of document.querySelectorAll('[data-text]')) {
-    const key = element.getAttribute('data-text') ?? '';
-    if (isLabel(key)) element.textContent = labels[key];
-  }
-}
-
-const texts = await textsFor(navigator.languages);
-translate(texts);
-new Page(texts);
+const language = new Language(wantedTexts());
+offerLanguages(language);
+new Page(language);

@@ -8,15 +8,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EXAMPLES } from '../../api/docs/openapi-examples.ts';
 import * as schemas from '../../common/messages/http.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { upload } from '../support/api.ts';
+import { AUTHORIZED, TOKEN, upload } from '../support/api.ts';
 import { StreamClient } from '../support/stream-client.ts';
 import { wavFile } from '../support/wav.ts';
-import { launchBrowser, openPage, shoot } from './page-browser.ts';
-import { type PageService, startPageService, TOKEN } from './page-service.ts';
+import { launchBrowser, openPage, shoot } from './page/browser.ts';
+import { type PageService, startPageService } from './page/service.ts';
 
 const FIXTURES = join(packageRoot(), 'test', 'fixtures');
 const WAV = join(FIXTURES, 'e12.wav');
-const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 const TRANSCRIPTION = { ...EXAMPLES['/v1/audio/transcriptions']?.['post']?.['200']?.['text'] };
 const anyTime = { ...TRANSCRIPTION, inference_ms: expect.any(Number) };
 
@@ -28,7 +27,7 @@ beforeAll(async () => {
   service = await startPageService();
   const wav = readFileSync(WAV);
   beforeReady = await upload(service.directOrigin, wav, AUTHORIZED);
-  service.startInference();
+  service.startModel('small');
   browser = await launchBrowser(WAV);
 }, 30_000);
 

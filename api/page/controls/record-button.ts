@@ -1,4 +1,5 @@
-import type { DictationState, Texts } from '../texts/texts.ts';
+import type { Language } from '../texts/language.ts';
+import type { DictationState } from '../texts/texts.ts';
 import { find } from '../view/elements.ts';
 import { type Pressable, PressGesture } from './press-gesture.ts';
 
@@ -6,25 +7,27 @@ import { type Pressable, PressGesture } from './press-gesture.ts';
 export class RecordButton {
   readonly #button = find('button#record');
   readonly #hint = find('p#hint');
-  readonly #texts: Texts;
+  readonly #language: Language;
 
-  constructor(texts: Texts, target: Pressable) {
-    this.#texts = texts;
+  constructor(language: Language, target: Pressable) {
+    this.#language = language;
     const gesture = new PressGesture(target);
     this.#onPointer(gesture);
     this.#onSpaceBar(gesture);
   }
 
   show(state: DictationState): void {
-    const [name, hint = name] = this.#texts.button[state];
     // Space bars belong to where a pointer can hover.
     const hasKeyboard = state === 'idle' && matchMedia('(any-hover: hover)').matches;
     const button = this.#button;
     button.dataset['state'] = state;
-    button.setAttribute('aria-label', name);
     button.setAttribute('aria-disabled', String(state === 'recognizing'));
     button.setAttribute('aria-busy', String(state === 'opening' || state === 'recognizing'));
-    this.#hint.textContent = hasKeyboard ? hint + this.#texts.spaceHint : hint;
+    this.#language.show(button, (texts) => button.setAttribute('aria-label', texts.button[state][0]));
+    this.#language.say(this.#hint, (texts) => {
+      const [name, hint = name] = texts.button[state];
+      return hasKeyboard ? hint + texts.spaceHint : hint;
+    });
   }
 
   /** @param level 0 to 1 */
@@ -60,7 +63,8 @@ export class RecordButton {
     let down = false;
     document.addEventListener('keydown', (event) => {
       if (event.code !== 'Space' || event.ctrlKey || event.altKey || event.metaKey) return;
-      const other = event.target instanceof Element && event.target.closest('input, button, a') !== null;
+      const other =
+        event.target instanceof Element && event.target.closest('input, button, a, select') !== null;
       if (other && event.target !== this.#button) return;
       event.preventDefault();
       if (event.repeat) return;

@@ -1,35 +1,33 @@
 import { find } from '../view/elements.ts';
+import { keep, kept } from './kept.ts';
 
-/** The tab's own storage: gone with the tab, never sent by itself, never in an address. */
-const STORED_AS = 'asr-token';
+/** Never sent by itself, never in an address. */
+const KEPT_AS = 'asr-token';
 
 /** The access token's field. It steps aside once the service has accepted a token. */
 export class TokenField {
   readonly #form = find('form#token-form');
   readonly #input = find('input#token');
+  readonly #remember = find('input#remember');
   readonly #change = find('button#token-change');
   /** WebKit empties the field, without an event, when somebody comes back to the page. */
   #typed = '';
 
   /** @param entered called with each token that was typed in. */
   constructor(entered: (token: string) => void) {
-    try {
-      this.#input.value = sessionStorage.getItem(STORED_AS) ?? '';
-    } catch {
-      // A browser that keeps nothing for pages (site data blocked) refuses even to look.
-    }
+    const remembered = kept('localStorage', KEPT_AS);
+    this.#remember.checked = remembered !== undefined;
+    this.#input.value = remembered ?? kept('sessionStorage', KEPT_AS) ?? '';
     const read = (): void => {
       this.#typed = this.#input.value.trim();
     };
     read();
     this.#input.oninput = read;
+    // At once: whoever takes it back does not want it kept until some token is used.
+    this.#remember.onchange = () => this.#keep();
     this.#form.onsubmit = (event) => {
       event.preventDefault();
-      try {
-        sessionStorage.setItem(STORED_AS, this.value);
-      } catch {
-        // There the token lasts until the page is loaded again.
-      }
+      this.#keep();
       entered(this.value);
     };
     this.#change.onclick = () => this.ask();
@@ -64,5 +62,11 @@ export class TokenField {
     if (this.#form.contains(document.activeElement)) find('button#record').focus();
     this.#form.hidden = true;
     this.#change.hidden = false;
+  }
+
+  #keep(): void {
+    const { checked } = this.#remember;
+    keep('localStorage', KEPT_AS, checked ? this.value : '');
+    keep('sessionStorage', KEPT_AS, checked ? '' : this.value);
   }
 }

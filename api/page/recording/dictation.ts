@@ -59,14 +59,17 @@ export interface DictationView {
 export class Dictation {
   readonly #view: DictationView;
   readonly #token: () => string;
+  readonly #deviceId: () => string;
   #state: DictationState = 'idle';
   #capture: Capture | undefined;
   #stopAsked = false;
   #abort = new AbortController();
 
-  constructor(view: DictationView, token: () => string) {
+  /** @param deviceId of the microphone to use; '' for the system's choice */
+  constructor(view: DictationView, token: () => string, deviceId: () => string) {
     this.#view = view;
     this.#token = token;
+    this.#deviceId = deviceId;
   }
 
   get state(): DictationState {
@@ -96,7 +99,7 @@ export class Dictation {
           this.#view.progress(levels, recordedMs);
           live.push(pcm);
         };
-        openMicrophone({ frame, end: resolve }, this.#abort.signal).then((capture) => {
+        openMicrophone(this.#deviceId(), { frame, end: resolve }, this.#abort.signal).then((capture) => {
           this.#capture = capture;
         }, reject);
       });

@@ -39,11 +39,16 @@ function microphoneFailure(error: unknown): Failure {
 
 /**
  * Opens the microphone and starts capturing at once. Must be called from a press, or the browser keeps the audio suspended.
+ * @param deviceId the microphone to use, and no other; '' for the system's choice
  * @param signal ends the wait for the microphone, also for the answer to the browser's question, with its reason; a microphone that comes
  * later is let go.
  * @throws Failure when there is no microphone for this page.
  */
-export async function openMicrophone(events: CaptureEvents, signal: AbortSignal): Promise<Capture> {
+export async function openMicrophone(
+  deviceId: string,
+  events: CaptureEvents,
+  signal: AbortSignal,
+): Promise<Capture> {
   if (!window.isSecureContext) throw new Failure('page_not_secure', location.origin);
   if (navigator.mediaDevices === undefined || window.AudioWorkletNode === undefined) {
     throw new Failure('browser_too_old');
@@ -51,7 +56,13 @@ export async function openMicrophone(events: CaptureEvents, signal: AbortSignal)
   const context = new AudioContext();
   const asked = navigator.mediaDevices.getUserMedia({
     // The recognizer wants the voice as it is; levelling helps it with distant speakers, the other two cut into words.
-    audio: { channelCount: 1, echoCancellation: false, noiseSuppression: false, autoGainControl: true },
+    audio: {
+      channelCount: 1,
+      echoCancellation: false,
+      noiseSuppression: false,
+      autoGainControl: true,
+      ...(deviceId === '' ? {} : { deviceId: { exact: deviceId } }),
+    },
   });
   try {
     const opened = Promise.all([

@@ -27,10 +27,11 @@ export function serviceFor(apiToken: string): AsrClientCore {
 export async function readiness(
   token: string,
   signal: AbortSignal,
-): Promise<'ready' | 'loading' | 'unavailable'> {
-  const { status, error } = await serviceFor(token).ready({ signal });
+): Promise<'ready' | 'busy' | 'loading' | 'unavailable'> {
+  const { status, busy, error } = await serviceFor(token).ready({ signal });
+  if (status === 'ready') return busy ? 'busy' : 'ready';
   // With an error it does not load: nobody should wait for it.
-  return status === 'loading' && typeof error === 'string' ? 'unavailable' : status;
+  return typeof error === 'string' ? 'unavailable' : 'loading';
 }
 
 /** The model that answers, as `id (family)`; undefined where the service names none. @throws the browser's error when there is no answer. */

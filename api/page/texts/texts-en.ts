@@ -1,9 +1,8 @@
 import type { Texts } from './texts.ts';
 
-const milliseconds = (ms: number): string => `${Math.round(ms).toLocaleString('en')} ms`;
-
 export const english: Texts = {
   lang: 'en',
+  otherLanguage: ['zh-CN', '简体中文'],
   labels: undefined,
   failures: {
     microphone_refused: [
@@ -72,7 +71,7 @@ export const english: Texts = {
       'Recognition failed.',
       'Try again. If it happens with every recording, tell the operator.',
     ],
-    cancelled: ['Stopped waiting.', 'The recording is kept below, to try again.'],
+    cancelled: ['Stopped waiting.', 'The recording is kept, to try again.'],
     file_unreadable: [
       'This file cannot be read as audio.',
       'Choose a WAV, MP3 or M4A file. The line below says what is wrong with this one.',
@@ -81,10 +80,7 @@ export const english: Texts = {
       'The file is incomplete: the end of the recording is missing.',
       'Copy or download it again.',
     ],
-    file_too_long: [
-      'The recording is longer than 15 seconds.',
-      'Cut it into pieces; 2 to 8 seconds are best.',
-    ],
+    file_too_long: ['The recording is too long.', 'Cut it into pieces; 2 to 8 seconds are best.'],
     file_empty: ['The file contains no audio.', 'Choose another file.'],
     unexpected: [
       'An unexpected error occurred.',
@@ -93,11 +89,12 @@ export const english: Texts = {
   },
   status: {
     ready: 'Ready',
+    busy: 'Busy',
     loading: 'Model loading',
     unavailable: 'Model not available',
     checking: 'Checking',
     unreachable: 'Not reachable',
-    no_token: 'Token needed',
+    no_token: '',
   },
   model: 'Model',
   measures: {
@@ -113,23 +110,28 @@ export const english: Texts = {
   },
   placeholder: 'Press the button and speak Chinese. Your words appear here as you say them.',
   copy: 'Copy',
+  copyAll: 'Copy all',
   spaceHint: ' The space bar works too.',
   level: 'Microphone level',
   listening: 'Listening…',
   nothingHeard: 'No words were recognized. Speak a little louder or closer to the microphone.',
+  notRecognized: 'Not recognized.',
   copied: 'Copied',
   play: 'Play',
   pause: 'Pause',
   save: 'Save WAV',
+  saveText: 'Download text',
+  remove: 'Delete',
   tryAgain: 'Try again',
   cancel: 'Stop waiting',
   microphone: 'Microphone',
+  systemMicrophone: 'Chosen by the system',
   keepSpeaking: 'Keep speaking: the whole recording will be recognized when you stop.',
   notNow: 'One recording at a time: finish this one first.',
   limitReached: 'The 15 seconds are up; the recording has ended.',
   left: (seconds) => `${seconds} seconds left`,
   retryIn: (seconds, attempt, attempts) =>
     `Trying again in ${seconds} s (${attempt} of ${attempts}). No action needed.`,
-  milliseconds,
+  seconds: (ms) => `${(ms / 1000).toFixed(1)} s`,
   result: 'Result: ',
 };

@@ -3,11 +3,13 @@ export type Label =
   | 'title'
   | 'tokenLabel'
   | 'tokenHint'
+  | 'tokenRemember'
   | 'tokenUse'
   | 'tokenShow'
   | 'tokenChange'
-  | 'secondsLeft'
+  | 'left'
   | 'chooseFile'
+  | 'microphone'
   | 'recordings'
   | 'recordingsHint'
   | 'dropHere'
@@ -46,7 +48,7 @@ export type FailureKind =
 export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
 
 /** What is known of the service. */
-export type Status = 'no_token' | 'checking' | 'ready' | 'loading' | 'unavailable' | 'unreachable';
+export type Status = 'no_token' | 'checking' | 'ready' | 'busy' | 'loading' | 'unavailable' | 'unreachable';
 
 /** A result's figures, by their names in the interface. */
 export type Measure = 'audio_ms' | 'finalize_ms' | 'inference_ms';
@@ -57,6 +59,8 @@ type Advice = readonly [what: string, todo: string];
 export interface Texts {
   /** BCP 47 tag for the document. */
   readonly lang: string;
+  /** The one to switch to: its tag, and its name in its own words. */
+  readonly otherLanguage: readonly [lang: string, name: string];
   /** What replaces the words of index.html; nothing where its own are right. */
   readonly labels: Readonly<Record<Label, string>> | undefined;
   readonly failures: Readonly<Record<FailureKind, Advice>>;
@@ -67,24 +71,34 @@ export interface Texts {
   /** The record button's name in each state, and the hint below where it says more. */
   readonly button: Readonly<Record<DictationState, readonly [name: string, hint?: string]>>;
   readonly copy: string;
+  readonly copyAll: string;
   /** Follows the hint how to start, where there is a keyboard. */
   readonly spaceHint: string;
   readonly level: string;
   readonly listening: string;
   readonly nothingHeard: string;
+  /** Stands for the text of a recording that failed: why is said once, when it fails. */
+  readonly notRecognized: string;
   readonly copied: string;
   readonly play: string;
   readonly pause: string;
   readonly save: string;
+  readonly saveText: string;
+  readonly remove: string;
   readonly tryAgain: string;
   readonly cancel: string;
   readonly microphone: string;
+  readonly systemMicrophone: string;
   readonly keepSpeaking: string;
   readonly notNow: string;
   readonly limitReached: string;
   /** For listeners: so many seconds are left. */
   left(seconds: number): string;
   retryIn(seconds: number, attempt: number, attempts: number): string;
-  milliseconds(ms: number): string;
+  /** A duration: in seconds, with one decimal. */
+  seconds(ms: number): string;
   readonly result: string;
 }
+
+/** Those that are words as they stand. */
+export type Word = { [Key in keyof Texts]: Texts[Key] extends string ? Key : never }[keyof Texts];

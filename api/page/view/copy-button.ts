@@ -1,4 +1,5 @@
-import type { Texts } from '../texts/texts.ts';
+import type { Language } from '../texts/language.ts';
+import type { Word } from '../texts/texts.ts';
 import { button, make } from './elements.ts';
 import { announce } from './notice.ts';
 
@@ -15,8 +16,8 @@ function copySelected(text: string): void {
 }
 
 /** A button that copies what `text` gives when it is pressed, and says so. */
-export function copyButton(texts: Texts, text: () => string): HTMLButtonElement {
-  const element = button(texts.copy, async () => {
+export function copyButton(language: Language, word: Word, text: () => string): HTMLButtonElement {
+  const element = button(language, word, async () => {
     try {
       await navigator.clipboard.writeText(text());
     } catch {
@@ -24,11 +25,9 @@ export function copyButton(texts: Texts, text: () => string): HTMLButtonElement 
       // The selection took the focus with it.
       element.focus();
     }
-    announce(texts.copied);
-    element.textContent = texts.copied;
-    setTimeout(() => {
-      element.textContent = texts.copy;
-    }, CONFIRMED_MS);
+    announce(language.texts.copied);
+    language.say(element, ({ copied }) => copied);
+    setTimeout(() => language.say(element, (texts) => texts[word]), CONFIRMED_MS);
   });
   return element;
 }

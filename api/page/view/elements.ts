@@ -1,3 +1,6 @@
+import type { Language } from '../texts/language.ts';
+import type { Texts, Word } from '../texts/texts.ts';
+
 /** The element of index.html with this tag and id. @throws Error when the page and its script do not belong together. */
 export function find<K extends keyof HTMLElementTagNameMap>(
   name: `${K}#${string}`,
@@ -19,8 +22,21 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-export function button(label: string, press: () => void): HTMLButtonElement {
-  const element = make('button', { type: 'button', class: 'quiet' }, label);
+/** A new element with words in the reader's language. */
+export function worded<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Readonly<Record<string, string>>,
+  language: Language,
+  words: (texts: Texts) => string,
+): HTMLElementTagNameMap[K] {
+  const element = make(tag, attributes);
+  language.say(element, words);
+  return element;
+}
+
+export function button(language: Language, word: Word, press: () => void): HTMLButtonElement {
+  const attributes = { type: 'button', class: 'quiet' };
+  const element = worded('button', attributes, language, (texts) => texts[word]);
   element.onclick = press;
   return element;
 }

@@ -1,15 +1,15 @@
 import { modelName } from '../service/service.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { Language } from '../texts/language.ts';
 import { find } from './elements.ts';
 
 /** Which model answers, below the service's state. Nothing is shown where that cannot be told. */
 export class ModelName {
   readonly #element = find('p#model');
-  readonly #texts: Texts;
+  readonly #language: Language;
   #abort = new AbortController();
 
-  constructor(texts: Texts) {
-    this.#texts = texts;
+  constructor(language: Language) {
+    this.#language = language;
   }
 
   /** Asks for it anew: a service that was away may have come back with another model. */
@@ -18,12 +18,12 @@ export class ModelName {
     const { signal } = this.#abort;
     const name = await modelName(signal).catch(() => undefined);
     if (signal.aborted || name === undefined) return;
-    this.#element.textContent = `${this.#texts.model} ${name}`;
+    this.#language.say(this.#element, ({ model }) => `${model} ${name}`);
   }
 
   hide(): void {
     this.#abort.abort();
     this.#abort = new AbortController();
-    this.#element.textContent = '';
+    this.#language.say(this.#element, () => '');
   }
 }

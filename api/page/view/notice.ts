@@ -1,7 +1,8 @@
 import type { Retry } from '../../client/protocol/retry.ts';
 import { asFailure, type Failure } from '../service/failures.ts';
+import type { Language } from '../texts/language.ts';
 import type { FailureKind, Texts } from '../texts/texts.ts';
-import { button, find, make } from './elements.ts';
+import { button, find, make, worded } from './elements.ts';
 
 /** Speaks to a screen reader; `urgent` interrupts. */
 export function announce(words: string, urgent = false, chinese = ''): void {
@@ -14,16 +15,15 @@ const OF_TOKEN: readonly FailureKind[] = ['unauthorized', 'token_missing'];
 /** The one place that says what went wrong and what to do. */
 export class Notice {
   readonly #element = find('div#notice');
-  readonly #texts: Texts;
+  readonly #language: Language;
   readonly #stop: HTMLButtonElement;
-  readonly #notNow: HTMLElement;
+  readonly #notNow = make('p', { class: 'what' });
   #ticking: ReturnType<typeof setInterval> | undefined;
 
   /** @param cancel gives up waiting for a retry. */
-  constructor(texts: Texts, cancel: () => void) {
-    this.#texts = texts;
-    this.#stop = button(texts.cancel, cancel);
-    this.#notNow = make('p', { class: 'what' }, texts.notNow);
+  constructor(language: Language, cancel: () => void) {
+    this.#language = language;
+    this.#stop = button(language, 'cancel', cancel);
   }
 
   hide(): void {
@@ -37,34 +37,36 @@ export class Notice {
   }
 
   failed(failure: Failure): void {
-    const [, todo] = this.#texts.failures[failure.kind];
+    const todo = this.#line(({ failures }) => failures[failure.kind][1]);
     const isTold = failure.kind === 'unexpected' || failure.kind === 'file_unreadable';
     const technical = isTold ? [make('p', { class: 'detail' }, failure.detail)] : [];
-    const what = this.#show('problem', failure, make('p', {}, todo), ...technical);
-    announce(`${what} ${todo}`, true);
+    const what = this.#show('problem', failure, todo, ...technical);
+    announce(`${what} ${todo.textContent}`, true);
   }
 
   /** The recording goes on, without live text. */
   keepSpeaking(failure: Failure): void {
-    const [, todo] = this.#texts.failures[failure.kind];
     // What else may be said to help is for later, when the recording is done.
-    const forOperator = failure.kind === 'stream_refused' ? [make('p', {}, todo)] : [];
-    const what = this.#show('wait', failure, make('p', {}, this.#texts.keepSpeaking), ...forOperator);
-    announce(`${what} ${this.#texts.keepSpeaking}`);
+    const forOperator =
+      failure.kind === 'stream_refused' ? [this.#line(({ failures }) => failures.stream_refused[1])] : [];
+    const keepSpeaking = this.#line((texts) => texts.keepSpeaking);
+    const what = this.#show('wait', failure, keepSpeaking, ...forOperator);
+    announce(`${what} ${keepSpeaking.textContent}`);
   }
 
   /** The recording will be sent once more. */
   waiting({ error, delayMs, attempt, attempts }: Retry): void {
     const untilMs = performance.now() + delayMs;
+    const seconds = (): number => Math.max(0, Math.ceil((untilMs - performance.now()) / 1000));
     const countdown = make('p', {});
-    const tick = (): void => {
-      const seconds = Math.max(0, Math.ceil((untilMs - performance.now()) / 1000));
-      countdown.textContent = this.#texts.retryIn(seconds, attempt, attempts - 1);
-    };
+    const tick = (): void =>
+      this.#language.say(countdown, ({ retryIn }) => retryIn(seconds(), attempt, attempts - 1));
+    tick();
+    // The language may have been switched while it was not there.
+    this.#language.say(this.#stop, ({ cancel }) => cancel);
     const focused = document.activeElement === this.#stop;
     const what = this.#show('wait', asFailure(error), countdown, this.#stop);
     if (focused) this.#stop.focus();
-    tick();
     this.#ticking = setInterval(tick, 250);
     if (attempt === 1) announce(`${what} ${countdown.textContent}`);
   }
@@ -72,29 +74,34 @@ export class Notice {
   /** Something else was asked for in the middle of a recording, whose own notice stays. */
   notNow(): void {
     this.#element.dataset['tone'] = 'wait';
+    this.#language.say(this.#notNow, ({ notNow }) => notNow);
     this.#element.append(this.#notNow);
     this.#appear();
-    announce(this.#texts.notNow);
+    announce(this.#language.texts.notNow);
   }
 
   /** Returns what happened, in words. */
   #show(tone: 'problem' | 'wait', failure: Failure, ...rest: Node[]): string {
-    const [what] = this.#texts.failures[failure.kind];
     this.hide();
     this.#element.dataset['tone'] = tone;
     this.#element.dataset['kind'] = failure.kind;
     this.#element.title = failure.detail;
-    this.#element.append(make('p', { class: 'what' }, what), ...rest);
+    const what = worded('p', { class: 'what' }, this.#language, ({ failures }) => failures[failure.kind][0]);
+    this.#element.append(what, ...rest);
     this.#place(OF_TOKEN.includes(failure.kind));
     this.#appear();
-    return what;
+    return what.textContent;
+  }
+
+  #line(words: (texts: Texts) => string): HTMLElement {
+    return worded('p', {}, this.#language, words);
   }
 
   /** The field names the error as its own while it stands there. */
   #place(atToken: boolean): void {
     const input = find('input#token');
     if (atToken) find('p#token-hint').before(this.#element);
-    else find('canvas#wave').before(this.#element);
+    else find('div#controls').before(this.#element);
     input.setAttribute('aria-invalid', String(atToken));
     input.setAttribute('aria-describedby', atToken ? 'notice token-hint' : 'token-hint');
   }

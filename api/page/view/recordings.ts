@@ -1,11 +1,12 @@
 import { wavOf } from '../../client/audio/wav.ts';
 import type { Recording } from '../recording/dictation.ts';
 import { Failure } from '../service/failures.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { Language } from '../texts/language.ts';
+import type { Word } from '../texts/texts.ts';
 import { copyButton } from './copy-button.ts';
-import { button, find, make } from './elements.ts';
+import { button, find, make, worded } from './elements.ts';
 import { measures } from './measures.ts';
-import { Waveform } from './waveform.ts';
+import { Player } from './player.ts';
 
 /** 20 recordings of 15 s are 20 MB: the samples, and the file that is played and saved. */
 const KEPT = 20;
@@ -15,117 +16,132 @@ interface Item {
   readonly address: string;
   /** The recording's number in this tab, from 1: it tells it from others of the same name. */
   readonly number: number;
+  readonly text: string;
 }
 
-/** The recordings of this tab, the latest first. Its samples are what identifies one: trying again replaces its row. */
+/**
+ * The recordings of this tab, each shown once: the latest large, on the stage, while nothing else goes on there, the others below.
+ * Its samples are what identifies one: trying again replaces its row.
+ */
 export class Recordings {
-  readonly #section = find('section#history');
+  readonly #stage = find('ol#latest');
   readonly #list = find('ol#recordings');
+  /** In the order in which they were made. */
   readonly #items = new Map<Int16Array, Item>();
   #count = 0;
-  readonly #audio = new Audio();
-  /** Shows the row that plays as silent again. */
-  #played = (): void => {};
-  readonly #texts: Texts;
+  readonly #language: Language;
+  readonly #player: Player;
+  readonly #saveText: HTMLAnchorElement;
   readonly #tryAgain: (recording: Recording) => void;
 
-  constructor(texts: Texts, tryAgain: (recording: Recording) => void) {
-    this.#texts = texts;
+  constructor(language: Language, tryAgain: (recording: Recording) => void) {
+    this.#language = language;
+    this.#player = new Player(language);
     this.#tryAgain = tryAgain;
+    const copyAll = copyButton(language, 'copyAll', () => this.#text);
+    this.#saveText = worded(
+      'a',
+      { download: 'recordings.txt', class: 'quiet' },
+      language,
+      (texts) => texts.saveText,
+    );
+    find('div#all').append(copyAll, this.#saveText);
   }
 
   add(recording: Recording): void {
-    const { samples } = recording;
+    const { samples, outcome } = recording;
     const known = this.#items.get(samples);
     const address = known?.address ?? URL.createObjectURL(new Blob([wavOf(samples)], { type: 'audio/wav' }));
     if (known === undefined) this.#count += 1;
     const number = known?.number ?? this.#count;
     const row = this.#row(recording, address, number);
-    if (known === undefined) this.#list.prepend(row);
-    else known.row.replaceWith(row);
-    this.#items.set(samples, { row, address, number });
-    this.#section.hidden = false;
-    const [oldest] = this.#items;
-    if (this.#items.size > KEPT && oldest !== undefined) this.#forget(...oldest);
+    known?.row.remove();
+    this.#list.prepend(row);
+    this.#items.set(samples, { row, address, number, text: outcome instanceof Failure ? '' : outcome.text });
+    const [oldest] = this.#items.keys();
+    if (this.#items.size > KEPT && oldest !== undefined) this.#remove(oldest);
+    this.#changed();
   }
 
-  /** A new recording must not hear an old one. */
-  silence(): void {
-    this.#audio.pause();
+  /** Frees the stage for what begins; a new recording must not hear an old one. */
+  makeRoom(): void {
+    this.#player.stop();
+    this.#list.prepend(...this.#stage.children);
   }
 
-  #forget(samples: Int16Array, { row, address }: Item): void {
-    row.remove();
-    URL.revokeObjectURL(address);
+  /** Nothing goes on any more: the latest stands on the stage, whatever has become of what was begun. */
+  showLatest(): void {
+    const [latest] = this.#list.children;
+    if (this.#stage.childElementCount === 0 && latest !== undefined) this.#stage.append(latest);
+  }
+
+  /** All that was recognized, a line each, in the order in which it was said. */
+  get #text(): string {
+    const texts = [...this.#items.values()].map(({ text }) => text);
+    return texts.filter((text) => text !== '').join('\n');
+  }
+
+  #remove(samples: Int16Array): void {
+    const item = this.#items.get(samples);
+    if (item === undefined) return;
+    const onStage = item.row.parentElement === this.#stage;
+    item.row.remove();
+    URL.revokeObjectURL(item.address);
     this.#items.delete(samples);
+    if (onStage) this.showLatest();
+    this.#changed();
+  }
+
+  #changed(): void {
+    find('section#history').hidden = this.#items.size === 0;
+    const text = this.#text;
+    find('div#all').hidden = text === '';
+    this.#saveText.href = `data:text/plain;charset=utf-8,${encodeURIComponent(`${text}\n`)}`;
   }
 
   #row(recording: Recording, address: string, number: number): HTMLLIElement {
-    const { outcome } = recording;
-    const failed = outcome instanceof Failure;
-    const words = failed ? this.#texts.failures[outcome.kind][0] : outcome.text || this.#texts.nothingHeard;
-    const text = make('p', { class: failed || outcome.text === '' ? 'said none' : 'said' }, words);
-    if (!failed && outcome.text !== '') text.lang = 'zh-CN';
-    const name = make(
-      'span',
-      { class: 'name', id: `recording-${number}` },
-      `${number}. ${recording.fileName ?? this.#texts.microphone}`,
+    const { fileName } = recording;
+    const language = this.#language;
+    const id = `recording-${number}`;
+    const name = worded('span', { class: 'name', id }, language, (texts) =>
+      [`${number}.`, fileName ?? texts.microphone].join(' '),
     );
-    const save = make(
-      'a',
-      {
-        href: address,
-        download: `${(recording.fileName ?? 'recording').replace(/\.[^.]*$/, '')}.wav`,
-        class: 'quiet',
-      },
-      this.#texts.save,
+    const download = `${(fileName ?? 'recording').replace(/\.[^.]*$/, '')}.wav`;
+    const save = worded('a', { href: address, download, class: 'quiet' }, language, (texts) => texts.save);
+    const remove = button(language, 'remove', () => {
+      this.#player.stop();
+      this.#remove(recording.samples);
+      find('button#record').focus({ preventScroll: true });
+    });
+    const [said, ...actions] = this.#outcome(recording);
+    const row = make(
+      'li',
+      {},
+      said,
+      this.#player.row(recording, address),
+      make('div', { class: 'actions' }, name, ...actions, save, remove),
     );
-    const actions = make('div', { class: 'actions' }, name);
-    if (failed) actions.append(button(this.#texts.tryAgain, () => this.#tryAgain(recording)));
-    else {
-      actions.append(make('dl', { class: 'measures' }, ...measures(this.#texts, outcome)));
-      if (outcome.text !== '') {
-        actions.append(copyButton(this.#texts, () => outcome.text));
-      }
-    }
-    actions.append(save);
-    const row = make('li', {}, this.#player(recording, address), text, actions);
     // Each says what it does, in its words of the moment, and to which recording.
     for (const [n, control] of row.querySelectorAll('button, a').entries()) {
-      control.id = `${name.id}-${n}`;
-      control.setAttribute('aria-labelledby', `${control.id} ${name.id}`);
+      control.id = `${id}-${n}`;
+      control.setAttribute('aria-labelledby', `${control.id} ${id}`);
     }
     return row;
   }
 
-  #player(recording: Recording, address: string): HTMLElement {
-    const canvas = make('canvas', { class: 'wave', 'aria-hidden': 'true' });
-    const wave = new Waveform(canvas);
-    wave.show(recording.levels);
-    const play = make('button', { type: 'button', class: 'play', 'aria-label': this.#texts.play });
-    play.onclick = () => {
-      const playing = !this.#audio.paused;
-      this.#audio.pause();
-      if (!playing || this.#audio.src !== address) this.#play(recording, address, play, wave);
-    };
-    return make('div', { class: 'player' }, play, canvas);
-  }
-
-  #play({ levels }: Recording, address: string, play: HTMLButtonElement, wave: Waveform): void {
-    const audio = this.#audio;
-    // Another source takes back the events that the old one still owes, its `pause` too.
-    this.#played();
-    audio.src = address;
-    play.dataset['playing'] = '';
-    play.setAttribute('aria-label', this.#texts.pause);
-    const done = (): void => {
-      wave.show(levels);
-      delete play.dataset['playing'];
-      play.setAttribute('aria-label', this.#texts.play);
-    };
-    // At its end it pauses, too.
-    this.#played = audio.onpause = audio.onerror = done;
-    audio.ontimeupdate = () => wave.show(levels, audio.currentTime / audio.duration);
-    audio.play().catch(done);
+  /** The words, then what goes with them. */
+  #outcome(recording: Recording): [said: HTMLElement, ...actions: HTMLElement[]] {
+    const language = this.#language;
+    const { outcome } = recording;
+    const none = (word: Word) => worded('p', { class: 'said none' }, language, (texts) => texts[word]);
+    if (outcome instanceof Failure)
+      return [none('notRecognized'), button(language, 'tryAgain', () => this.#tryAgain(recording))];
+    const { text } = outcome;
+    if (text === '') return [none('nothingHeard'), measures(language, outcome)];
+    return [
+      make('p', { class: 'said', lang: 'zh-CN' }, text),
+      measures(language, outcome),
+      copyButton(language, 'copy', () => text),
+    ];
   }
 }

@@ -1,91 +1,114 @@
 import { delay } from '../../client/protocol/waiting.ts';
 import { asFailure, type Failure } from '../service/failures.ts';
 import { readiness } from '../service/service.ts';
-import type { Status, Texts } from '../texts/texts.ts';
+import type { Language } from '../texts/language.ts';
+import type { Status } from '../texts/texts.ts';
 import { find } from './elements.ts';
 import { ModelName } from './model-name.ts';
 
+/** Somebody else's recording mostly takes longer. */
+const LOOK_EVERY_MS = 2_000;
+/** Waits for a service that is not ready grow from the one to the other. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;
-/** A service that goes away can still say so once, while it finishes. */
-const READY_ANSWERS = 2;
 
-/** The service's state beside the title. While it is not ready it is asked again, ever more rarely. */
+const answers = (status: Status | undefined): boolean => status === 'ready' || status === 'busy';
+
+/** The service's state beside the title. It is followed while there is a token. */
 export class ServiceStatus {
   readonly #element = find('p#status');
-  readonly #texts: Texts;
+  readonly #language: Language;
   readonly #model: ModelName;
+  readonly #accepted: () => void;
+  readonly #refused: (failure: Failure) => void;
   #abort = new AbortController();
-  /** In a row; all of them, and nothing is asked any more. */
-  #readyAnswers = READY_ANSWERS;
+  /** Whether the service has yet to take the token that was entered. */
+  #entered = false;
+  #status: Status = 'no_token';
+  #shown: Status | undefined;
+  #working = false;
 
-  constructor(texts: Texts) {
-    this.#texts = texts;
-    this.#model = new ModelName(texts);
+  /**
+   * @param accepted called once for each token entered, when the service has taken it.
+   * @param refused called with `unauthorized` or `forbidden`; nothing is asked after it.
+   */
+  constructor(language: Language, accepted: () => void, refused: (failure: Failure) => void) {
+    this.#language = language;
+    this.#model = new ModelName(language);
+    this.#accepted = accepted;
+    this.#refused = refused;
   }
 
   show(status: Status): void {
-    // A screen reader would read the same words again.
-    if (this.#element.dataset['status'] === status) return;
-    this.#element.dataset['status'] = status;
-    this.#element.textContent = this.#texts.status[status];
-    if (status === 'ready') void this.#model.ask();
-    else this.#model.hide();
+    this.#status = status;
+    this.#render();
+  }
+
+  /** While this page itself has something recognized, nobody reads that the service is free. */
+  working(working: boolean): void {
+    this.#working = working;
+    this.#render();
   }
 
   /** There is no token to ask with. */
   stop(): void {
     this.#abort.abort();
-    this.#readyAnswers = READY_ANSWERS;
     this.show('no_token');
   }
 
-  /**
-   * Asks until the service is ready; an earlier watch ends. Without a call to make, one that is under way goes on in its own time instead.
-   * @param accepted called once, when the service has taken the token.
-   * @param refused called with `unauthorized` or `forbidden`, which end the watch.
-   */
-  watch(token: string, accepted?: () => void, refused?: (failure: Failure) => void): void {
-    const watching = this.#readyAnswers < READY_ANSWERS;
-    this.#readyAnswers = 0;
-    if (accepted === undefined && watching) return;
+  /** Begins with a token that was entered. */
+  follow(token: string): void {
+    this.#entered = true;
+    this.show('checking');
+    this.#begin(token);
+  }
+
+  /** Looks at once, when something has told of the service's state. */
+  look(token: string): void {
+    if (answers(this.#status)) this.show('checking');
+    this.#begin(token);
+  }
+
+  #begin(token: string): void {
     this.#abort.abort();
     this.#abort = new AbortController();
-    this.show('checking');
-    this.#watch(token, accepted, refused, this.#abort.signal).catch(() => {
-      // Ended by a later watch.
+    this.#follow(token, this.#abort.signal).catch(() => {
+      // Ended by `stop`, or by what has begun since.
     });
   }
 
-  async #watch(
-    token: string,
-    accepted: (() => void) | undefined,
-    refused: ((failure: Failure) => void) | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
-    let told = false;
-    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
+  async #follow(token: string, signal: AbortSignal): Promise<void> {
+    for (let waitMs = FIRST_WAIT_MS; ; ) {
       try {
-        const status = await readiness(token, signal);
-        this.show(status);
-        if (!told) accepted?.();
-        told = true;
-        this.#readyAnswers = status === 'ready' ? this.#readyAnswers + 1 : 0;
-        if (this.#readyAnswers === READY_ANSWERS) return;
-        if (status === 'ready') waitMs = FIRST_WAIT_MS;
+        this.show(await readiness(token, signal));
+        if (this.#entered) this.#accepted();
+        this.#entered = false;
       } catch (error) {
         signal.throwIfAborted();
         const failure = asFailure(error);
         if (failure.kind === 'unauthorized' || failure.kind === 'forbidden') {
-          this.#readyAnswers = READY_ANSWERS;
           this.show('no_token');
-          refused?.(failure);
+          this.#refused(failure);
           return;
         }
-        this.#readyAnswers = 0;
         this.show('unreachable');
       }
-      await delay(waitMs, signal);
+      const answered = answers(this.#status);
+      await delay(answered ? LOOK_EVERY_MS : waitMs, signal);
+      waitMs = answered ? FIRST_WAIT_MS : Math.min(LONGEST_WAIT_MS, 2 * waitMs);
     }
+  }
+
+  #render(): void {
+    const status = this.#working && this.#status === 'ready' ? 'busy' : this.#status;
+    const before = this.#shown;
+    // A screen reader would read the same words again.
+    if (status === before) return;
+    this.#shown = status;
+    this.#element.dataset['status'] = status;
+    this.#language.say(this.#element, (texts) => texts.status[status]);
+    if (answers(status) === answers(before)) return;
+    if (answers(status)) void this.#model.ask();
+    else this.#model.hide();
   }
 }

@@ -1,52 +1,44 @@
+import type { Language } from '../texts/language.ts';
 import type { Texts } from '../texts/texts.ts';
 import { find, make } from './elements.ts';
 import { splitAtChange } from './text-change.ts';
 
-/** The large text: the words as they come, then the result. */
+/** The large text while somebody speaks: the words as they come. The result is the recording's. */
 export class Transcript {
   readonly #element = find('p#transcript');
-  readonly #texts: Texts;
+  readonly #language: Language;
   #text = '';
 
-  constructor(texts: Texts) {
-    this.#texts = texts;
+  constructor(language: Language) {
+    this.#language = language;
     this.clear();
   }
 
-  get text(): string {
-    return this.#text;
-  }
-
   clear(): void {
-    this.#hint(this.#texts.placeholder);
+    this.#hint(({ placeholder }) => placeholder);
   }
 
   /** What goes on while there is no word yet. */
-  wait(words: string): void {
+  wait(words: (texts: Texts) => string): void {
     if (this.#text === '') this.#hint(words);
   }
 
   partial(text: string): void {
     const [kept, changed] = splitAtChange(this.#text, text);
-    this.#show(text, kept, make('span', { class: 'changing' }, changed));
-  }
-
-  final(text: string): void {
-    if (text === '') this.#hint(this.#texts.nothingHeard);
-    else this.#show(text, text);
-  }
-
-  #show(text: string, ...content: (Node | string)[]): void {
     this.#text = text;
-    this.#element.lang = 'zh-CN';
-    this.#element.classList.remove('empty');
-    this.#element.replaceChildren(...content);
+    this.#language.show(this.#element, () => {
+      this.#element.lang = 'zh-CN';
+      this.#element.classList.remove('empty');
+      this.#element.replaceChildren(kept, make('span', { class: 'changing' }, changed));
+    });
   }
 
-  #hint(words: string): void {
+  #hint(words: (texts: Texts) => string): void {
     this.#text = '';
-    this.#element.lang = this.#texts.lang;
-    this.#element.classList.add('empty');
-    this.#element.replaceChildren(words);
+    this.#language.show(this.#element, (texts) => {
+      this.#element.lang = texts.lang;
+      this.#element.classList.add('empty');
+      this.#element.replaceChildren(words(texts));
+    });
   }
 }

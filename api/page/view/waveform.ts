@@ -1,15 +1,18 @@
+import { MAX_RECORDING_SAMPLES } from '../../../common/audio/limits.ts';
+import { FRAME_SAMPLES } from '../../client/audio/frames.ts';
+
+/** One scale for all: the whole width is the longest recording, with a place for every 100 ms. */
+const SLOTS = MAX_RECORDING_SAMPLES / FRAME_SAMPLES;
+
 /** Bars of loudness along the time, in the canvas's text colour; what is still free (or not played yet) is pale. */
 export class Waveform {
   readonly #canvas: HTMLCanvasElement;
-  readonly #slots: number | undefined;
   #levels: readonly number[] = [];
   /** The part of the bars in full colour, 0 to 1. */
   #played = 1;
 
-  /** @param slots places for bars over the whole width; undefined: as many as there are levels. */
-  constructor(canvas: HTMLCanvasElement, slots?: number) {
+  constructor(canvas: HTMLCanvasElement) {
     this.#canvas = canvas;
-    this.#slots = slots;
     new ResizeObserver(() => this.#draw()).observe(canvas);
     Waveform.#redrawInColour(new WeakRef(this));
   }
@@ -36,10 +39,9 @@ export class Waveform {
     this.#canvas.height = height * devicePixelRatio;
     context.scale(devicePixelRatio, devicePixelRatio);
     context.fillStyle = getComputedStyle(this.#canvas).color;
-    const slots = this.#slots ?? Math.max(1, this.#levels.length);
-    const slotWidth = width / slots;
+    const slotWidth = width / SLOTS;
     const barWidth = Math.max(1, Math.min(4, slotWidth * 0.6));
-    for (let n = 0; n < slots; n += 1) {
+    for (let n = 0; n < SLOTS; n += 1) {
       const level = this.#levels[n] ?? 0;
       const barHeight = Math.max(barWidth, level ** 1.5 * height);
       const full = n < this.#levels.length * this.#played;

@@ -54,6 +54,7 @@ it('of every failure of the client the page has something to say', () => {
 
 it.each([
   [200, '{"status":"ready","busy":false}', 'ready'],
+  [200, '{"status":"ready","busy":true}', 'busy'],
   [503, '{"status":"loading","busy":false,"error":null}', 'loading'],
   // It does not load: nobody should wait for it.
   [503, '{"status":"loading","busy":false,"error":"ModelLoadError"}', 'unavailable'],

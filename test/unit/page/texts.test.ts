@@ -34,8 +34,16 @@ it.each([
   [['en-GB', 'zh-CN'], 'en'],
   [['fr'], 'en'],
   [[], 'en'],
-])('%j reads %s', async (languages, lang) => {
-  expect((await textsFor(languages)).lang).toBe(lang);
+])('%j reads %s', (languages, lang) => {
+  expect(textsFor(languages).lang).toBe(lang);
+});
+
+it.each([
+  [0, '0.0 s', '0.0 秒'],
+  [3_140, '3.1 s', '3.1 秒'],
+  [15_000, '15.0 s', '15.0 秒'],
+])('%i ms are %s and %s', (ms, inEnglish, inChinese) => {
+  expect([english.seconds(ms), chinese.seconds(ms)]).toEqual([inEnglish, inChinese]);
 });
 
 it('holds no inline script or style, and nothing from elsewhere', () => {

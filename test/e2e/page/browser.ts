@@ -1,9 +1,12 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
-import { onTestFinished } from 'vitest';
-import { chromiumPath } from '../support/chromium.ts';
-import { TOKEN } from './page-service.ts';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { packageRoot } from '../../../common/process/package-root.ts';
+import { TOKEN } from '../../support/api.ts';
+import { chromiumPath } from '../../support/chromium.ts';
+import type { ScriptedRecognizer } from '../../support/scripted-recognizer.ts';
+import { type PageService, startPageService } from './service.ts';
 
 /** A folder for pictures of every state, for a person to look at; none are taken without it. */
 const SCREENSHOTS = process.env['PAGE_SCREENSHOTS'];
@@ -18,8 +21,8 @@ const VIEWS = {
 /** A host name that resolves to this machine and is no secure context, as the service's address in somebody's network. */
 export const INSECURE_HOST = 'asr.example';
 
-/** @param microphone a WAV file that the fake microphone plays once, from its start for each recording. */
-export function launchBrowser(microphone: string, flags: readonly string[] = []): Promise<Browser> {
+/** @param microphone a WAV file that the fake microphone plays over and over, from its start for each recording. */
+export function launchBrowser(microphone: string): Promise<Browser> {
   return chromium.launch({
     executablePath: chromiumPath(),
     args: [
@@ -32,11 +35,58 @@ export function launchBrowser(microphone: string, flags: readonly string[] = [])
       '--disable-sync',
       '--use-fake-device-for-media-stream',
       '--use-fake-ui-for-media-stream',
-      `--use-file-for-fake-audio-capture=${microphone}%noloop`,
+      `--use-file-for-fake-audio-capture=${microphone}`,
       `--host-resolver-rules=MAP ${INSECURE_HOST} 127.0.0.1`,
-      ...flags,
     ],
   });
+}
+
+/** A file's own service and browser, both there for its tests and gone after them. */
+export interface PageUnderTest {
+  readonly service: PageService;
+  readonly browser: Browser;
+  /** Of the service; there is none where inference is `later`. */
+  readonly recognizer: ScriptedRecognizer;
+  /** A tab of its own, with the token and a service that is ready. */
+  ready(locale?: string): Promise<OpenPage>;
+  /** A tab of its own that asks for the token. */
+  open(locale?: string): Promise<OpenPage>;
+}
+
+/** 4.2 s of speech: what the microphone hears, and a file to choose. */
+export const WAV = join(packageRoot(), 'test', 'fixtures', 'h02.wav');
+
+/** Registers with the file how its service and browser begin and end. */
+export function pageUnderTest(): PageUnderTest {
+  const parts: { service?: PageService; browser?: Browser; recognizer?: ScriptedRecognizer } = {};
+  const part = <K extends keyof typeof parts>(name: K): NonNullable<(typeof parts)[K]> => {
+    const found = parts[name];
+    if (found === undefined) throw new Error(`no ${name} yet`);
+    return found;
+  };
+  beforeAll(async () => {
+    const launching = launchBrowser(WAV);
+    parts.service = await startPageService();
+    parts.recognizer = await parts.service.startScripted();
+    parts.browser = await launching;
+  });
+  afterAll(async () => {
+    await parts.browser?.close();
+    await parts.service?.stop();
+  });
+  return {
+    get service() {
+      return part('service');
+    },
+    get browser() {
+      return part('browser');
+    },
+    get recognizer() {
+      return part('recognizer');
+    },
+    open: (locale) => openPage(part('browser'), part('service').origin, locale),
+    ready: (locale) => openReady(part('browser'), part('service').origin, locale),
+  };
 }
 
 /** The page in a tab of its own, with what must not happen on any page. */
@@ -82,11 +132,11 @@ export async function openPage(browser: Browser, url: string, locale = 'zh-CN'):
   return { page, complaints, addresses };
 }
 
-/** Enters the token and waits until the service is ready. */
-export async function signIn(page: Page): Promise<void> {
+/** Enters the token and waits until the service is ready, or in another state. */
+export async function signIn(page: Page, state = 'ready'): Promise<void> {
   await page.locator('#token').fill(TOKEN);
   await page.keyboard.press('Enter');
-  await page.locator('#status[data-status="ready"]').waitFor();
+  await page.locator(`#status[data-status="${state}"]`).waitFor();
 }
 
 /** The page in a tab of its own, with the token and a service that is ready. */
@@ -106,10 +156,10 @@ export async function listenTo(page: Page, selector: string): Promise<() => Prom
   return () => page.evaluate('spoken');
 }
 
-/** Resolves when at most `seconds` of the 15 are left. */
+/** Resolves when at most `seconds` of the 15 are left: nothing of what is to be seen happens before. */
 export async function secondsLeft(page: Page, seconds: number): Promise<void> {
-  const numbers = Array.from({ length: seconds + 1 }, (_, left) => left).join('|');
-  await page.locator('#left', { hasText: new RegExp(`^(${numbers})$`) }).waitFor();
+  const numbers = Array.from({ length: seconds }, (_, left) => left).join('|');
+  await page.locator('#left', { hasText: new RegExp(`^(${numbers})\\.`) }).waitFor();
 }
 
 /** What the page says about a failure of this kind, while it does. */
@@ -117,24 +167,24 @@ export const notice = (page: Page, kind: string): Locator => page.locator(`#noti
 
 /** The large text once a result is there. */
 export async function resultText(page: Page): Promise<string | null> {
-  await page.locator('#measures dd').first().waitFor();
-  return page.locator('#transcript').textContent();
+  await page.locator('#latest dd').first().waitFor();
+  return page.locator('#latest .said').textContent();
 }
 
 /** A figure of the shown result by its name in the interface, in ms. */
 export async function figure(page: Page, field: string): Promise<number> {
-  const shown = await page.locator(`#measures [title="${field}"] dd`).textContent();
-  return Number(shown?.replace(/[^\d]/g, ''));
+  const title = await page.locator(`#latest [title^="${field}"]`).getAttribute('title');
+  return Number(title?.split(' ')[1]);
 }
 
 /** The latest recording, as the page saves it. */
 export async function savedRecording(page: Page): Promise<Buffer> {
   const saving = page.waitForEvent('download');
-  await page.locator('#recordings [download]').first().click();
+  await page.locator('#latest [download]').click();
   return readFile(await (await saving).path());
 }
 
-/** Keeps the page's present state as pictures: phone and desktop, light and dark (`PAGE_SCREENSHOTS=.cache/page npx vitest …`). */
+/** Keeps the page's present state as pictures: phone and desktop, light and dark (`PAGE_SCREENSHOTS=.cache/page npm run test:file -- …`). */
 export async function shoot(page: Page, state: string): Promise<void> {
   if (SCREENSHOTS === undefined) return;
   await mkdir(SCREENSHOTS, { recursive: true });
@@ -144,4 +194,6 @@ export async function shoot(page: Page, state: string): Promise<void> {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
     await page.screenshot({ path: join(SCREENSHOTS, `${state}-${view}.png`), fullPage: true });
   }
+  await page.setViewportSize(VIEWS['desktop-light']);
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
 }

@@ -1,46 +1,17 @@
-import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../common/process/package-root.ts';
-import {
-  INSECURE_HOST,
-  launchBrowser,
-  listenTo,
-  notice,
-  openPage,
-  openReady,
-  resultText,
-  secondsLeft,
-  signIn,
-} from './page-browser.ts';
-import { type PageService, startPageService } from './page-service.ts';
+import { describe, expect, it } from 'vitest';
+import { listenTo, notice, pageUnderTest, resultText, secondsLeft, WAV } from './browser.ts';
 
-const WAV = join(packageRoot(), 'test', 'fixtures', 'h08.wav');
+const under = pageUnderTest();
+const readyPage = async () => (await under.ready('en-GB')).page;
 
-let service: PageService;
-let browser: Browser;
-
-beforeAll(async () => {
-  service = await startPageService();
-  service.startInference('quick');
-  browser = await launchBrowser(WAV);
-}, 30_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await service?.stop();
-});
-
-const readyPage = async () => (await openReady(browser, service.origin, 'en-GB')).page;
-
-describe('the page without a pointer', { timeout: 60_000 }, () => {
+describe('the page without a pointer', () => {
   it('takes an Enter that is held for one press', async () => {
     const page = await readyPage();
     await page.locator('#record:focus').waitFor();
     // The second is what a keyboard repeats. (A third would start again what the second had ended.)
     for (let n = 0; n < 2; n += 1) await page.keyboard.down('Enter');
     await page.keyboard.up('Enter');
-    await secondsLeft(page, 13);
+    await secondsLeft(page, 14);
     expect(await page.locator('body').getAttribute('data-state')).toBe('recording');
     await page.keyboard.press('Enter');
     await resultText(page);
@@ -76,7 +47,7 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
     await page.locator('#record:focus').waitFor();
     // The second and third are what a keyboard repeats.
     for (let n = 0; n < 3; n += 1) await page.keyboard.down('Space');
-    await secondsLeft(page, 13);
+    await secondsLeft(page, 14);
     await page.keyboard.up('Space');
     await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
     await resultText(page);
@@ -96,7 +67,7 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
     await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints });
     await page.locator('#record[data-state=opening], #record[data-state=recording]').waitFor();
     await touch.send('Input.dispatchTouchEvent', { type: 'touchCancel', touchPoints: [] });
-    await secondsLeft(page, 13);
+    await secondsLeft(page, 14);
     await page.locator('#record').focus();
     await page.keyboard.press('Enter');
     await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
@@ -118,7 +89,7 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
     ] as const) {
       await touch.send('Input.dispatchTouchEvent', { type, touchPoints: [...touchPoints], timestamp });
     }
-    await secondsLeft(page, 13);
+    await secondsLeft(page, 14);
     await page.locator('#record').focus();
     await page.keyboard.press('Enter');
     await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
@@ -136,7 +107,7 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
 
   it('leaves nobody without a place: at "Stop waiting" through the attempts, then at the record button', async () => {
     const page = await readyPage();
-    service.wire.cut();
+    under.service.wire.cut();
     try {
       const spoken = await listenTo(page, '#status');
       await page.locator('#file').setInputFiles(WAV);
@@ -153,7 +124,7 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
       await notice(page, 'cancelled').waitFor();
       await page.locator('#record:focus').waitFor();
     } finally {
-      service.wire.mend();
+      under.service.wire.mend();
     }
     const choosing = page.waitForEvent('filechooser');
     await page.getByRole('button', { name: 'Open file' }).focus();
@@ -164,87 +135,18 @@ describe('the page without a pointer', { timeout: 60_000 }, () => {
   });
 });
 
-it('works in a browser that keeps nothing for pages, until the page is loaded again', async () => {
-  const { page, complaints } = await openPage(browser, service.origin);
-  const denied = `Object.defineProperty(window, 'sessionStorage', {
-    get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); },
-  });`;
-  await page.addInitScript(denied);
-  await page.reload();
-  await page.locator('#token:focus').waitFor();
-  await signIn(page);
-  await page.locator('#file').setInputFiles(WAV);
-  await resultText(page);
-  expect(complaints).toEqual([]);
-});
-
-it('does not wait for a service that no longer answers when the record button is pressed', async () => {
-  const page = await readyPage();
-  await page.clock.install();
-  await page.evaluate(`{
-    AudioWorklet.prototype.addModule = () => new Promise(() => {});
-    const devices = navigator.mediaDevices;
-    const open = devices.getUserMedia.bind(devices);
-    devices.getUserMedia = async (constraints) => (window.opened = await open(constraints));
-    window.AudioContext = class extends AudioContext {
-      constructor() {
-        super();
-        window.recordingContext = this;
-      }
-    };
-  }`);
-  await page.locator('#record').click();
-  await page.locator('body[data-state="opening"]').waitFor();
-  await page.clock.fastForward(10_000);
-  await notice(page, 'connection_lost').waitFor();
-  await page.locator('body[data-state="idle"]').waitFor();
-  // The microphone, open already, is let go.
-  const tracks = 'opened.getTracks().map(({ readyState }) => readyState)';
-  await expect.poll(() => page.evaluate(tracks)).toEqual(['ended']);
-  await expect.poll(() => page.evaluate('recordingContext.state')).toBe('closed');
-});
-
-it('says that a microphone gives no sound at all', async () => {
-  const page = await readyPage();
-  await page.clock.install();
-  await page.evaluate(`AudioContext.prototype.createMediaStreamSource = () => ({
-    connect() { document.body.dataset.open = ''; },
-    disconnect() {},
-  })`);
-  await page.locator('#record').click();
-  await page.locator('body[data-open]').waitFor();
-  await page.clock.fastForward(4_000);
-  await notice(page, 'microphone_silent').waitFor();
-  await page.locator('body[data-state="idle"]').waitFor();
-});
-
-it('copies without a clipboard of its own (no HTTPS), and stays at the button', async () => {
-  const { page } = await openReady(browser, `http://${INSECURE_HOST}:${service.wire.port}`, 'en-GB');
-  await page.locator('#file').setInputFiles(WAV);
-  await resultText(page);
-  await page.locator('.facts button').focus();
-  await page.keyboard.press('Enter');
-  await page.locator('.facts button:focus', { hasText: 'Copied' }).waitFor();
-  expect(await page.locator('#announcement').textContent()).toBe('Copied');
-  // Nothing is left that a Tab would lead to.
-  expect(await page.locator('textarea').count()).toBe(0);
-});
-
 it('is as large as the reader has set it, where there is room', async () => {
-  const large = await launchBrowser(WAV, ['--blink-settings=defaultFontSize=24']);
-  try {
-    const { page } = await openPage(large, service.origin);
-    const fontSize = 'getComputedStyle(document.documentElement).fontSize';
-    expect(await page.evaluate(fontSize)).toBe('24px');
-    await page.setViewportSize({ width: 360, height: 640 });
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
-  } finally {
-    await large.close();
-  }
+  const { page } = await under.open();
+  const settings = await page.context().newCDPSession(page);
+  await settings.send('Page.setFontSizes', { fontSizes: { standard: 24 } });
+  const fontSize = 'getComputedStyle(document.documentElement).fontSize';
+  expect(await page.evaluate(fontSize)).toBe('24px');
+  await page.setViewportSize({ width: 360, height: 640 });
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
 });
 
 it('shows its round buttons where the system chooses the colours (high contrast)', async () => {
-  const { page } = await openReady(browser, service.origin);
+  const page = await readyPage();
   await page.locator('#file').setInputFiles(WAV);
   await resultText(page);
   for (const button of ['#record', '.play']) {

@@ -1,0 +1,21 @@
+/** Of this page on this device, or of this tab alone: gone with it. */
+type Storage = 'localStorage' | 'sessionStorage';
+
+/** What the browser keeps under this name. A browser that keeps nothing for pages (site data blocked) refuses even to look. */
+export function kept(where: Storage, name: string): string | undefined {
+  try {
+    return window[where].getItem(name) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keeps a value, or with '' nothing any more; where the browser refuses, it lasts until the page is loaded again. */
+export function keep(where: Storage, name: string, value: string): void {
+  try {
+    if (value === '') window[where].removeItem(name);
+    else window[where].setItem(name, value);
+  } catch {
+    // As above.
+  }
+}

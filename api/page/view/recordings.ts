@@ -113,14 +113,10 @@ export class Recordings {
       this.#remove(recording.samples);
       find('button#record').focus({ preventScroll: true });
     });
-    const [said, ...actions] = this.#outcome(recording);
-    const row = make(
-      'li',
-      {},
-      said,
-      this.#player.row(recording, address),
-      make('div', { class: 'actions' }, name, ...actions, save, remove),
-    );
+    const { said, figures, act } = this.#outcome(recording);
+    const actions = make('div', { class: 'actions' }, ...act, save, remove);
+    const facts = make('div', { class: 'actions' }, name, ...figures, actions);
+    const row = make('li', {}, said, this.#player.row(recording, address), facts);
     // Each says what it does, in its words of the moment, and to which recording.
     for (const [n, control] of row.querySelectorAll('button, a').entries()) {
       control.id = `${id}-${n}`;
@@ -129,19 +125,18 @@ export class Recordings {
     return row;
   }
 
-  /** The words, then what goes with them. */
-  #outcome(recording: Recording): [said: HTMLElement, ...actions: HTMLElement[]] {
+  #outcome(recording: Recording): { said: HTMLElement; figures: HTMLElement[]; act: HTMLElement[] } {
     const language = this.#language;
     const { outcome } = recording;
     const none = (word: Word) => worded('p', { class: 'said none' }, language, (texts) => texts[word]);
-    if (outcome instanceof Failure)
-      return [none('notRecognized'), button(language, 'tryAgain', () => this.#tryAgain(recording))];
+    if (outcome instanceof Failure) {
+      const tryAgain = button(language, 'tryAgain', () => this.#tryAgain(recording));
+      return { said: none('notRecognized'), figures: [], act: [tryAgain] };
+    }
     const { text } = outcome;
-    if (text === '') return [none('nothingHeard'), measures(language, outcome)];
-    return [
-      make('p', { class: 'said', lang: 'zh-CN' }, text),
-      measures(language, outcome),
-      copyButton(language, 'copy', () => text),
-    ];
+    const figures = [measures(language, outcome)];
+    if (text === '') return { said: none('nothingHeard'), figures, act: [] };
+    const said = make('p', { class: 'said', lang: 'zh-CN' }, text);
+    return { said, figures, act: [copyButton(language, 'copy', () => text)] };
   }
 }

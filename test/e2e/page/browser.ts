@@ -1,11 +1,11 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
-import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
 import { TOKEN } from '../../support/api.ts';
 import { chromiumPath } from '../../support/chromium.ts';
-import type { ScriptedRecognizer } from '../../support/scripted-recognizer.ts';
+import { type ScriptedRecognizer, scriptedText } from '../../support/scripted-recognizer.ts';
 import { type PageService, startPageService } from './service.ts';
 
 /** A folder for pictures of every state, for a person to look at; none are taken without it. */
@@ -52,6 +52,8 @@ export interface PageUnderTest {
   /** A tab of its own that asks for the token. */
   open(locale?: string): Promise<OpenPage>;
 }
+
+export const HEADER_BYTES = 44;
 
 /** 4.2 s of speech: what the microphone hears, and a file to choose. */
 export const WAV = join(packageRoot(), 'test', 'fixtures', 'h02.wav');
@@ -136,7 +138,7 @@ export async function openPage(browser: Browser, url: string, locale = 'zh-CN'):
 export async function signIn(page: Page, state = 'ready'): Promise<void> {
   await page.locator('#token').fill(TOKEN);
   await page.keyboard.press('Enter');
-  await page.locator(`#status[data-status="${state}"]`).waitFor();
+  await status(page, state);
 }
 
 /** The page in a tab of its own, with the token and a service that is ready. */
@@ -162,6 +164,13 @@ export async function secondsLeft(page: Page, seconds: number): Promise<void> {
   await page.locator('#left', { hasText: new RegExp(`^(${numbers})\\.`) }).waitFor();
 }
 
+/** The page has partial text on its screen. */
+export const live = (page: Page): Promise<void> => page.locator('#transcript:has(.changing)').waitFor();
+
+/** The service's state beside the title is this. */
+export const status = (page: Page, name: string): Promise<void> =>
+  page.locator(`#status[data-status="${name}"]`).waitFor();
+
 /** What the page says about a failure of this kind, while it does. */
 export const notice = (page: Page, kind: string): Locator => page.locator(`#notice[data-kind="${kind}"]`);
 
@@ -169,6 +178,17 @@ export const notice = (page: Page, kind: string): Locator => page.locator(`#noti
 export async function resultText(page: Page): Promise<string | null> {
   await page.locator('#latest dd').first().waitFor();
   return page.locator('#latest .said').textContent();
+}
+
+/**
+ * The result, which is the text of the samples that the page keeps: nothing was lost, doubled or cut on the way to the scripted recognizer.
+ */
+export async function heardText(page: Page): Promise<string> {
+  const text = await resultText(page);
+  const samples = (await savedRecording(page)).subarray(HEADER_BYTES);
+  expect(text).toBe(scriptedText(samples));
+  expect(await figure(page, 'audio_ms')).toBe(Math.round(samples.length / 32));
+  return text ?? '';
 }
 
 /** A figure of the shown result by its name in the interface, in ms. */

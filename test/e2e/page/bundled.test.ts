@@ -2,24 +2,12 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { upload } from '../../support/api.ts';
-import {
-  launchBrowser,
-  notice,
-  openPage,
-  resultText,
-  savedRecording,
-  secondsLeft,
-  shoot,
-  signIn,
-} from './browser.ts';
+import { launchBrowser, notice, openPage, resultText, shoot, signIn } from './browser.ts';
 import { type PageService, startPageService } from './service.ts';
 
 /** A person's sentence, whose text is the same on processors with and without VNNI instructions. */
 const SPOKEN = join(packageRoot(), 'test/fixtures/real-speech/BAC009S0150W0409.wav');
 const TEXT = '他笑说自己完全没准备好。';
-/** It takes 3.9 s. */
-const SPOKEN_SECONDS_LEFT = 11;
 
 let service: PageService;
 let browser: Browser;
@@ -33,7 +21,7 @@ afterAll(async () => {
 });
 
 describe('the page with the bundled model', { timeout: 60_000 }, () => {
-  it('waits for it, and writes what a person says in a file and into the microphone', async () => {
+  it('waits for it, and writes what a person says in a file', async () => {
     const { page, complaints } = await openPage(browser, service.origin);
     await signIn(page, 'loading');
     await page.locator('#file').setInputFiles(SPOKEN);
@@ -42,15 +30,8 @@ describe('the page with the bundled model', { timeout: 60_000 }, () => {
     service.startModel('bundled');
     expect(await resultText(page)).toBe(TEXT);
     await page.locator('#model', { hasText: '模型 bundled (whisper)' }).waitFor();
-
-    await page.locator('#record').click();
-    await page.locator('#transcript:has(.changing)').waitFor();
-    await secondsLeft(page, SPOKEN_SECONDS_LEFT);
-    await page.locator('#record').click();
-    const text = await resultText(page);
-    // Chromium's fake microphone drops samples on a busy machine, so the text is that of the samples which the page has kept.
-    const answer = await upload(service.directOrigin, await savedRecording(page));
-    expect(text).toBe(answer.body['text']);
+    // A picture without the ring of the focus.
+    await page.locator('h1').click();
     await shoot(page, 'bundled');
     expect(complaints).toEqual([]);
   });

@@ -4,6 +4,7 @@ import { scriptedText } from '../../support/scripted-recognizer.ts';
 import { chunk, wavFile } from '../../support/wav.ts';
 import {
   figure,
+  HEADER_BYTES,
   notice,
   pageUnderTest,
   resultText,
@@ -13,7 +14,6 @@ import {
   WAV,
 } from './browser.ts';
 
-const HEADER_BYTES = 44;
 const SPEECH = readFileSync(WAV);
 const under = pageUnderTest();
 

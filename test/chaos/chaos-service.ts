@@ -71,13 +71,22 @@ export class ChaosService {
       logLevel: 'debug',
     });
     const service = new ChaosService(kept, redis, relay, tally, await clips(CLIP_SECONDS));
-    await kept.untilReady(READY_MS);
-    for (const clip of service.#clips.values()) {
-      const outcome = await beginUpload(service.#replica(0).origin, clip).outcome;
-      if (outcome.kind !== 'text') throw new Error(`an undisturbed upload: ${JSON.stringify(outcome)}`);
-      service.#texts.set(clip.seconds, outcome.text);
+    try {
+      await service.#listenOnce();
+    } catch (error) {
+      await service.stop();
+      throw error;
     }
     return service;
+  }
+
+  async #listenOnce(): Promise<void> {
+    await this.#service.untilReady(READY_MS);
+    for (const clip of this.#clips.values()) {
+      const outcome = await beginUpload(this.#replica(0).origin, clip).outcome;
+      if (outcome.kind !== 'text') throw new Error(`an undisturbed upload: ${JSON.stringify(outcome)}`);
+      this.#texts.set(clip.seconds, outcome.text);
+    }
   }
 
   /** Begins an upload, or a stream where there is a pace. */

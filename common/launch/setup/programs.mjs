@@ -6,19 +6,17 @@ import { run, SetupFailure } from './run.mjs';
 
 /**
  * @typedef {object} Program
- * @property {readonly string[]} files  names on PATH, or absolute paths
- * @property {string} apt  the package of Debian and its like
+ * @property {readonly string[]} [files]  names on PATH, or absolute paths; its name unless told
+ * @property {string} [apt]  the package of Debian and its like; its name unless told
  * @property {string} [newerApt]  the one to take where there is one of this name
- * @property {string} brew  what `brew install` takes
- * @property {boolean} needed  without it nothing can go on
+ * @property {string} [brew]  what `brew install` takes; its name unless told
+ * @property {true} [needed]  without it nothing can go on
  * @property {string} without  what can be done, or what will not work, without it
  */
 
 /** @type {Readonly<Record<ProgramName, Program>>} */
 const PROGRAMS = {
   'redis-server': {
-    files: ['redis-server'],
-    apt: 'redis-server',
     brew: 'redis',
     needed: true,
     without:
@@ -34,55 +32,24 @@ const PROGRAMS = {
       '/Applications/Chromium.app/Contents/MacOS/Chromium',
       '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
     ],
-    apt: 'chromium',
     newerApt: 'chromium-headless-shell',
     brew: '--cask chromium',
-    needed: false,
     without: 'the tests of the recording page will fail (CHROMIUM_PATH names one that is somewhere else)',
   },
-  openssl: {
-    files: ['openssl'],
-    apt: 'openssl',
-    brew: 'openssl',
-    needed: false,
-    without: 'the tests of TLS will fail',
-  },
-  curl: {
-    files: ['curl'],
-    apt: 'curl',
-    brew: 'curl',
-    needed: false,
-    without: 'the tests that paste curl lines will fail',
-  },
-  nginx: {
-    // Where Debian puts it, which is not on every user's PATH.
-    files: ['nginx', '/usr/sbin/nginx'],
-    apt: 'nginx',
-    brew: 'nginx',
-    needed: false,
-    without: 'the tests of deploy/nginx will fail',
-  },
+  openssl: { without: 'the tests of TLS will fail' },
+  curl: { without: 'the tests that paste curl lines will fail' },
+  // Where Debian puts them, which is not on every user's PATH.
+  nginx: { files: ['nginx', '/usr/sbin/nginx'], without: 'the tests of deploy/nginx will fail' },
   haproxy: {
     files: ['haproxy', '/usr/sbin/haproxy'],
-    apt: 'haproxy',
-    brew: 'haproxy',
-    needed: false,
     without: 'the tests of deploy/kubernetes/haproxy.cfg will fail',
   },
   pip3: {
-    files: ['pip3'],
     apt: 'python3-pip',
     brew: 'python3',
-    needed: false,
     without: 'the tests of deploy/kubernetes, which fetch kubernetes-validate, will fail',
   },
-  prometheus: {
-    files: ['prometheus'],
-    apt: 'prometheus',
-    brew: 'prometheus',
-    needed: false,
-    without: 'the tests of deploy/prometheus and deploy/grafana will fail',
-  },
+  prometheus: { without: 'the tests of deploy/prometheus and deploy/grafana will fail' },
 };
 
 /**
@@ -98,7 +65,7 @@ export function ensurePrograms(names) {
     missing = missing.filter((name) => !isThere(name));
   }
   for (const name of missing) {
-    const { apt, brew, needed, without } = PROGRAMS[name];
+    const { apt = name, brew = name, needed, without } = PROGRAMS[name];
     const howTo = process.platform === 'darwin' ? `brew install ${brew}` : `sudo apt-get install ${apt}`;
     const line = `${name} was not found: install it, e.g. with "${howTo}". Without it: ${without}.`;
     if (needed) throw new SetupFailure(line);
@@ -108,12 +75,11 @@ export function ensurePrograms(names) {
 
 /** @param {ProgramName} name */
 function isThere(name) {
-  if (name === 'chromium') {
-    const path = process.env['CHROMIUM_PATH'] || find(PROGRAMS.chromium.files);
-    if (path !== undefined) process.env['CHROMIUM_PATH'] = path;
-    return path !== undefined;
-  }
-  return find(PROGRAMS[name].files) !== undefined;
+  const { files = [name] } = PROGRAMS[name];
+  if (name !== 'chromium') return find(files) !== undefined;
+  const path = process.env['CHROMIUM_PATH'] || find(files);
+  if (path !== undefined) process.env['CHROMIUM_PATH'] = path;
+  return path !== undefined;
 }
 
 /** @param {readonly ProgramName[]} names */
@@ -122,7 +88,7 @@ function aptInstall(names) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   // A failed update (one mirror of several away) need not matter; the installation that follows tells.
   run('apt-get', ['update', '-q'], { env });
-  const packages = names.map((name) => aptPackage(PROGRAMS[name]));
+  const packages = names.map(aptPackage);
   const install = ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120', ...packages];
   const failure = run('apt-get', install, { env });
   console.error(
@@ -130,8 +96,9 @@ function aptInstall(names) {
   );
 }
 
-/** @param {Program} program */
-function aptPackage({ apt, newerApt }) {
+/** @param {ProgramName} name */
+function aptPackage(name) {
+  const { apt = name, newerApt } = PROGRAMS[name];
   return newerApt !== undefined && run('apt-cache', ['show', newerApt]) === undefined ? newerApt : apt;
 }
 

@@ -13,19 +13,7 @@ const STREAMING_SIZE = 0x7fff_f000;
 /** Some programs count the headers in. */
 export const MAX_EXCESS_BYTES = 44;
 /** What may stand behind audio of no length, so that it really has none. */
-const CHUNKS_BEHIND = [
-  'fmt ',
-  'data',
-  'LIST',
-  'id3 ',
-  'ID3 ',
-  'fact',
-  'bext',
-  'cue ',
-  'smpl',
-  'JUNK',
-  'PAD ',
-];
+const CHUNK_BEHIND = /^(?:fmt |data|LIST|id3 |ID3 |fact|bext|cue |smpl|JUNK|PAD )/;
 
 /** true when the file says of itself that it is a WAV, readable or not. */
 export const isWav = (file: Uint8Array): boolean =>
@@ -38,12 +26,10 @@ export const isWav = (file: Uint8Array): boolean =>
  */
 export function readWav(file: Uint8Array): Wav {
   if (file.length === 0) throw new WavError('empty_audio', 'The file is empty');
-  if (isText(file))
-    throw new WavError(
-      'invalid_format',
-      'The WAV file was turned into text, which damages it',
-      'Read and send it as bytes',
-    );
+  if (isText(file)) {
+    const finding = 'The WAV file was turned into text, which damages it';
+    throw new WavError('invalid_format', finding, 'Read and send it as bytes');
+  }
   if (!isWav(file)) throw notWav(file);
   const { format, data } = findChunks(file);
   if (format === undefined) throw damaged('The WAV file has no fmt chunk');
@@ -82,18 +68,13 @@ export function checkWhole(announcedBytes: number | undefined, thereBytes: numbe
 }
 
 function notWav(file: Uint8Array): WavError {
-  const kind = kindOfFile(file);
-  if (kind !== undefined) {
-    const fault = kind.isConvertible ? 'foreign' : 'other';
-    return new WavError('invalid_format', `The file is ${kind.name}, not WAV`, kind.todo, fault);
-  }
   const start = Array.from(file.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join(' ');
-  return new WavError(
-    'invalid_format',
-    `The file is not WAV: it begins with the bytes ${start}`,
-    CONVERT,
-    'foreign',
-  );
+  const kind = kindOfFile(file);
+  const finding = kind
+    ? `The file is ${kind.name}, not WAV`
+    : `The file is not WAV: it begins with the bytes ${start}`;
+  const { todo } = kind ?? { todo: CONVERT };
+  return new WavError('invalid_format', finding, todo, todo === CONVERT ? 'foreign' : 'other');
 }
 
 /** Read or sent as a string, a file grows at each byte over 127, so that its fields are elsewhere. A right one is no UTF-8. */
@@ -120,7 +101,7 @@ function findChunks(file: Uint8Array) {
       const bytes = Math.min(declaredBytes, file.length - startByte);
       format = new DataView(file.buffer, file.byteOffset + startByte, bytes);
     } else if (id === 'data' && data === undefined) {
-      const isUnknown = declaredBytes === 0 && !CHUNKS_BEHIND.includes(latin1(file, startByte, 4));
+      const isUnknown = declaredBytes === 0 && !CHUNK_BEHIND.test(latin1(file, startByte, 4));
       if (isUnknown || declaredBytes >= STREAMING_SIZE) {
         data = { startByte, bytes: undefined };
         break;

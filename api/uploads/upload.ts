@@ -22,8 +22,6 @@ export function expectsContinue({ headers, httpVersion }: IncomingMessage): bool
   return httpVersion === '1.1' && /\b100-continue\b/i.test(headers.expect ?? '');
 }
 
-const FIRST_BODY_BYTES = 65_536;
-
 /**
  * Reads a request body whole, counting its raw bytes. It is put together as it comes: kept one by one, pieces of a byte (chunked encoding allows them) take
  * some hundred times the memory that the limit is for.
@@ -32,7 +30,8 @@ const FIRST_BODY_BYTES = 65_536;
  */
 export function readBody(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    let body = Buffer.allocUnsafe(FIRST_BODY_BYTES);
+    const declared = request.headers['content-length'];
+    const body = Buffer.allocUnsafe(Math.min(Number(declared ?? MAX_MULTIPART_BYTES), MAX_MULTIPART_BYTES));
     let bytes = 0;
     const stop = (settle: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
@@ -46,11 +45,6 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
         stop(() => reject(tooLarge(`the request body has ${bytes} bytes or more`, MAX_MULTIPART_BYTES)));
         return;
       }
-      if (bytes > body.length) {
-        const larger = Buffer.allocUnsafe(Math.min(Math.max(bytes, 2 * body.length), MAX_MULTIPART_BYTES));
-        body.copy(larger, 0, 0, start);
-        body = larger;
-      }
       chunk.copy(body, start);
     };
     const onEnd = (): void => stop(() => resolve(body.subarray(0, bytes)));
@@ -58,7 +52,6 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
       stop(() => reject(new ClientGone(`the client hung up after ${bytes} bytes of the body`)));
     const onTimeout = (): void => {
       // A body that is shorter than its client counted ends here, too, however fast the network is.
-      const declared = request.headers['content-length'];
       const share = declared === undefined ? bytes : `${bytes} of ${declared}`;
       const msg = `the upload was not complete in time; ${share} bytes arrived`;
       stop(() => reject(new ApiFailure('timeout', msg)));

@@ -27,7 +27,7 @@ function usedBytes(): number {
 test.each([
   ['one piece', [100_000]],
   ['nothing', []],
-  ['pieces on both sides of where the buffer grows', [65_535, 1, 1, 65_535, 0, 200_000]],
+  ['pieces, one of them without a byte', [65_535, 1, 0, 200_000]],
   ['the most that is allowed', [MAX_MULTIPART_BYTES - 1, 1]],
 ])('a body is put together byte by byte: %s', async (_name, lengths) => {
   const pieces = lengths.map((length, index) => Buffer.alloc(length, index + 1));

@@ -20,15 +20,16 @@ export class Tally {
 
   /** Lines of a Markdown table. */
   lines(): string[] {
-    const counts = [...this.#counts].map(([what, count]): [string, string] => [what, String(count)]);
-    const longest = [...this.#longestMs].map(([what, ms]): [string, string] => [
+    const counts = [...this.#counts].map(([what, count]) => [what, String(count)]);
+    const longest = [...this.#longestMs].map(([what, ms]) => [
       `${what}, at most`,
       `${(ms / 1_000).toFixed(1)} s`,
     ]);
-    return [
-      '| what | |',
-      '| --- | --- |',
-      ...[...counts.sort(), ...longest.sort()].map((row) => `| ${row.join(' | ')} |`),
-    ];
+    return markdownTable([['what', ''], ...counts.sort(), ...longest.sort()]);
   }
+}
+
+/** Its lines. */
+export function markdownTable([heading = [], ...rows]: readonly (readonly string[])[]): string[] {
+  return [heading, heading.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
 }

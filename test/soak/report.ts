@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { spread } from '../bench/statistics.ts';
+import { markdownTable } from '../chaos/tally.ts';
 
 /** What one process holds. */
 export interface Holding {
@@ -34,7 +35,7 @@ export function minuteTable(samples: readonly Sample[]): string[] {
     const last = samples.findLast(({ minutes }) => minutes <= minute);
     return last === undefined ? [] : [{ ...last, minute }];
   });
-  return markdown([
+  return markdownTable([
     ['minute', ...names.map((name) => `${name}: MB, handles`), 'keys'],
     ...rows.map(({ minute, holdings, keys }) => [
       String(minute),
@@ -57,7 +58,7 @@ export function growthTable(samples: readonly Sample[]): { lines: string[]; hasG
     return { name, before, after, ratio: after / before, handles };
   });
   return {
-    lines: markdown([
+    lines: markdownTable([
       ['process', 'second quarter, MB', 'last quarter, MB', 'ratio', 'handles'],
       ...rows.map(({ name, before, after, ratio, handles }) => [
         name,
@@ -101,8 +102,4 @@ export function chart(samples: readonly Sample[]): string {
 
 function namesOf([first]: readonly Sample[]): string[] {
   return Object.keys(first?.holdings ?? {});
-}
-
-function markdown([heading = [], ...rows]: readonly string[][]): string[] {
-  return [heading, heading.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
 }

@@ -26,27 +26,19 @@ async function metric(series: string): Promise<number | undefined> {
 
 test('what the interface can answer is there from the start, or the first of each kind is no rise to Prometheus', async () => {
   const route = 'route="/v1/audio/transcriptions"';
-  const answers = [
-    'status="200",code=""',
-    'status="422",code="validation"',
-    'status="499",code="client_gone"',
-    'status="500",code="server_error"',
-  ];
-  for (const [code, status] of Object.entries(HTTP_STATUS)) answers.push(`status="${status}",code="${code}"`);
-  const sessions = [...Object.keys(CLOSE_CODE), 'protocol_error'].map(
-    (code) => `outcome="error",code="${code}"`,
-  );
-  sessions.push('outcome="final",code=""', 'outcome="disconnected",code=""');
-  const series = [
-    ...answers.map((labels) => `asr_http_requests_total{${route},${labels}}`),
-    ...sessions.map((labels) => `asr_stream_sessions_total{${labels}}`),
-    'asr_audio_seconds_total{via="http"}',
-    'asr_audio_seconds_total{via="ws"}',
+  const statuses = { ...HTTP_STATUS, '': 200, validation: 422, client_gone: 499, server_error: 500 };
+  const errors = [...Object.keys(CLOSE_CODE), 'protocol_error'];
+  for (const series of [
+    ...Object.entries(statuses).map(
+      ([code, status]) => `asr_http_requests_total{${route},status="${status}",code="${code}"}`,
+    ),
+    ...errors.map((code) => `asr_stream_sessions_total{outcome="error",code="${code}"}`),
+    ...['final', 'disconnected'].map((outcome) => `asr_stream_sessions_total{outcome="${outcome}",code=""}`),
+    ...['http', 'ws'].map((via) => `asr_audio_seconds_total{via="${via}"}`),
+    ...['http', 'ws'].map((via) => `asr_queue_wait_seconds_count{via="${via}"}`),
     `asr_http_request_duration_seconds_count{${route}}`,
-    'asr_queue_wait_seconds_count{via="http"}',
-    'asr_queue_wait_seconds_count{via="ws"}',
-  ];
-  for (const one of series) expect(await metric(one), one).toBe(0);
+  ])
+    expect(await metric(series), series).toBe(0);
 });
 
 test('the longest uploads are not beyond all buckets: 30 s for the body (408), and 60 s for the model behind it', async () => {

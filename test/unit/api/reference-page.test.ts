@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { browserExamples, referencePage, withBaseUrl } from '../../../api/docs/reference-page.ts';
+import { referencePage, withBaseUrl } from '../../../api/docs/reference-page.ts';
 import { packageRoot } from '../../../common/process/package-root.ts';
 
 const markdown = readFileSync(join(packageRoot(), 'api/docs/reference/api-reference.md'), 'utf8');
@@ -57,8 +57,4 @@ describe('the reference as a page', () => {
       '<a href="https://a.example/&#34;&#62;&#60;b&#62;">',
     );
   });
-});
-
-test('the browser examples are the HTML files that the reference shows', () => {
-  expect([...browserExamples(markdown).keys()]).toEqual(['upload.html', 'dictate.html']);
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
+import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
 import { openStream, upload } from '../support/api.ts';
 import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
@@ -34,6 +35,11 @@ afterAll(async () => {
 
 function killAndRestart(): void {
   inference.kill('SIGKILL');
+  // On a busy machine it starts later than 4 s after the kill, which is when nobody waits any more: its first heartbeat comes from here.
+  const readiness = new ReadinessStore(service.redis.client, new RedisKeys('{asr}'));
+  const starting = { id: 'starting', host: 'host', pid: 1, state: 'loading' } as const;
+  const beats = setInterval(() => void readiness.beat(starting), 500);
+  onTestFinished(() => clearInterval(beats));
   inference = startInferenceProcess({ REDIS_URL: service.redis.url });
 }
 

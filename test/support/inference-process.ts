@@ -72,6 +72,14 @@ export class ScriptedProcess extends ProcessUnderTest {
     return process;
   }
 
+  /** One that is killed in its first model call. */
+  static async killedInCall(redisUrl: string): Promise<void> {
+    const process = new ScriptedProcess(redisUrl);
+    await process.hold();
+    await process.held();
+    await process.stop();
+  }
+
   /** Holds the next model call; resolves when the process knows. */
   async hold(): Promise<void> {
     this.#tell({ type: 'hold' });

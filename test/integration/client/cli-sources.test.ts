@@ -1,45 +1,22 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { wavFile } from '../../support/wav.ts';
-import { type Ended, jsonLines, startClient, whenEnded } from '../../unit/client/client-process.ts';
+import { clientRuns, jsonLines, whenEnded } from '../../unit/client/client-process.ts';
 import { json, recognizeAs, ScriptedService } from '../../unit/client/scripted-service.ts';
-import { TOKEN } from '../../unit/client/sessions.ts';
 
 const RESULT = { text: '你好', audio_ms: 100, inference_ms: 12.5 };
 
-let folder: string;
 let service: ScriptedService;
-let good: string;
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'asr-client-'));
-  good = file('good.wav', wavFile(Buffer.alloc(3_200, 1)));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const { folder, remove, file, start, run, good } = clientRuns(() => service);
+afterAll(remove);
 beforeEach(async () => {
   service = await ScriptedService.start();
 });
 afterEach(() => service.stop());
-
-function file(name: string, content: string | Buffer): string {
-  const path = join(folder, name);
-  writeFileSync(path, content);
-  return path;
-}
-
-const start = (args: readonly string[], env: Record<string, string> = {}) =>
-  startClient(args, { ASR_URL: service.url, ASR_API_TOKEN: TOKEN, ...env });
-
-function run(args: readonly string[], env: Record<string, string> = {}, stdin?: Buffer): Promise<Ended> {
-  const child = start(args, env);
-  child.stdin.end(stdin);
-  return whenEnded(child);
-}
 
 test('--stream: the recording arrives, partials and the final text come out', async () => {
   service.stream = [recognizeAs('你好')];

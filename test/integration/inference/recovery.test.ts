@@ -125,14 +125,7 @@ describe('a session whose process is killed', () => {
   it('is given up when it has ended three processes', async () => {
     const session = await TestSession.open(redis);
     await session.send(scriptedPcm(0.5));
-    for (let attempt = 1; attempt <= 3; attempt += 1) {
-      const process = new ScriptedProcess(redis.url);
-      processes.push(process);
-      await process.hold();
-      await process.held();
-      process.kill('SIGKILL');
-      await process.exited;
-    }
+    for (let attempt = 1; attempt <= 3; attempt += 1) await ScriptedProcess.killedInCall(redis.url);
     await start();
     expect((await session.until('failed')).message).toContain('given up after 3');
     expect(await redis.keys('{asr}:slot')).toEqual([]);

@@ -350,14 +350,7 @@ describe('an upload whose process is killed', () => {
       if (name === 'xadd' && key === `{asr}:upload:${job.id}:end`) steps.push('told');
       if (name === 'zadd' && key === '{asr}:uploads:failed') steps.push('failed');
     });
-    for (let crash = 1; crash <= 2; crash += 1) {
-      const process = new ScriptedProcess(redis.url);
-      processes.push(process);
-      await process.hold();
-      await process.held();
-      process.kill('SIGKILL');
-      await process.exited;
-    }
+    for (let crash = 1; crash <= 2; crash += 1) await ScriptedProcess.killedInCall(redis.url);
     await start();
     expect(await ended).toMatchObject({ kind: 'failed', reason: expect.stringContaining('stalled') });
     clearInterval(renewals);

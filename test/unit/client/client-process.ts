@@ -1,7 +1,12 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { packageRoot } from '../../../common/process/package-root.ts';
+import { temporaryFolder } from '../../support/tool.ts';
+import { wavFile } from '../../support/wav.ts';
+import type { ScriptedService } from './scripted-service.ts';
+import { TOKEN } from './sessions.ts';
 
 export interface Ended {
   readonly code: number | null;
@@ -34,3 +39,21 @@ export const jsonLines = (stdout: string): unknown[] =>
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
+
+/** For the tests of one file: a folder of recordings, and the command run against the present service. */
+export function clientRuns(service: () => ScriptedService) {
+  const { path: folder, remove } = temporaryFolder();
+  const file = (name: string, content: string | Buffer): string => {
+    writeFileSync(join(folder, name), content);
+    return join(folder, name);
+  };
+  const start = (args: readonly string[], env: Record<string, string> = {}) =>
+    startClient(args, { ASR_URL: service().url, ASR_API_TOKEN: TOKEN, ...env });
+  const run = (args: readonly string[], env?: Record<string, string>, stdin?: Buffer): Promise<Ended> => {
+    const child = start(args, env);
+    child.stdin.end(stdin);
+    return whenEnded(child);
+  };
+  const good = file('good.wav', wavFile(Buffer.alloc(3_200, 1)));
+  return { folder, remove, file, start, run, good };
+}

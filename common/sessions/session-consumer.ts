@@ -48,10 +48,9 @@ export class SessionConsumer {
     return (await fromStore(this.#claim.run(this.#redis, keys, args))) === 1;
   }
 
-  /** @returns false when the lease is lost. @throws StoreUnavailable */
-  async renewLease(sessionId: string, token: string): Promise<boolean> {
-    const keys = [this.#keys.lease(sessionId)];
-    return (await fromStore(this.#renew.run(this.#redis, keys, [token, LEASE_TTL_MS]))) === 1;
+  /** Whether it is lost, `loss` tells. @throws StoreUnavailable */
+  async renewLease(sessionId: string, token: string): Promise<void> {
+    await fromStore(this.#renew.run(this.#redis, [this.#keys.lease(sessionId)], [token, LEASE_TTL_MS]));
   }
 
   /** @returns what the session of `token` has lost. @throws StoreUnavailable */

@@ -5,11 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RedisKeys } from '../../common/redis/keys.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';
 import { InferenceError } from '../../inference/recognizer.ts';
-import { startApi, type TestApi, TOKEN, upload } from '../support/api.ts';
-import { startInference, type TestInference } from '../support/inference.ts';
+import { type TestApi, TOKEN, upload } from '../support/api.ts';
+import type { TestInference } from '../support/inference.ts';
 import { keysLeft } from '../support/nothing-left.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import type { TestRedis } from '../support/redis.ts';
 import { type Gate, scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
+import { TestService } from '../support/service.ts';
 import { wavFile } from '../support/wav.ts';
 import { RawConnection } from './raw-connection.ts';
 
@@ -25,6 +26,7 @@ const GOOD_PCM = scriptedPcm(0.1, 3);
 export class FuzzService {
   readonly api: TestApi;
   readonly port: number;
+  readonly #service: TestService;
   readonly #redis: TestRedis;
   readonly #inference: TestInference;
   readonly #slot: Slot;
@@ -39,16 +41,13 @@ export class FuzzService {
   /** Open sockets of this process, which has both ends of each, when no case runs. */
   #socketsAtRest = Number.POSITIVE_INFINITY;
 
-  private constructor(
-    parts: { redis: TestRedis; inference: TestInference; api: TestApi },
-    folder: string,
-    temporaryBefore: string | undefined,
-  ) {
-    this.#redis = parts.redis;
-    this.#inference = parts.inference;
-    this.api = parts.api;
-    this.port = Number(new URL(parts.api.origin).port);
-    this.#slot = new Slot(parts.redis.client, new RedisKeys('{asr}'));
+  private constructor(service: TestService, folder: string, temporaryBefore: string | undefined) {
+    this.#service = service;
+    this.#redis = service.redis;
+    this.#inference = service.inference;
+    this.api = service.api;
+    this.port = Number(new URL(this.api.origin).port);
+    this.#slot = new Slot(this.#redis.client, new RedisKeys('{asr}'));
     this.#folder = folder;
     this.#temporaryBefore = temporaryBefore;
     process.on('unhandledRejection', this.#onFault);
@@ -59,10 +58,7 @@ export class FuzzService {
     const folder = mkdtempSync(join(tmpdir(), 'asr-fuzz-'));
     const before = process.env['TMPDIR'];
     process.env['TMPDIR'] = folder;
-    const redis = await startRedis();
-    const inference = await startInference(redis.url);
-    const api = await startApi(redis.url);
-    const service = new FuzzService({ redis, inference, api }, folder, before);
+    const service = new FuzzService(await TestService.start(), folder, before);
     await service.roundTrip();
     await service.afterCase();
     service.#socketsAtRest = openSockets();
@@ -183,9 +179,7 @@ export class FuzzService {
   /** @throws Error when a file was written. */
   async stop(): Promise<void> {
     this.#witness?.destroy();
-    await this.api.stop();
-    await this.#inference.stop();
-    await this.#redis.stop();
+    await this.#service.stop();
     process.off('unhandledRejection', this.#onFault);
     process.off('uncaughtException', this.#onFault);
     if (this.#temporaryBefore === undefined) delete process.env['TMPDIR'];

@@ -8,33 +8,31 @@ import {
   upload,
 } from '../../support/api.ts';
 import { eventually } from '../../support/eventually.ts';
-import { startInference, type TestInference } from '../../support/inference.ts';
 import { nothingLeft } from '../../support/nothing-left.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import type { TestRedis } from '../../support/redis.ts';
 import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import { TestService } from '../../support/service.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 
 /** Two API replicas on one Redis are one service: nothing of the slot is local to a process. */
+let service: TestService;
 let redis: TestRedis;
 let first: TestApi;
 let second: TestApi;
-let inference: TestInference;
 let recognizer: ScriptedRecognizer;
 
 beforeAll(async () => {
-  redis = await startRedis();
-  inference = await startInference(redis.url);
-  recognizer = inference.recognizer;
-  [first, second] = await Promise.all([startApi(redis.url), startApi(redis.url)]);
+  service = await TestService.start();
+  ({ redis, recognizer, api: first } = service);
+  second = await startApi(redis.url);
 });
 afterEach(async () => {
   await nothingLeft(redis);
 });
 afterAll(async () => {
-  await Promise.all([first.stop(), second.stop()]);
-  await inference.stop();
-  await redis.stop();
+  await second.stop();
+  await service.stop();
 });
 
 const isBusy = async (api: TestApi): Promise<unknown> => {
@@ -87,7 +85,9 @@ test('who has the slot is found in the logs of both kinds of process, also for a
   await answer;
   const isEnd = (line: Record<string, unknown>) => line['requestId'] === id && line['msg'] === 'request';
   expect(await first.logged(isEnd)).toMatchObject({ status: 200 });
-  await eventually(() => expect(inference.log.filter((line) => line['uploadId'] === id)).toHaveLength(1));
+  await eventually(() =>
+    expect(service.inference.log.filter((line) => line['uploadId'] === id)).toHaveLength(1),
+  );
 });
 
 test('of many uploads at once exactly one is recognized, the others get 409; then the next one has its turn', async () => {

@@ -11,6 +11,9 @@ import type { Tally } from './tally.ts';
 
 /** From when all faults are over: for a busy machine that starts five processes. */
 const READY_MS = 20_000;
+/** A busy machine may take so long to hand a line on. */
+const LOGGED_WITHIN_MS = 2_000;
+const LOGGED_LOOK_MS = 20;
 /** From when all processes are ready. */
 const ANSWER_MS = 20_000;
 
@@ -164,13 +167,23 @@ export class ChaosService {
   /** What holds at any time. @throws Error with what does not */
   async check(): Promise<void> {
     const faults = [...this.#faults, ...this.#service.faults];
-    const calls = this.#calls();
-    const atOnce = calls.length === 0 ? 'no process has logged a model call' : callsAtOnce(calls);
+    const atOnce = await this.#callsAtOnce();
     if (atOnce !== undefined) faults.push(atOnce);
     for (const { name, process } of this.#service.runs)
       if (process.stderr !== '') faults.push(`${name} wrote to its standard error: ${process.stderr}`);
     if (this.#healing.size === 0) faults.push(...(await this.#leftovers.ofDead(this.#service.runs)));
     if (faults.length > 0) throw new Error(faults.join('\n'));
+  }
+
+  /** The line that a call has ended may come later than that of the next process's first: each has a pipe of its own. */
+  async #callsAtOnce(): Promise<string | undefined> {
+    const untilMs = performance.now() + LOGGED_WITHIN_MS;
+    for (;;) {
+      const calls = this.#calls();
+      const atOnce = calls.length === 0 ? 'no process has logged a model call' : callsAtOnce(calls);
+      if (atOnce === undefined || performance.now() > untilMs) return atOnce;
+      await delay(LOGGED_LOOK_MS);
+    }
   }
 
   /** Waits until nothing is under way, and looks whether everything is as it was. @throws Error with what is not */

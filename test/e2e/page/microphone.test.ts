@@ -68,7 +68,9 @@ describe('the microphone', () => {
           const source = new AudioBufferSourceNode(this, {
             buffer: new AudioBuffer({ length, sampleRate: this.sampleRate }),
           });
-          source.start();
+          // Not before it is connected: what it plays until then nobody hears.
+          const connect = source.connect.bind(source);
+          source.connect = (next) => { connect(next); source.start(); return next; };
           delete document.body.dataset.heard;
           source.onended = () => { document.body.dataset.heard = ''; };
           return source;

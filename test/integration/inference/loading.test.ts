@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../common/process/log.ts';
+import { packageVersion } from '../../../common/process/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
 import { OutageLog } from '../../../common/redis/outage.ts';
@@ -58,6 +59,7 @@ describe('the heartbeat', () => {
       model: 'scripted',
       family: 'nemo-ctc',
       provider: 'cpu',
+      version: packageVersion(),
     };
     // A beat that a busy machine did not get through is followed by the next one.
     await eventually(async () => expect((await readiness.read()).processes).toEqual([ready]));

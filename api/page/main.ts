@@ -84,7 +84,6 @@ class Page {
       this.#failed(new Failure('token_missing'));
       return;
     }
-    if (this.#token.isAsked) this.#status.follow(this.#token.value);
     this.#recordings.makeRoom();
     this.#notice.hide();
     // Otherwise a screen reader would find the last result there beside what follows.

@@ -43,11 +43,6 @@ export class TokenField {
     return this.#input.value.trim() || this.#typed;
   }
 
-  /** Whether the field is there, with a token that nobody has said to use yet. */
-  get isAsked(): boolean {
-    return !this.#form.hidden;
-  }
-
   /** Shows the field and puts the cursor into it. */
   ask(): void {
     this.#form.hidden = false;
@@ -63,7 +58,6 @@ export class TokenField {
   }
 
   accepted(): void {
-    this.#keep();
     // Who has just typed it goes on with the keyboard.
     if (this.#form.contains(document.activeElement)) find('button#record').focus();
     this.#form.hidden = true;

@@ -7,15 +7,6 @@ const under = pageUnderTest();
 const STORED = `JSON.stringify([sessionStorage['asr-token'], localStorage['asr-token'], document.cookie])`;
 
 describe('the token', () => {
-  it('is used also where it was typed in and a file was opened, without a press on its button', async () => {
-    const { page } = await under.open('en-GB');
-    await page.locator('#token').fill(TOKEN);
-    await page.setInputFiles('input[type=file]', WAV);
-    await resultText(page);
-    await page.locator('#status[data-status="ready"]').waitFor();
-    expect(await page.locator('#token-form').isVisible()).toBe(false);
-  });
-
   it('is asked for again when it is wrong, says so once, and is forgotten with the tab', async () => {
     const { page, complaints, addresses } = await under.open('en-GB');
     const field = page.locator('#token');

@@ -1,7 +1,7 @@
 /**
  * The steps of an upload that the design asks for, and none of the service's own code: readiness, slot, samples, a BullMQ job, its worker in a process
- * of its own (chain-worker.ts), the result through a Redis stream. No token, check, schema, log, metric, deadline or recovery. What it takes over the
- * floor is what the design takes; what the service takes beyond it is the service's. REDIS_URL and ASR_PORT as for the API.
+ * of its own (chain-worker.ts), the result through a Redis stream. No token, check, schema, log, metric, deadline or recovery. What the
+ * service takes beyond it is the service's own share. REDIS_URL and ASR_PORT as for the API.
  */
 import type { IncomingMessage } from 'node:http';
 import { Queue } from 'bullmq';

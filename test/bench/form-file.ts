@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Busboy } from '@fastify/busboy';
 
-/** The bytes of a multipart body's file, by the parser that the service uses, and with none of the service's checks. */
+/** The bytes of a multipart body's file, by the parser that `@fastify/multipart` is built on, and with none of the service's checks. */
 export function fileOf(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

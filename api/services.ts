@@ -23,7 +23,6 @@ import { ServiceStateReader } from './operations/service-state.ts';
 import { ResultFeed } from './slot/result-feed.ts';
 import { StreamOpener } from './streams/stream-opener.ts';
 import { Transcriber } from './uploads/transcriber.ts';
-import { UploadQueue } from './uploads/upload-queue.ts';
 
 /** Everything of a replica that outlives one request: the connections and what works on them. */
 export interface ApiServices {
@@ -94,7 +93,7 @@ export function createServices(
       readiness,
       slot,
       uploads,
-      queue: new UploadQueue(queue),
+      queue,
       feed,
       keys,
       background,

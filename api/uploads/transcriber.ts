@@ -1,23 +1,24 @@
+import type { Queue } from 'bullmq';
 import { audioMs } from '../../common/audio/limits.ts';
 import { ApiFailure, RECOGNITION_GONE, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
 import { traceparent } from '../../common/process/traces.ts';
 import type { ReadinessStore } from '../../common/readiness/readiness.ts';
+import { fromStore } from '../../common/redis/connection.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../../common/slot/slot.ts';
-import type { UploadJob, UploadStore } from '../../common/uploads/upload-jobs.ts';
+import { UPLOAD_JOB_NAME, type UploadJob, type UploadStore } from '../../common/uploads/upload-jobs.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';
 import { acquireSlot, keepSlot } from '../slot/slot-keeper.ts';
-import type { UploadQueue } from './upload-queue.ts';
 import { type UploadOutcome, UploadWait } from './upload-wait.ts';
 
 interface TranscriberParts {
   readonly readiness: ReadinessStore;
   readonly slot: Slot;
   readonly uploads: UploadStore;
-  readonly queue: UploadQueue;
+  readonly queue: Queue<UploadJob>;
   readonly feed: ResultFeed;
   readonly keys: RedisKeys;
   readonly background: BackgroundWork;
@@ -76,15 +77,22 @@ export class Transcriber {
     if (fence === undefined)
       throw new ApiFailure('busy', 'another recognition task is active; try again shortly');
     const job: UploadJob = { id, holder, fence };
+    let outcome: UploadOutcome | undefined;
     try {
       // On one connection, so the samples are there before the job is.
-      await Promise.all([uploads.putSamples(id, pcm), queue.add(job)]);
-      const { text, inferenceMs } = await this.#resultOf(id, await this.#outcome(job));
+      await Promise.all([
+        uploads.putSamples(id, pcm),
+        fromStore(queue.add(UPLOAD_JOB_NAME, job, { jobId: id })),
+      ]);
+      outcome = await this.#outcome(job);
+      const { text, inferenceMs } = await this.#resultOf(id, outcome);
       background.run({ requestId: id }, () => uploads.forget(id));
       const queueMs = Math.max(0, tenths(performance.now() - startedAtMs - inferenceMs));
       return { text, audioMs: audioMs(pcm.length), inferenceMs, queueMs };
     } catch (error) {
-      background.run({ requestId: id }, () => this.#giveUp(id, holder));
+      // A job that failed has freed the slot, and stays in the queue for an operator to see.
+      const isOver = outcome?.kind === 'failed';
+      background.run({ requestId: id }, () => (isOver ? uploads.forget(id) : this.#giveUp(id, holder)));
       throw error;
     }
   }
@@ -103,7 +111,7 @@ export class Transcriber {
   }
 
   async #resultOf(id: string, outcome: UploadOutcome): Promise<Extract<UploadOutcome, { kind: 'done' }>> {
-    const { log, queue, deadlineMs } = this.#parts;
+    const { log, deadlineMs } = this.#parts;
     switch (outcome.kind) {
       case 'done':
         return outcome;
@@ -114,7 +122,7 @@ export class Transcriber {
         log.error({ requestId: id }, 'no inference process is left for the recording');
         throw new ApiFailure('not_ready', RECOGNITION_GONE);
       case 'late':
-        if (await queue.remove(id)) {
+        if (await this.#dequeue(id)) {
           const msg = `no inference process is working on the recording after ${deadlineMs / 1000} s`;
           log.error({ requestId: id }, msg);
           throw new ApiFailure('not_ready', `${msg}; try again later`);
@@ -129,12 +137,17 @@ export class Transcriber {
 
   /** The slot of a job that a worker is on right now ends with that worker's model call. */
   async #giveUp(id: string, holder: SlotHolder): Promise<void> {
-    const { slot, uploads, queue } = this.#parts;
+    const { slot, uploads } = this.#parts;
     // Trying longer is of no use: the slot has run out by then.
     const deadlineMs = performance.now() + SLOT_TTL_MS;
-    if (await retryUntilAnswered(deadlineMs, () => queue.remove(id)))
+    if (await retryUntilAnswered(deadlineMs, () => this.#dequeue(id)))
       await retryUntilAnswered(deadlineMs, () => slot.release(holder));
     await retryUntilAnswered(deadlineMs, () => uploads.forget(id));
+  }
+
+  /** @returns false when a worker is on the job right now. @throws StoreUnavailable */
+  async #dequeue(id: string): Promise<boolean> {
+    return (await fromStore(this.#parts.queue.remove(id))) === 1;
   }
 }
 

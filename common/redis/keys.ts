@@ -58,10 +58,6 @@ export class RedisKeys {
   get inferences(): string {
     return `${this.prefix}:inferences`;
   }
-  /** String, TTL 0.5 s, BullMQ's: while it is there, no worker looks for the jobs of dead ones. */
-  get stalledCheck(): string {
-    return `${this.prefix}:${this.queueName}:stalled-check`;
-  }
   /** BullMQ's prefix and queue name: its keys are `<prefix>:uploads:*`. */
   readonly queueName = 'uploads';
 }

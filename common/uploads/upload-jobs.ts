@@ -38,15 +38,18 @@ export const UPLOAD_WORKER_OPTIONS = {
   lockDuration: 1_000,
   stalledInterval: 500,
   maxStalledCount: 1,
-  // BullMQ's check sends INFO, which a user with few permissions may not. Our own (redis-warnings.ts) goes on without an answer.
+  // BullMQ's check sends INFO, which a user with few permissions may not. Our own (common/redis/warnings.ts) goes on without an answer.
   skipVersionCheck: true,
   // BullMQ's wait for the first connection fails for good when that connection is made anew meanwhile, as in a failover: no job would ever be taken.
   skipWaitingForReady: true,
 } as const satisfies Partial<WorkerOptions>;
 
-/** Settings of the queue itself. Nobody looks at a job that was served: its end is elsewhere. One that failed can be looked at for a minute. */
+/** How long a job that failed is shown. BullMQ removes it later: when another one fails. */
+export const FAILED_SHOWN_MS = 60_000;
+
+/** Settings of the queue itself. Nobody looks at a job that was served: its end is elsewhere. */
 export const UPLOAD_QUEUE_OPTIONS = {
-  defaultJobOptions: { removeOnComplete: true, removeOnFail: { age: 60 } },
+  defaultJobOptions: { removeOnComplete: true, removeOnFail: { age: FAILED_SHOWN_MS / 1_000 } },
   streams: { events: { maxLen: 100 } },
 } as const satisfies Partial<QueueOptions>;
 
@@ -86,16 +89,6 @@ export class UploadStore {
   async end(id: string): Promise<UploadEnd | undefined> {
     const [entry] = await fromStore(this.#redis.xrange(this.#keys.uploadEnd(id), '-', '+'));
     return entry && parseUploadEnd(entry);
-  }
-
-  /**
-   * Sees to it that the jobs of dead workers are looked for. BullMQ does so when a key of its own has run out; with the clock of Redis's machine set back,
-   * that would be later by as much. @throws StoreUnavailable
-   */
-  async keepStalledChecks(): Promise<void> {
-    const { stalledCheck } = this.#keys;
-    const leftMs = await fromStore(this.#redis.pttl(stalledCheck));
-    if (leftMs > UPLOAD_WORKER_OPTIONS.stalledInterval) await fromStore(this.#redis.del(stalledCheck));
   }
 
   /** Removes what an upload leaves behind. @throws StoreUnavailable */

@@ -12,7 +12,6 @@ import { UploadRun, type UploadRunParts } from './upload-run.ts';
 import type { UploadWorker } from './upload-worker.ts';
 
 const RETRY_MS = 200;
-const STALLED_CHECKS_MS = 1_000;
 /** After the last job BullMQ waits for nothing but Redis, and for ever when that is away. */
 const CLOSE_MS = 1_000;
 
@@ -33,7 +32,6 @@ export class JobWorker {
   readonly #parts: JobWorkerParts;
   #worker: UploadWorker | undefined;
   #isStopped = false;
-  #stalledChecks: NodeJS.Timeout | undefined;
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(parts: JobWorkerParts) {
@@ -67,16 +65,12 @@ export class JobWorker {
 
   /** Takes jobs from now on. */
   start(): void {
-    this.#stalledChecks = setInterval(() => {
-      this.#parts.uploads.keepStalledChecks().catch(() => undefined);
-    }, STALLED_CHECKS_MS);
     this.#worker?.run().catch((error: unknown) => this.#parts.log.error({ err: error }, 'upload queue'));
   }
 
   /** Takes no new job. Resolves when the one being served has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    clearInterval(this.#stalledChecks);
     await this.#close();
     closeRedis(this.#parts.reader);
   }

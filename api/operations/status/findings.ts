@@ -93,7 +93,7 @@ function ofSlot({ slot }: Status, { command }: Wording): Finding[] {
 
 function ofQueue({ queue: { failed } }: Status): Finding[] {
   if (failed === 0) return [];
-  const wrong = `${failed} uploads failed within the last minute`;
+  const wrong = `uploads that failed within the last minute: ${failed}`;
   return [{ about: 'queue', wrong, todo: 'read their reason in the log of inference (msg "upload")' }];
 }
 

@@ -5,7 +5,7 @@ import type { RedisKeys } from '../../../common/redis/keys.ts';
 import type { RedisClient } from '../../../common/redis/scripts.ts';
 import { factsOf, type RedisFacts, warningsOf } from '../../../common/redis/warnings.ts';
 import { Slot } from '../../../common/slot/slot.ts';
-import type { UploadJob } from '../../../common/uploads/upload-jobs.ts';
+import { FAILED_SHOWN_MS, type UploadJob } from '../../../common/uploads/upload-jobs.ts';
 import { type ServiceState, ServiceStateReader } from '../service-state.ts';
 
 /** What the operator sees of the service at one moment. */
@@ -14,7 +14,7 @@ export interface Status extends ServiceState {
   readonly redis: RedisStatus;
 }
 
-/** Uploads' jobs. Those that failed are kept for a minute. */
+/** Uploads' jobs; of those that failed, the ones of the last minute. */
 export interface QueueCounts {
   readonly waiting: number;
   readonly active: number;
@@ -72,9 +72,12 @@ export class StatusReader {
 
   /** @throws StoreUnavailable */
   async #counts(): Promise<QueueCounts> {
-    const counts = await fromStore(this.#queue.getJobCounts('wait', 'active', 'failed'));
-    const { wait: waiting = 0, active = 0, failed = 0 } = counts;
-    return { waiting, active, failed };
+    const [{ wait: waiting = 0, active = 0 }, failed] = await Promise.all([
+      fromStore(this.#queue.getJobCounts('wait', 'active')),
+      fromStore(this.#queue.getFailed()),
+    ]);
+    const sinceMs = Date.now() - FAILED_SHOWN_MS;
+    return { waiting, active, failed: failed.filter(({ finishedOn = 0 }) => finishedOn > sinceMs).length };
   }
 }
 

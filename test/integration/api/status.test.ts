@@ -50,6 +50,23 @@ test('a service that is well, for a person and for a script', async () => {
   });
 });
 
+test('an upload that the model failed on, for a minute', async () => {
+  service.inference.recognizer.failNextCall();
+  const { status: answered } = await upload(service.api.origin, wavFile(scriptedPcm(0.5)));
+  expect(answered).toBe(500);
+  const { redis } = service;
+  await expect.poll(() => redis.client.zcard('{asr}:uploads:failed')).toBe(1);
+  await expect.poll(() => redis.keys('{asr}:upload:*')).toEqual([]);
+  const { code, text } = await status([]);
+  expect(text).toContain('1 failed within a minute');
+  expect(text).toContain('uploads that failed within the last minute: 1');
+  expect(code).toBe(1);
+
+  const [id] = await redis.client.zrange('{asr}:uploads:failed', 0, '0');
+  await redis.client.hset(`{asr}:uploads:${id}`, 'finishedOn', Date.now() - 60_001);
+  expect((await status([])).text).toContain('0 failed within a minute');
+});
+
 /** A stream whose first update is held, with 0.3 s behind it. */
 async function heldStream() {
   const gate = service.inference.recognizer.hold();

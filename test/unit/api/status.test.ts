@@ -92,7 +92,7 @@ test.each<[string, Partial<Status>, string[], string]>([
     'failed uploads',
     { queue: { waiting: 0, active: 1, failed: 2 } },
     ['queue'],
-    '2 uploads failed within the last minute',
+    'uploads that failed within the last minute: 2',
   ],
   [
     'a Redis that persists',

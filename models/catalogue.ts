@@ -5,7 +5,6 @@ import { type ErrorRate, type ModelCard, WHISPER_LICENCE } from './model-card.ts
  * Nothing here was measured by this project.
  */
 export interface CatalogueEntry extends ModelCard {
-  readonly features: 'kaldi' | 'whisper';
   /** File name in the release, without `.tar.bz2`: `archiveName` adds it. */
   readonly archive: string;
   /** Size of the archive, as third parties list it. */
@@ -37,7 +36,6 @@ function xAsr(
     summary: 'with punctuation',
     languages: 'Chinese, English',
     family: 'zipformer2-transducer',
-    features: 'kaldi',
     stepMs,
     archive: `sherpa-onnx-x-asr-${stepMs}ms-streaming-zipformer-transducer-zh-en-punct-int8-2026-06-05`,
     archiveBytes,
@@ -72,7 +70,6 @@ function whisper(
     summary,
     languages: '99 languages, used for Chinese only',
     family: 'whisper',
-    features: 'whisper',
     stepMs: 500,
     archive: `sherpa-onnx-whisper-${size}`,
     archiveBytes,
@@ -92,7 +89,6 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     summary: 'the smallest',
     languages: 'Chinese',
     family: 'zipformer2-ctc',
-    features: 'kaldi',
     stepMs: 320,
     archive: 'sherpa-onnx-streaming-zipformer-small-ctc-zh-int8-2025-04-01',
     archiveBytes: 21_264_113,
@@ -106,7 +102,6 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     summary: 'large, for read speech',
     languages: 'Chinese',
     family: 'zipformer2-ctc',
-    features: 'whisper',
     stepMs: 320,
     archive: 'sherpa-onnx-streaming-zipformer-ctc-zh-int8-2025-06-30',
     archiveBytes: 127_965_713,
@@ -120,7 +115,6 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     summary: 'from 14,000 hours of public recordings',
     languages: 'Chinese',
     family: 'zipformer2-transducer',
-    features: 'kaldi',
     stepMs: 320,
     archive: 'sherpa-onnx-streaming-zipformer-multi-zh-hans-2023-12-12',
     archiveBytes: 310_380_628,
@@ -134,7 +128,6 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     summary: 'very fast, with punctuation and digits',
     languages: '5 languages, used for Chinese only',
     family: 'sense-voice',
-    features: 'kaldi',
     stepMs: 500,
     archive: 'sherpa-onnx-sense-voice-zh-en-ja-ko-yue-int8-2024-07-17',
     archiveBytes: 163_002_883,

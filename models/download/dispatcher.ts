@@ -8,7 +8,7 @@ export interface Proxies {
   readonly noProxy: string | undefined;
 }
 
-/** Undici reads the environment itself where a setting is undefined; an empty one keeps it from doing so. Its SOCKS is curl's "socks5h": the proxy looks names up. */
+/** '' keeps undici from reading the environment itself. What undici calls SOCKS is curl's "socks5h": the proxy looks names up. */
 const proxyAddress = (setting: string | undefined): string => setting?.replace(/^socks5h:/i, 'socks5:') ?? '';
 
 /** @throws ModelFailure when a proxy's address is none. */

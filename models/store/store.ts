@@ -53,33 +53,13 @@ export async function readReceipt(folders: ModelFolders, id: string): Promise<Do
     throw error;
   });
   if (text === undefined) return undefined;
-  const receipt = parseReceipt(text);
-  if (receipt === undefined) {
+  try {
+    return JSON.parse(text);
+  } catch {
     throw new ModelFailure(
       `${path} is damaged: \`npm run models -- remove ${id}\`, then \`npm run models -- pull ${id}\``,
     );
   }
-  return receipt;
-}
-
-function parseReceipt(text: string): DownloadReceipt | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const { id, url, archiveSha256, pulledAt, files }: Record<string, unknown> = { ...Object(value) };
-  if (typeof id !== 'string' || typeof url !== 'string' || typeof archiveSha256 !== 'string')
-    return undefined;
-  if (typeof pulledAt !== 'string' || !Array.isArray(files) || !files.every(isReceiptFile)) return undefined;
-  return { id, url, archiveSha256, pulledAt, files };
-}
-
-function isReceiptFile(value: unknown): value is ReceiptFile {
-  if (typeof value !== 'object' || value === null) return false;
-  const { name, bytes, sha256 }: Record<string, unknown> = { ...value };
-  return typeof name === 'string' && typeof bytes === 'number' && typeof sha256 === 'string';
 }
 
 export async function writeReceipt(folder: string, receipt: DownloadReceipt): Promise<void> {

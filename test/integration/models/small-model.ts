@@ -68,7 +68,6 @@ export function entryFor(archive: Buffer, overrides: Partial<CatalogueEntry> = {
     summary: 'for tests',
     languages: 'Chinese',
     family: 'zipformer2-transducer',
-    features: 'kaldi',
     stepMs: 320,
     archive: TOP,
     archiveBytes: archive.length,

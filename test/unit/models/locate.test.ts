@@ -52,16 +52,10 @@ describe('ASR_MODEL', () => {
     expect(await failure('x-asr-960ms')).toContain('is not downloaded');
   });
 
-  const FIELDS = '"url":"","archiveSha256":"","pulledAt":"","files"';
-  it.each([
-    '{"id": ',
-    `{${FIELDS}:[]}`,
-    `{"id":"",${FIELDS}:{}}`,
-    `{"id":"",${FIELDS}:[{"name":"model.onnx","bytes":1}]}`,
-  ])('says what to do about a damaged receipt: %s', async (receipt) => {
+  it('says what to do about a damaged receipt', async () => {
     const folder = join(folders.downloaded, 'x-asr-480ms');
     await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, 'download.json'), receipt);
+    await writeFile(join(folder, 'download.json'), '{"id": ');
     expect(await failure('x-asr-480ms')).toMatch(
       /download\.json is damaged: `npm run models -- remove x-asr-480ms`/,
     );

@@ -1,8 +1,9 @@
 import type { ModelInfo } from '../recognizer.ts';
 
 /** A loaded model of any family, as the engine's thread sees it. */
-export interface EngineModel
-  extends Pick<ModelInfo, 'family' | 'features' | 'vocabularySize' | 'stepMs' | 'provider'> {
+export interface EngineModel {
+  readonly info: Omit<ModelInfo, 'id' | 'threads' | 'loadMs'>;
+
   /**
    * Starts a recording from nothing.
    * @param signal aborts it between two model runs.
@@ -18,7 +19,7 @@ export interface EngineRecording {
    * Takes the next samples and runs an update.
    * @param pcm 16-bit little-endian samples; an even number of bytes.
    * @returns the text so far.
-   * @throws InferenceError when a model run fails, and from then on; the signal's reason.
+   * @throws InferenceError when a model run fails, after which the recording is of no use; the signal's reason.
    */
   accept(pcm: Uint8Array): Promise<string>;
 

@@ -13,36 +13,23 @@ export interface ReDecoder {
   finish(): Promise<string>;
 }
 
-/** Brings PCM to a re-decoder, and remembers how it failed. */
-export class ReDecodedRecording implements EngineRecording {
-  readonly #decoder: ReDecoder;
-  #failure: { readonly cause: unknown } | undefined;
-  #isEmpty = true;
-
-  constructor(decoder: ReDecoder) {
-    this.#decoder = decoder;
-  }
-
-  accept(pcm: Uint8Array): Promise<string> {
-    return this.#hear(pcm, () => this.#decoder.update());
-  }
-
-  finish(pcm: Uint8Array): Promise<string> {
-    return this.#hear(pcm, () => this.#decoder.finish());
-  }
-
-  async #hear(pcm: Uint8Array, recognize: () => Promise<string>): Promise<string> {
-    if (this.#failure !== undefined) throw this.#failure.cause;
+/** Brings PCM to a re-decoder. */
+export function reDecoded(decoder: ReDecoder): EngineRecording {
+  let isEmpty = true;
+  const hear = (pcm: Uint8Array): void => {
     for (const samples of sampleBlocks(pcm)) {
-      this.#decoder.accept(samples);
-      this.#isEmpty = false;
+      decoder.accept(samples);
+      isEmpty = false;
     }
-    if (this.#isEmpty) return '';
-    try {
-      return await recognize();
-    } catch (cause) {
-      this.#failure = { cause };
-      throw cause;
-    }
-  }
+  };
+  return {
+    accept: async (pcm) => {
+      hear(pcm);
+      return isEmpty ? '' : await decoder.update();
+    },
+    finish: async (pcm) => {
+      hear(pcm);
+      return isEmpty ? '' : await decoder.finish();
+    },
+  };
 }

@@ -23,8 +23,6 @@ export class Recording implements EngineRecording {
   readonly #signal: AbortSignal;
   /** Frames of the steps that can run. */
   readonly #steps: Float32Array[] = [];
-  /** A step that failed leaves the model's states undefined: every later call fails as it did. */
-  #failure: { readonly cause: unknown } | undefined;
   #acceptedSamples = 0;
   #writtenTokens = 0;
   #text = '';
@@ -70,7 +68,6 @@ export class Recording implements EngineRecording {
   }
 
   async #hear(pcm: Uint8Array): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure.cause;
     for (const block of sampleBlocks(pcm)) await this.#feed(block);
     this.#acceptedSamples += pcm.byteLength / BYTES_PER_SAMPLE;
   }
@@ -87,13 +84,7 @@ export class Recording implements EngineRecording {
   }
 
   async #runSteps(): Promise<void> {
-    if (this.#steps.length === 0) return;
-    try {
-      await this.#decoder.run(this.#steps.splice(0), this.#signal);
-    } catch (cause) {
-      this.#failure = { cause };
-      throw cause;
-    }
+    if (this.#steps.length > 0) await this.#decoder.run(this.#steps.splice(0), this.#signal);
   }
 
   #textSoFar(): string {

@@ -9,34 +9,18 @@ const FRAME_MS = 10;
 
 /** A model that carries its state from step to step and sees each sample once. */
 export class StreamingModel implements EngineModel {
+  readonly info: EngineModel['info'];
   readonly acoustic: AcousticModel;
   readonly #filterBank: FilterBank;
   readonly #transcript: TranscriptWriter;
 
   constructor(acoustic: AcousticModel) {
+    const { family, vocabularySize, provider, layout } = acoustic;
+    const { features, shiftFrames } = layout;
+    this.info = { family, features, vocabularySize, stepMs: shiftFrames * FRAME_MS, provider };
     this.acoustic = acoustic;
-    this.#filterBank = createFilterBank(acoustic.layout.features);
-    this.#transcript = new TranscriptWriter(acoustic.tokens, acoustic.family);
-  }
-
-  get family(): AcousticModel['family'] {
-    return this.acoustic.family;
-  }
-
-  get features(): 'kaldi' | 'whisper' {
-    return this.acoustic.layout.features;
-  }
-
-  get vocabularySize(): number {
-    return this.acoustic.vocabularySize;
-  }
-
-  get stepMs(): number {
-    return this.acoustic.layout.shiftFrames * FRAME_MS;
-  }
-
-  get provider(): string {
-    return this.acoustic.provider;
+    this.#filterBank = createFilterBank(features);
+    this.#transcript = new TranscriptWriter(acoustic.tokens, family);
   }
 
   /** Runs two steps of silence. The second is the first one that hears states of the model's own making. */

@@ -1,8 +1,8 @@
 import type { Slot } from '../../common/slot/slot.ts';
 
 /**
- * Microseconds of the year 2112: a larger one is a stranger's. Remembered, it would make every later work one that came too late, and the counter would be raised
- * to where numbers no longer grow by one.
+ * Microseconds of the year 2112. A larger fence is a stranger's and is not remembered: all later work would seem to be late, and the counter would be raised to
+ * where numbers no longer grow by one.
  */
 const LARGEST_FENCE = 2 ** 52;
 

@@ -3,7 +3,6 @@ import { refusedWith } from '../../common/redis/connection.ts';
 import type { ResultEntry } from '../../common/sessions/entries.ts';
 import type { Loss, SessionConsumer } from '../../common/sessions/session-consumer.ts';
 import type { SlotHolder } from '../../common/slot/slot.ts';
-import type { SessionLease } from './session-lease.ts';
 import { type ResumePoint, resumePoint } from './session-resume.ts';
 
 type LastResult = Extract<ResultEntry, { kind: 'final' | 'failed' }>;
@@ -17,17 +16,23 @@ export type SessionEnd =
   | { kind: 'interrupted' }
   | { kind: Loss };
 
-/** What is said of one claimed session, from where the processes before this one got to. Whatever is said is also the proof that lease and slot are still the session's. */
+/** A session's lease, under the name of the process that has it. */
+export interface Lease {
+  readonly sessionId: string;
+  readonly token: string;
+}
+
+/** What is published of one claimed session, behind what others have published of it. Each word also proves that lease and slot are still the session's. */
 export class SessionResults {
   readonly #consumer: SessionConsumer;
   readonly #holder: SlotHolder;
-  readonly #lease: SessionLease;
+  readonly #lease: Lease;
   #takenBytes = 0;
   #revision = 0;
   #text = '';
   #lookedAtMs = performance.now();
 
-  constructor(consumer: SessionConsumer, holder: SlotHolder, lease: SessionLease) {
+  constructor(consumer: SessionConsumer, holder: SlotHolder, lease: Lease) {
     this.#consumer = consumer;
     this.#holder = holder;
     this.#lease = lease;

@@ -9,8 +9,7 @@ import type { ModelMetrics } from '../model/model-metrics.ts';
 import type { RecognizerStream } from '../recognizer.ts';
 import type { FenceGuard } from './fence.ts';
 import { SessionAudio } from './session-audio.ts';
-import type { SessionLease } from './session-lease.ts';
-import { isRefused, type SessionEnd, SessionResults } from './session-results.ts';
+import { isRefused, type Lease, type SessionEnd, SessionResults } from './session-results.ts';
 import { type UpdatePacing, updatePacing } from './update-pacing.ts';
 
 /** A recording that ends the process each time it is tried must end some time. */
@@ -45,8 +44,8 @@ export interface SessionRunParts {
  *   in listening and with each publication: the slot is another's → slot-lost; the lease is another's → lease-lost; Redis is away → interrupted;
  *   Redis refuses (full, no permission, a key of another type) → failed, or, where it refuses that too, store-refused
  *
- * Before a call (for the last one: at the same time) its bytes are published as taken, which is also the proof that lease and slot are still the session's. After a takeover everything
- * that was taken before goes into the model in one piece, and nothing is said about it except a text that is new.
+ * Before a call (for the last one: at the same time) its bytes are published as taken. That also proves that lease and slot are still the session's.
+ * After a takeover everything that was taken before goes into the model in one piece, and only a text that is new is published.
  * Every end waits for a running model call and then, except after lease-lost and interrupted, frees slot and keys in one step.
  */
 export class SessionRun {
@@ -61,7 +60,7 @@ export class SessionRun {
   #tailModelMs = 0;
 
   /** @param family of the model, which says how its updates follow one another */
-  constructor(parts: SessionRunParts, family: ModelFamily, holder: SlotHolder, lease: SessionLease) {
+  constructor(parts: SessionRunParts, family: ModelFamily, holder: SlotHolder, lease: Lease) {
     this.#parts = parts;
     this.#pacing = updatePacing(family, READ_BLOCK_MS);
     this.#holder = holder;

@@ -4,9 +4,9 @@ import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
 import { inSpan } from '../../common/process/traces.ts';
 import { closeRedis } from '../../common/redis/connection.ts';
+import { LEASE_RENEW_MS } from '../../common/sessions/entries.ts';
 import { readSlotHolder } from '../../common/slot/slot.ts';
 import type { ModelFamily } from '../../models/family.ts';
-import { SessionLease } from './session-lease.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 
 /** While somebody else serves a session, or this process has lost one: the longest time until its lease is seen to have run out. */
@@ -83,12 +83,15 @@ export class SessionWorker {
     const owner = holder === undefined ? undefined : readSlotHolder(holder);
     if (holder === undefined || owner?.via !== 'ws') return false;
     if (!(await consumer.claim(owner.id, holder, processId))) return true;
-    const lease = new SessionLease(consumer, owner.id, processId);
+    const renewals = setInterval(() => {
+      // Redis is away; if it is back before the lease has run out, nothing has happened.
+      consumer.renewLease(owner.id, processId).catch(() => undefined);
+    }, LEASE_RENEW_MS);
     try {
-      const run = new SessionRun(this.#parts, family, holder, lease);
+      const run = new SessionRun(this.#parts, family, holder, { sessionId: owner.id, token: processId });
       await inSpan('recognition', () => this.#run(run, owner.id), owner.trace);
     } finally {
-      lease.stop();
+      clearInterval(renewals);
     }
     // Served or not: the session may have been lost to another process, or with Redis.
     return true;

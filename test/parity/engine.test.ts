@@ -199,9 +199,6 @@ describe('a recording', () => {
     const failure = await stream.accept(loud).catch((cause: unknown) => cause);
     expect(failure).toBeInstanceOf(InferenceError);
     expect((failure as Error).message).toMatch(/^model\.onnx: .*Gather/);
-    // It stays failed: the states are not those of a run that happened.
-    await expect(stream.accept(new Uint8Array(32_000))).rejects.toThrow(InferenceError);
-    await expect(stream.finish(NOTHING)).rejects.toThrow(InferenceError);
     await stream.close();
     expect(await recognize(failing, new Int16Array(16_000))).toBe('');
   });

@@ -10,6 +10,8 @@ export class CtcModel implements AcousticModel {
   readonly family: 'nemo-ctc' | 'zipformer2-ctc';
   readonly tokens: TokenTable;
   readonly vocabularySize: number;
+  readonly layout: StreamingNetwork['layout'];
+  readonly provider: string;
   readonly #network: StreamingNetwork;
   readonly #blankId: number;
 
@@ -18,7 +20,9 @@ export class CtcModel implements AcousticModel {
     this.family = family;
     this.tokens = tokens;
     this.#network = network;
-    const { onnx } = network;
+    const { onnx, layout } = network;
+    this.layout = layout;
+    this.provider = onnx.provider;
     const vocabularySize = onnx.lastOutputDimension();
     if (vocabularySize === undefined) {
       throw new ModelLoadError(
@@ -28,14 +32,6 @@ export class CtcModel implements AcousticModel {
     this.vocabularySize = vocabularySize;
     tokens.checkAgainst(vocabularySize, onnx.fileName);
     this.#blankId = tokens.ctcBlankId;
-  }
-
-  get layout(): StreamingNetwork['layout'] {
-    return this.#network.layout;
-  }
-
-  get provider(): string {
-    return this.#network.onnx.provider;
   }
 
   open(): StepDecoder {

@@ -20,7 +20,7 @@ export function isNemoCtc(outline: OnnxOutline): boolean {
   return NEMO_INPUTS.every((name) => outline.inputs.some((input) => input.name === name));
 }
 
-/** By the metadata that sherpa-onnx's export script writes: `window_size`, `chunk_shift` and the caches' sizes. @throws ModelLoadError when metadata and graph do not agree. */
+/** From the metadata of sherpa-onnx's export script: `window_size`, `chunk_shift`, sizes of the caches. @throws ModelLoadError if they do not fit the graph. */
 export function nemoCtcLayout(outline: OnnxOutline): StreamingLayout {
   const { metadata } = outline;
   const windowFrames = metadata.integer('window_size', 1, MAX_WINDOW_FRAMES);

@@ -1,11 +1,11 @@
 import { Tensor } from 'onnxruntime-node';
-import type { EngineModel } from '../engine-model.ts';
+import type { EngineModel, EngineRecording } from '../engine-model.ts';
 import { SNIPPED_FRAMING } from '../features/frames.ts';
 import { GrowingFrames } from '../features/growing-frames.ts';
 import { KaldiFbank } from '../features/kaldi-fbank.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
 import { rowsOf } from '../onnx/tensors.ts';
-import { ReDecodedRecording, type ReDecoder } from '../re-decoded-recording.ts';
+import { type ReDecoder, reDecoded } from '../re-decoded-recording.ts';
 import { CtcGreedySearch } from '../search/ctc-search.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TranscriptWriter } from '../text/transcript.ts';
@@ -22,9 +22,7 @@ const TAG_FRAMES = 4;
  * seen.
  */
 export class SenseVoiceModel implements EngineModel {
-  readonly family = 'sense-voice';
-  readonly features = 'kaldi';
-  readonly stepMs = 500;
+  readonly info: EngineModel['info'];
   readonly #onnx: OnnxModel;
   readonly #layout: SenseVoiceLayout;
   readonly #transcript: TranscriptWriter;
@@ -32,28 +30,23 @@ export class SenseVoiceModel implements EngineModel {
 
   /** @throws ModelLoadError when layout and tokens do not fit together. */
   constructor(onnx: OnnxModel, layout: SenseVoiceLayout, tokens: TokenTable) {
-    tokens.checkAgainst(layout.vocabularySize, onnx.fileName);
+    const { vocabularySize } = layout;
+    const { provider } = onnx;
+    tokens.checkAgainst(vocabularySize, onnx.fileName);
+    this.info = { family: 'sense-voice', features: 'kaldi', vocabularySize, stepMs: 500, provider };
     this.#onnx = onnx;
     this.#layout = layout;
-    this.#transcript = new TranscriptWriter(tokens, this.family);
+    this.#transcript = new TranscriptWriter(tokens, this.info.family);
     this.#filterBank = new KaldiFbank({ window: 'hamming', highHz: 8000, scale: layout.sampleScale });
   }
 
-  get vocabularySize(): number {
-    return this.#layout.vocabularySize;
-  }
-
-  get provider(): string {
-    return this.#onnx.provider;
-  }
-
-  open(signal: AbortSignal): ReDecodedRecording {
+  open(signal: AbortSignal): EngineRecording {
     const frames = new GrowingFrames(this.#filterBank, SNIPPED_FRAMING);
     const recognize = (logMel: Float32Array): Promise<string> => {
       signal.throwIfAborted();
       return this.#recognize(logMel);
     };
-    return new ReDecodedRecording(new SenseVoiceRecording(frames, recognize));
+    return reDecoded(new SenseVoiceRecording(frames, recognize));
   }
 
   async release(): Promise<void> {

@@ -22,6 +22,8 @@ export class TransducerModel implements AcousticModel {
   readonly family = 'zipformer2-transducer';
   readonly tokens: TokenTable;
   readonly vocabularySize: number;
+  readonly layout: StreamingNetwork['layout'];
+  readonly provider: string;
   readonly #encoder: StreamingNetwork;
   readonly #decoder: TransducerPart;
   readonly #joiner: TransducerPart;
@@ -36,6 +38,8 @@ export class TransducerModel implements AcousticModel {
     tokens: TokenTable,
   ) {
     this.tokens = tokens;
+    this.layout = encoder.layout;
+    this.provider = encoder.onnx.provider;
     this.#encoder = encoder;
     this.#decoder = decoder;
     this.#joiner = joiner;
@@ -59,14 +63,6 @@ export class TransducerModel implements AcousticModel {
       { name: inputName(joiner, 1), type: 'float32', shape: [1, decoderDim] },
     ]);
     tokens.checkAgainst(this.vocabularySize, joiner.onnx.fileName);
-  }
-
-  get layout(): StreamingNetwork['layout'] {
-    return this.#encoder.layout;
-  }
-
-  get provider(): string {
-    return this.#encoder.onnx.provider;
   }
 
   open(): StepDecoder {

@@ -20,6 +20,8 @@ export interface DecoderState {
 
 /** Whisper's decoder on one recording's audio. */
 export class WhisperDecoder implements TokenDecoder<DecoderState> {
+  readonly vocabularySize: number;
+  readonly maxTokens: number;
   readonly #onnx: OnnxModel;
   readonly #layout: WhisperLayout;
   readonly #audio: EncodedAudio;
@@ -27,17 +29,11 @@ export class WhisperDecoder implements TokenDecoder<DecoderState> {
   readonly #copies = new Map<number, EncodedAudio>();
 
   constructor(onnx: OnnxModel, layout: WhisperLayout, audio: EncodedAudio) {
+    this.vocabularySize = layout.vocabularySize;
+    this.maxTokens = layout.textContext;
     this.#onnx = onnx;
     this.#layout = layout;
     this.#audio = audio;
-  }
-
-  get vocabularySize(): number {
-    return this.#layout.vocabularySize;
-  }
-
-  get maxTokens(): number {
-    return this.#layout.textContext;
   }
 
   start(): DecoderState {

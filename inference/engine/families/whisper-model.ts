@@ -1,11 +1,11 @@
 import { Tensor } from 'onnxruntime-node';
-import type { EngineModel } from '../engine-model.ts';
+import type { EngineModel, EngineRecording } from '../engine-model.ts';
 import { GrowingFrames } from '../features/growing-frames.ts';
 import { WHISPER_FRAMING, WhisperFbank } from '../features/whisper-fbank.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
 import { outputNamed } from '../onnx/tensors.ts';
-import { ReDecodedRecording } from '../re-decoded-recording.ts';
+import { reDecoded } from '../re-decoded-recording.ts';
 import type { SearchRules } from '../search/token-decoder.ts';
 import type { ByteTokens } from '../text/byte-tokens.ts';
 import type { Simplify } from '../text/chinese-text.ts';
@@ -16,10 +16,7 @@ import { WhisperRecording } from './whisper-recording.ts';
 
 /** A loaded Whisper: encoder and decoder. */
 export class WhisperModel implements EngineModel {
-  readonly family = 'whisper';
-  readonly features = 'whisper';
-  readonly vocabularySize: number;
-  readonly stepMs = 500;
+  readonly info: EngineModel['info'];
   readonly #encoder: OnnxModel;
   readonly #decoder: OnnxModel;
   readonly #layout: WhisperLayout;
@@ -38,7 +35,9 @@ export class WhisperModel implements EngineModel {
     simplify: Simplify,
   ) {
     const { rules, tokens } = whisperVocabulary(outline, layout, table);
-    this.vocabularySize = layout.vocabularySize;
+    const { vocabularySize } = layout;
+    const { provider } = encoder;
+    this.info = { family: 'whisper', features: 'whisper', vocabularySize, stepMs: 500, provider };
     this.#encoder = encoder;
     this.#decoder = decoder;
     this.#layout = layout;
@@ -48,11 +47,7 @@ export class WhisperModel implements EngineModel {
     this.#filterBank = new WhisperFbank(layout.melBins);
   }
 
-  get provider(): string {
-    return this.#encoder.provider;
-  }
-
-  open(signal: AbortSignal): ReDecodedRecording {
+  open(signal: AbortSignal): EngineRecording {
     const parts = {
       rules: this.#rules,
       tokens: this.#tokens,
@@ -60,7 +55,7 @@ export class WhisperModel implements EngineModel {
       encode: (mel: Float32Array, frameCount: number) => this.#encode(mel, frameCount),
     };
     const frames = new GrowingFrames(this.#filterBank, WHISPER_FRAMING);
-    return new ReDecodedRecording(new WhisperRecording(parts, frames, signal));
+    return reDecoded(new WhisperRecording(parts, frames, signal));
   }
 
   async release(): Promise<void> {

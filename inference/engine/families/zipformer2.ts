@@ -14,7 +14,10 @@ const MAX_LAYERS = 1000;
 /** Channels, frames and bins of the state in front of the first layer: fixed by the architecture. */
 const EMBED_STATE_SHAPE = [1, 128, 3, 19] as const;
 
-/** Whether the file is a streaming Zipformer2 (Yao et al., "Zipformer: A faster and better encoder for automatic speech recognition", 2023): a whole CTC model, or the encoder of a transducer. */
+/**
+ * Whether the file is a streaming Zipformer2, a whole CTC model or the encoder of a transducer.
+ * Source: Yao et al., "Zipformer: A faster and better encoder for automatic speech recognition", 2023.
+ */
 export function isZipformer2(outline: OnnxOutline): boolean {
   return outline.metadata.text('model_type') === MODEL_TYPE;
 }

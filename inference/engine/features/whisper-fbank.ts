@@ -17,8 +17,8 @@ export const WHISPER_FRAMING: Framing = {
 };
 
 /**
- * Whisper's log-mel filter bank (`log_mel_spectrogram` in openai/whisper's audio.py): Hann window, 400-point spectrum, 80 Slaney filters (the large models: 128) from 0 to 8000 Hz, log10. The rest of
- * Whisper's recipe depends on a whole step: `normalizeWhisperWindow`.
+ * Whisper's log-mel filter bank (`log_mel_spectrogram` in openai/whisper's audio.py): Hann window, 400-point spectrum, 80 Slaney filters (128 in the large
+ * models) from 0 to 8000 Hz, log10. The rest of Whisper's recipe needs a whole step: `normalizeWhisperWindow`.
  */
 export class WhisperFbank implements FilterBank {
   readonly bins: number;

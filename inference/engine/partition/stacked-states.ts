@@ -3,7 +3,7 @@ import type { GraphFile, GraphNode } from './graph-file.ts';
 /** Nodes between a state and its pieces: exporters reshape it once or twice. What goes in a circle ends here. */
 const MAX_CHAIN = 8;
 
-/** Several states that a graph keeps one beside the other in one tensor, as NeMo's does: it takes them apart first, and puts the next ones together at its end. */
+/** Several states in one tensor, as in NeMo's graph: it takes them apart at its beginning and puts the next ones together at its end. */
 export interface StackedStates {
   /** Nodes from the state to its pieces. */
   readonly apart: readonly GraphNode[];

@@ -19,7 +19,10 @@ export interface TransducerHead<Decoded> {
   join(frame: Float32Array, decoded: Decoded): Promise<Float32Array>;
 }
 
-/** Greedy search of a transducer (Graves, "Sequence Transduction with Recurrent Neural Networks", 2012): at most one token an encoder frame. What the decoder said last is kept across steps. */
+/**
+ * Greedy search of a transducer, with at most one token an encoder frame. The decoder's last output is kept across steps.
+ * Source: Graves, "Sequence Transduction with Recurrent Neural Networks", 2012.
+ */
 export class TransducerGreedySearch<Decoded> {
   readonly tokenIds: number[] = [];
   readonly #head: TransducerHead<Decoded>;

@@ -18,7 +18,6 @@ const WORKER_URL = import.meta.url.endsWith('.ts')
   : new URL('./worker.js', import.meta.url);
 
 type LoadedInfo = Omit<ModelInfo, 'loadMs'>;
-type Call = EngineRequest extends infer R ? (R extends { call: number } ? Omit<R, 'call'> : never) : never;
 
 interface PendingCall {
   readonly resolve: (text: string) => void;
@@ -32,10 +31,10 @@ export class EngineThread {
   /** The thread has ended. */
   readonly exited: Promise<void>;
   readonly #worker: Worker;
-  readonly #pending = new Map<number, PendingCall>();
+  /** In the order in which the thread answers. */
+  readonly #pending: PendingCall[] = [];
   readonly #log: (line: string) => void;
   #settleLoad: { readonly resolve: (info: LoadedInfo) => void; readonly reject: (cause: unknown) => void };
-  #calls = 0;
   #failure: Error | undefined;
 
   constructor(options: EngineOptions, log: (line: string) => void) {
@@ -65,17 +64,14 @@ export class EngineThread {
   }
 
   /** @throws InferenceError when the request fails or the thread has ended. */
-  call(request: Call): Promise<string> {
-    this.#calls += 1;
-    const call = this.#calls;
+  call(request: Exclude<EngineRequest, { type: 'shutdown' }>): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) {
         reject(new InferenceError(`the engine has ended: ${this.#failure.message}`));
         return;
       }
-      this.#pending.set(call, { resolve, reject });
-      const message: EngineRequest = { ...request, call };
-      this.#worker.postMessage(message, 'pcm' in message ? [message.pcm.buffer] : []);
+      this.#pending.push({ resolve, reject });
+      this.#worker.postMessage(request, 'pcm' in request ? [request.pcm.buffer] : []);
     });
   }
 
@@ -103,20 +99,14 @@ export class EngineThread {
         );
         return;
       case 'done':
-        this.#take(reply.call)?.resolve(reply.text);
+        this.#pending.shift()?.resolve(reply.text);
         return;
       case 'failed':
-        this.#take(reply.call)?.reject(new InferenceError(reply.message));
+        this.#pending.shift()?.reject(new InferenceError(reply.message));
         return;
       default:
         reply satisfies never;
     }
-  }
-
-  #take(call: number): PendingCall | undefined {
-    const pending = this.#pending.get(call);
-    this.#pending.delete(call);
-    return pending;
   }
 
   #failPending(): void {
@@ -124,10 +114,9 @@ export class EngineThread {
     this.#settleLoad.reject(
       new ModelLoadError(`the engine's thread ended while loading: ${this.#failure.message}`),
     );
-    for (const { reject } of this.#pending.values()) {
+    for (const { reject } of this.#pending.splice(0)) {
       reject(new InferenceError(`the engine has ended: ${this.#failure.message}`));
     }
-    this.#pending.clear();
   }
 }
 

@@ -12,13 +12,13 @@ export interface EngineOptions {
   readonly threads: number;
 }
 
-/** Main thread → worker. Every request with a `call` is answered by one `done` or `failed` with the same number. */
+/** Main thread → worker. Each request but the last is answered by one `done` or `failed`, in their order. */
 export type EngineRequest =
-  | { readonly type: 'open'; readonly call: number }
+  | { readonly type: 'open' }
   /** `pcm` is transferred. */
-  | { readonly type: 'accept' | 'finish'; readonly call: number; readonly pcm: Uint8Array<ArrayBuffer> }
+  | { readonly type: 'accept' | 'finish'; readonly pcm: Uint8Array<ArrayBuffer> }
   /** Stops the running request between two model runs; answered after that request. */
-  | { readonly type: 'close'; readonly call: number }
+  | { readonly type: 'close' }
   /** Ends the thread once nothing runs; answered by its exit. */
   | { readonly type: 'shutdown' };
 
@@ -27,5 +27,5 @@ export type EngineReply =
   | { readonly type: 'log'; readonly line: string }
   | { readonly type: 'loaded'; readonly info: Omit<ModelInfo, 'loadMs'> }
   | { readonly type: 'load-failed'; readonly message: string; readonly fault: 'model' | 'execution-provider' }
-  | { readonly type: 'done'; readonly call: number; readonly text: string }
-  | { readonly type: 'failed'; readonly call: number; readonly message: string };
+  | { readonly type: 'done'; readonly text: string }
+  | { readonly type: 'failed'; readonly message: string };

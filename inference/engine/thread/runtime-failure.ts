@@ -9,7 +9,7 @@ const INCOMPLETE = 'node_modules is not complete: rm -r node_modules, then insta
 
 /**
  * Why onnxruntime itself could not be imported.
- * @returns an ExecutionProviderError where it will not be before somebody changes something; a ModelLoadError where the reason may pass, such as too little memory.
+ * @returns an ExecutionProviderError if somebody has to change something first; a ModelLoadError if the reason may pass, such as too little memory.
  */
 export function runtimeFailure(cause: unknown): ExecutionProviderError | ModelLoadError {
   const [reason = ''] = errorText(cause).split(' Require stack: ');

@@ -37,9 +37,9 @@ class EngineWorker {
       return;
     }
     try {
-      reply(this.#port, { type: 'done', call: request.call, text: await this.#run(request) });
+      reply(this.#port, { type: 'done', text: await this.#run(request) });
     } catch (cause) {
-      reply(this.#port, { type: 'failed', call: request.call, message: errorText(cause) });
+      reply(this.#port, { type: 'failed', message: errorText(cause) });
     }
   }
 
@@ -87,11 +87,7 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
       type: 'loaded',
       info: {
         id: options.modelId,
-        family: model.family,
-        features: model.features,
-        vocabularySize: model.vocabularySize,
-        stepMs: model.stepMs,
-        provider: model.provider,
+        ...model.info,
         threads: options.threads,
       },
     });

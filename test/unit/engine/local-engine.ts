@@ -13,7 +13,7 @@ export class LocalEngine {
 
   static async load(folder: string, options: Partial<SessionOptions> = {}): Promise<LocalEngine> {
     const model = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {}, ...options });
-    if (!(model instanceof StreamingModel)) throw new Error(`${folder} holds a ${model.family}`);
+    if (!(model instanceof StreamingModel)) throw new Error(`${folder} holds a ${model.info.family}`);
     return new LocalEngine(model);
   }
 

@@ -113,8 +113,8 @@ function takeAnyRequest(app: FastifyInstance): void {
     app.server.on(expectation, (request, response) => app.server.emit('request', request, response));
   // A client may end its side behind its request and still wants the answer. Node has this switch, but no option for it.
   Object.assign(app.server, { httpAllowHalfOpen: true });
-  // Only an upload's handler reads a body, bounded and counted, whatever its type says it is; no other path looks at one. Fastify would refuse a malformed type,
-  // or QUERY without one, before that handler could say 503 or 413, and on a path that does not exist: it sees either a form or just bytes.
+  // Only the upload's handler reads a body, and it counts the bytes itself. Fastify would refuse a malformed type, or QUERY without one, before that handler
+  // could say 503 or 413, and also on paths that do not exist. So Fastify sees a form, or else just bytes.
   app.addHook('onRequest', async ({ raw: { headers } }) => {
     if (!isFormType(headers['content-type'])) headers['content-type'] = 'application/octet-stream';
   });

@@ -28,7 +28,7 @@ export interface InferenceParts {
   readonly log: Logger;
   /** Where the model's files are or should be: a load that failed is tried again when something changes there. */
   readonly modelFolder: string;
-  /** The process cannot go on and must end: an execution provider asked for by name does not load, or the runtime itself does not on this machine, or the engine is lost. */
+  /** The process must end: a named execution provider or the runtime itself does not load, or the engine is lost. */
   readonly onFatal: (error: Error) => void;
 }
 

@@ -24,8 +24,8 @@ async function main(): Promise<void> {
     threads: config.threads,
     log: (line) => log.info(line),
   });
-  // Its thread loads the model while this one loads the store's clients, which takes as long. Not where a port may be taken: an exit while that thread is in the
-  // runtime ends the process with SIGABRT instead of its exit code (seen in one of three).
+  // Its thread loads the model while this one loads the store's clients, which takes as long. Not with an admin port, which may be taken: an exit while that
+  // thread is in the runtime ends with SIGABRT instead of the exit code (seen in one of three).
   if (config.admin === undefined) recognizer.begin();
   // Imported here: most processes do without its SDK.
   const traces = config.traces

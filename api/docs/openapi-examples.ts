@@ -1,4 +1,4 @@
-/** Real answers of the service, for readers of the description: path → method → status → name → body. A test holds them to their schemas and to what the service says. */
+/** Real answers of the service: path → method → status → name → body. A test compares them with their schemas and with what the service says. */
 type Examples = Readonly<Record<string, object>>;
 type ByStatus = Readonly<Record<string, Examples>>;
 

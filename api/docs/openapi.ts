@@ -19,8 +19,8 @@ export const publicPath = (publicBaseUrl: string): string =>
   new URL(publicBaseUrl).pathname.replace(/\/+$/, '');
 
 /**
- * Where the HTTP interface is. First the address that the description was read from, since the pages may send requests nowhere else (their policy, and no CORS);
- * then the public one, for who reads a copy. With a path of its own the public one is where the pages are opened.
+ * Where the HTTP interface is. The first address is the one that the description was read from: the pages may send requests nowhere else (their policy, and
+ * no CORS). The second is the public one, for readers of a copy. If the public one has a path of its own, the pages are opened there.
  */
 function servers(publicBaseUrl: string): { url: string; description: string }[] {
   const own = { url: '/', description: 'where this description was read' };

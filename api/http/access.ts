@@ -70,8 +70,8 @@ export async function dropEmptyAuthorization({ raw: { headers } }: FastifyReques
 }
 
 /**
- * Hook in front of all that looks at the peer: several load balancers (Azure's application gateway, IIS) write `address:port` into X-Forwarded-For, IPv6 in brackets,
- * and an address with a port is on no list.
+ * Hook in front of all that looks at the peer. Several load balancers (Azure's application gateway, IIS) write `address:port` into X-Forwarded-For, with IPv6
+ * in brackets. An address with a port is on no list.
  */
 export async function dropForwardedPorts({ raw: { headers } }: FastifyRequest): Promise<void> {
   const hops = headers['x-forwarded-for'];

@@ -57,7 +57,7 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
-  // Nothing is there for a method that only RTSP has (404), and for odd paths, which the documentation's static files refuse (403; our own 403 is an ApiFailure).
+  // 404: also a method that only RTSP has. 403: an odd path, refused by the documentation's static files; our own 403 is an ApiFailure.
   if (status === 404 || status === 403) return answer(404, 'not_found', noSuchPath(request));
   if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);
   request.log.error({ err: error }, 'a request failed through a fault of the server');

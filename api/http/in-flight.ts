@@ -6,8 +6,8 @@ import { endedWithin } from '../../common/process/shutdown.ts';
 import type { Refusal } from './request-reports.ts';
 
 /**
- * For how long a replica that ends still serves what comes on connections that are kept alive, behind the last that it had to do: whoever has one does not know of
- * the end yet, and whoever has just had a final or an answer may send its next request on one.
+ * How long a replica that ends still serves kept-alive connections after its last work. Their clients do not know of the end yet: one that has just had an
+ * answer may send its next request.
  */
 export const KEPT_CONNECTIONS_MS = 250;
 
@@ -85,7 +85,7 @@ export class InFlight {
     if (this.#count === 0) this.#emptied?.();
   }
 
-  /** Resolves when `others` has, and then no request is under way, nor has come for `quietMs`. Requests keep it for `timeoutMs` and `quietMs` at most, from the call on. */
+  /** Resolves when `others` has, no request is under way and none has come for `quietMs`. Requests delay it by `timeoutMs` and `quietMs` at most, from the call on. */
   async drained(others: Promise<unknown>, quietMs: number, timeoutMs: number): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs;
     await others;

@@ -6,10 +6,13 @@ const LINGER_MS = 2_000;
 const SLOW_UPLOAD_LINGER_MS = 10_000;
 
 /**
- * An answer before the body was read. It is the connection's last: Node's own HTTP client, and so axios and node-fetch, writes the rest of its body no further once it
- * has its answer, and aiohttp writes its next request into it; on a connection that is kept, that request would wait for Node's request timeout. The rest is read
- * and dropped, since closing at once would reset the connection under a client that is still sending, who would then never see the answer; so the end that
- * Node puts behind the answer comes behind the body. Node's request timeout bounds it.
+ * Ends the connection behind an answer that was given before the body was read.
+ *
+ * The connection cannot be kept. Once Node's HTTP client (and so axios and node-fetch) has its answer, it sends no more of the body, and aiohttp sends its next
+ * request in place of the rest. On a kept connection that request would wait for Node's request timeout.
+ *
+ * It cannot be closed at once either: that would reset it under a client that still sends, who would never see the answer. So the rest of the body is read and
+ * dropped first. Node's request timeout bounds that.
  */
 export function endBehindBody(response: ServerResponse): void {
   const { req: request } = response;

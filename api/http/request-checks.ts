@@ -17,7 +17,7 @@ export function decodablePath(target: string): string {
   }
 }
 
-/** Hook: the WebSocket plugin ends the connection of a handshake that was refused; without this header, a client or proxy with a pool of connections would use it again. */
+/** Hook: the WebSocket plugin ends the connection of a refused handshake. This header keeps clients and proxies with a pool from using it again. */
 export async function sayThatRefusalsClose({ ws }: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (ws) reply.header('connection', 'close');
 }
@@ -31,7 +31,7 @@ export async function requireHost({ raw }: FastifyRequest): Promise<void> {
     });
 }
 
-/** Hook: the WebSocket plugin would accept a handshake on every path, close the WebSocket without a word, and log the address, in whose query somebody may have put the token. */
+/** Hook: on any other path the WebSocket plugin would accept a handshake, close without a word, and log the address. A token may stand in its query. */
 export async function refuseStrayHandshake({ ws, routeOptions: { url } }: FastifyRequest): Promise<void> {
   if (ws && url !== undefined && url !== STREAM_PATH)
     throw Object.assign(new Error(`there is no WebSocket at ${url}; the stream is ${STREAM_PATH}`), {

@@ -19,8 +19,8 @@ export const WS_OPTIONS = {
 const REQUEST_TIMEOUT_MARGIN_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 /**
- * How long a connection without a request stays open: longer than a proxy in front keeps it (nginx and AWS 60 s, Traefik 90, Caddy 120, Google Cloud 600). Whoever
- * writes an upload into one that is just being closed gets a reset, which it may not answer with another try: its client's 502.
+ * How long a connection without a request stays open. Longer than proxies keep theirs (nginx and AWS 60 s, Traefik 90, Caddy 120, Google Cloud 600): a proxy
+ * that sends an upload into a connection that is just being closed may not try again, and answers 502.
  */
 const KEEP_ALIVE_MS = 620_000;
 /** Node's own limit for the target and all headers. */

@@ -18,9 +18,9 @@ const RETRY_MS = 100;
 type Listener = (entry: StreamEntry) => void;
 
 /**
- * Reads the results of this replica's sessions and uploads (one is active service-wide, another may be ending) over one blocking connection. Each has a
- * stream of its own, which is read from its first entry on, so no result is missed, whatever happens to the connection. While that is away alone, what is there
- * is looked up over the one for commands: what the model has taken must not seem to wait for it, nor a last result to be missing.
+ * Reads the results of this replica's sessions and uploads (one is active service-wide, another may be ending) over one blocking connection.
+ * Each has a stream of its own, read from its first entry on. So no result is missed, whatever happens to the connection.
+ * If only that connection is away, the results are looked up over the one for commands. Otherwise audio that the model has taken would seem to wait.
  */
 export class ResultFeed {
   readonly #blocking: RedisClient;

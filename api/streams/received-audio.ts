@@ -36,7 +36,7 @@ export class ReceivedAudio {
     this.#receivedBytes = receivedBytes;
   }
 
-  /** The model has taken this much in all. A takeover behind a failover that lost what was said last begins again with less, but what was taken once waits no more. */
+  /** The model has taken this much in all. After a failover of Redis it may say less than before; what was taken once does not wait again. */
   taken(bytes: number): void {
     this.#takenBytes = Math.max(this.#takenBytes, bytes);
   }

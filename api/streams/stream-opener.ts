@@ -133,8 +133,8 @@ export class StreamOpener {
     }
     const openedAtMs = performance.now();
     return {
-      // A session that has ended takes no more audio. Its last result is mostly on its way, and says why; where none comes, the slot was lost. The next renewal
-      // would find that out as well, but perhaps only after two seconds of audio have piled up, which the client would be told is its fault (`overloaded`).
+      // A session that has ended takes no more audio. Its last result is mostly on its way, and says why. If none comes, the slot was lost. The next renewal would
+      // find that too, but perhaps only after two seconds of audio have piled up, and the client would be told `overloaded`.
       append: async (frame) => {
         if (!(await producer.append(frame))) slotLost();
       },

@@ -5,8 +5,9 @@ import type { ResultFeed } from '../slot/result-feed.ts';
 import type { SlotLoss } from '../slot/slot-keeper.ts';
 
 /**
- * `late`: nothing was heard until the deadline. `vanished`: Redis lost the upload, or was away for longer than the slot lasts. `abandoned`: no inference process
- * is left.
+ * - `late`: nothing was heard until the deadline
+ * - `vanished`: Redis lost the upload, or was away for longer than the slot lasts
+ * - `abandoned`: no inference process is left
  */
 export type UploadOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' } | { kind: 'abandoned' };
 

@@ -59,7 +59,7 @@ const shown = (value: unknown): string => {
  * @throws InvalidMessage for more than 1,024 characters, invalid JSON or an unknown type.
  */
 export function parseClientMessage(text: string): UncheckedStart | Static<typeof EndMessage> {
-  // Characters are code points: 1,024 emoji, of two UTF-16 units each, are as long as 1,024 letters. With over twice as many units (a frame may have a million) there are too many in any case.
+  // Characters are code points: an emoji, two UTF-16 units, is one. Over twice as many units are too many in any case, and need not be counted.
   if (text.length > 2 * MAX_CONTROL_CHARACTERS || [...text].length > MAX_CONTROL_CHARACTERS) {
     throw new InvalidMessage(`a control message may have at most ${MAX_CONTROL_CHARACTERS} characters`);
   }
@@ -88,7 +88,7 @@ export function checkStart(start: UncheckedStart): void {
   }
 }
 
-/** The token that `start` brings where the handshake had none; `null` is none, as many programs write what is not there. @throws InvalidMessage for another kind of value. */
+/** The token in `start`, for clients whose handshake had none; `null` counts as none. @throws InvalidMessage for another kind of value. */
 export function startToken({ api_token: token }: UncheckedStart): string | undefined {
   if (token === undefined || token === null) return undefined;
   if (typeof token !== 'string') throw new InvalidMessage('start: api_token must be a string');

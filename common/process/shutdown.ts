@@ -55,8 +55,7 @@ export function shutdownOnSignal(
 }
 
 /**
- * Node itself waits for ever for an output that takes nothing, such as a pipe whose reader stands still; and at its exit for each thread that is in native code,
- * such as a run of the model that hangs.
+ * Ends the process in bounded time. Node itself waits for ever for a pipe that nobody reads, and for a thread in native code, such as a model run that hangs.
  * @param how the exit code, or SIGKILL where there may be such a thread
  */
 export async function endProcess(log: ProcessLogger, how: number | 'SIGKILL'): Promise<void> {

@@ -87,9 +87,9 @@ export class ReadinessStore {
   }
 
   /**
-   * Looks once a second, until stopped, whether a process is left for work that has begun. One that drains ends its own, one that loads may take it over; one whose
-   * model does not load is none.
-   * @param onGone called when two looks in a row have found none: within 2 s of the last heartbeat's end. Where Redis stood still, the second one finds the next beat
+   * Looks once a second, until stopped, whether a process is left for work that has begun. One that drains ends its own work, and one that loads may take it
+   * over. One whose model does not load does not count.
+   * @param onGone called when two looks in a row have found none, within 2 s of the last heartbeat's end. (After a pause of Redis the second look finds a beat.)
    * @returns what stops it
    */
   watch(onGone: () => void): () => void {

@@ -13,8 +13,8 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
 /**
  * What a connection is for decides how it meets an outage:
  * - `commands`: a request waits for it, so it fails within a second instead of queueing;
- * - `blocking`: one reader in a loop of XREAD BLOCK (half a second at most), whose reads fail at once while there is no connection, so the loop waits before it tries
- *   again; a read is aborted by disconnecting;
+ * - `blocking`: one reader in a loop of XREAD BLOCK (half a second at most). While there is no connection its reads fail at once, so the loop waits before it
+ *   tries again. A read is aborted by disconnecting.
  * - `bullmq`: the connections of BullMQ's worker, which must never give up.
  */
 export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
@@ -75,7 +75,7 @@ export function closeRedis(client: RedisClient): void {
   client.disconnect();
 }
 
-/** Whether this is Redis's refusal of the database in REDIS_URL, after which ioredis goes on in database 0. It puts the name of a refused command into the error. */
+/** Whether Redis refused the database in REDIS_URL. ioredis would go on in database 0; it puts the name of a refused command into the error. */
 export function isAnswerToSelect(error: Error & { command?: { name?: unknown } }): boolean {
   return error.command?.name === 'select';
 }
@@ -111,7 +111,7 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
   switch (target.kind) {
     case 'single': {
       const client = new Single(target.url, options);
-      // A TLS handshake that is ended on its way fails twice where the certificate is not trusted. ioredis listens to the first error alone; the second one would end this process.
+      // A TLS handshake that is aborted can fail twice if the certificate is not trusted. ioredis hears only the first error; the second would end this process.
       client.on('connecting', () => setImmediate(() => client.stream?.on('error', () => undefined)));
       return client;
     }
@@ -143,8 +143,8 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
 }
 
 /**
- * Connections that read or wait go with the one that writes. It alone is told `READONLY`, and they would stay for ever on a server that is a replica now; and it is
- * the first to know that its server has vanished without a word, while those of BullMQ would wait three times as long for an answer.
+ * Reconnects those that read or wait when the one that writes must. It alone is told `READONLY`: the others would stay on a server that is a replica now. And it
+ * notices first that a server has vanished without a word: BullMQ's connections would wait three times as long.
  */
 export function follow(writer: RedisClient, others: readonly RedisClient[]): void {
   const leave = (): void => {
@@ -156,7 +156,7 @@ export function follow(writer: RedisClient, others: readonly RedisClient[]): voi
   });
 }
 
-/** Whether Redis refused with this word. Before 7.0 what a script met stands in its answer behind where that was: `ERR Error running script (…): … -OOM …`. */
+/** Whether Redis refused with this word. Before 7.0 an error inside a script stands further back: `ERR Error running script (…): … -OOM …`. */
 export function refusedWith(word: string, answer: string): boolean {
   return answer.startsWith(`${word} `) || answer.includes(`: -${word} `);
 }

@@ -5,7 +5,8 @@ const RETRY_MS = 200;
 
 /**
  * An outage of Redis that ends before the deadline costs nothing but time. The command may be carried out more than once: its answer can be what was lost.
- * @param deadlineMs as of `performance.now()`: clocks of other hosts, and their being set, count for nothing. @throws StoreUnavailable at the deadline; what else the command throws
+ * @param deadlineMs as of `performance.now()`, which no change of a clock moves
+ * @throws StoreUnavailable at the deadline; what else the command throws
  */
 export async function retryUntilAnswered<T>(deadlineMs: number, command: () => Promise<T>): Promise<T> {
   for (;;) {

@@ -6,8 +6,8 @@ const COMMAND_TIMEOUT_MS = 1_000;
 const SILENT_READ_MS = 1_000;
 
 /**
- * Calls `giveUp` after `ms` without an answer. Timers are looked at before sockets are, so in a process that has itself stood still for so long, what has arrived
- * meanwhile is read first. @returns what to call when the answer is there
+ * Calls `giveUp` after `ms` without an answer. Node looks at timers before sockets. So if this process itself stood still, the answers that came meanwhile are
+ * read first. @returns what to call when the answer is there
  */
 export function afterSilence(ms: number, giveUp: () => void): () => void {
   let late: NodeJS.Immediate | undefined;
@@ -41,8 +41,8 @@ export class TimedCluster extends Cluster {
 }
 
 /**
- * A read that blocks for half a second at most. When not even its end comes, the other side has vanished without a word, and the connection is opened anew: nothing
- * else would do so for many minutes.
+ * A read that blocks for half a second at most. If not even its end comes, the other side has vanished without a word. Then the connection is opened anew, which
+ * nothing else would do for many minutes.
  * @param blocking the connection that it is read from. @throws what `read` throws; Error when the connection was given up
  */
 export function blockingRead<T>(blocking: RedisClient, read: Promise<T>): Promise<T> {

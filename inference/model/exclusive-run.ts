@@ -18,8 +18,8 @@ export class EngineLost extends Error {
 }
 
 /**
- * What surrounds every use of the model: while a call runs, and at no other time, this process holds the service's one model and the slot. That a Redis that stood
- * still has let lease, lock or slot run out ends no call, and until it has returned no other process begins one.
+ * What surrounds every use of the model. While a call runs, and only then, this process holds the service's one model and the slot. A pause of Redis may let
+ * lease, lock or slot run out. That ends no call, and no other process begins one before it has returned.
  */
 export class ExclusiveRun {
   readonly #recognizer: Recognizer;

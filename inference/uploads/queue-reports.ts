@@ -50,8 +50,8 @@ function isLockLost(error: Error): boolean {
 }
 
 /**
- * What the queue reports of a connection, at every attempt; the outage itself is logged once, where the connections are made. A report may come when the next attempt
- * has succeeded already.
+ * What the queue reports of a connection at every attempt. The outage itself is logged once, where the connections are made. A report may come after the next
+ * attempt has succeeded.
  */
 function isOutage(error: Error): boolean {
   if ('syscall' in error || isAnswerToSelect(error)) return true;

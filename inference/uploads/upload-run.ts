@@ -58,7 +58,7 @@ export class UploadRun {
   }
 
   /**
-   * Tells the client that its recording has ended two processes; unless one of them has served it meanwhile, since a lock also runs out while Redis stands still.
+   * Tells the client that its recording has ended two processes. One of them may have served it after all: a lock also runs out while Redis stands still.
    * @returns false when it is over
    */
   async giveUp(reason: string): Promise<boolean> {

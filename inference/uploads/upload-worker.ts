@@ -15,7 +15,7 @@ const ASK_AGAIN_MS = 200;
 
 /** BullMQ's worker asks a Redis that refuses again at once: hundreds of times a second, and for ever. */
 export class UploadWorker extends Worker<UploadJob, void> {
-  /** Hears of a job that has ended two processes, before the queue fails it: whoever would say so afterwards may be the third. Resolves with false when it is over already: then it is no failure. */
+  /** Hears of a job that has ended two processes, before the queue fails it. Resolves with false if the job is over already: then it is no failure. */
   beforeGivenUp: (job: UploadJob, reason: string) => Promise<boolean> = async () => true;
 
   /** @param reader a connection for nothing but the wait for jobs */
@@ -53,8 +53,8 @@ export class UploadWorker extends Worker<UploadJob, void> {
 }
 
 /**
- * BullMQ would make the reader itself. Nothing would connect that one anew when a failover has ended it while it connected: its first connection would have failed for
- * good, and of a Cluster that has no owner of the queue just then, BullMQ would wait for ever.
+ * A backend with our own reader. BullMQ's would not connect again after a failover that ended it while it connected. And if no node of a Cluster owns the queue
+ * just then, BullMQ would wait for ever.
  */
 function readingFrom(reader: RedisClient, keys: QueueKeys): BackendFactory<RedisQueueBackend> {
   return (name, opts) => {

@@ -94,7 +94,7 @@ async function streamRecording(service: BenchService, pcm: Buffer): Promise<Meas
   };
 }
 
-/** The model's time for what was left at `end` and the silence behind it, by session: from the inference process's own log, whose last line may come behind the final. */
+/** The model's time for what was left at `end` and the silence behind it, by session. From the log of inference, whose last line may come after the final. */
 async function tailModelTimes(
   service: BenchService,
   sessions: readonly MeasuredSession[],

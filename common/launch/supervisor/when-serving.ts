@@ -14,9 +14,8 @@ const ANSWER_MS = 2_000;
 type ReachedService = Pick<Service, 'origin' | 'token'>;
 
 /**
- * Waits until the service can recognize: until an inference process has said so, and the api process says it too. (Asking the latter alone
- * would fill its log with the questions.)
- * @param onFailure is told, in words that steer no terminal, why a model could not be loaded, or that Redis, when it is somebody else's, is away or refuses: once for every reason
+ * Waits until the service can recognize: an inference process has said so, and then the api process too. (The api process would log every question.)
+ * @param onFailure is told once for each reason: why a model does not load, or that a Redis of somebody else is away or refuses. No control characters.
  * @throws what `signal` was aborted with
  */
 export async function whenServing(

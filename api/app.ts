@@ -22,7 +22,7 @@ import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './streams/stream-clocks.ts';
 import { isFormType } from './uploads/upload.ts';
 
-/** How long a shutdown waits for what is under way: the longest stream session (40 s) ends by itself in it, and all uploads but the slowest do. */
+/** How long a shutdown waits for what is under way. In this time the longest stream session (40 s) ends by itself, and so do all uploads but the slowest. */
 export const DRAIN_MS = 42_000;
 
 interface AppParts {
@@ -33,13 +33,13 @@ interface AppParts {
   readonly streamTimeouts?: StreamTimeouts;
   /** How long an answer may stand still because its client does not read it, in milliseconds. */
   readonly unreadMs?: number;
-  /** For how long a shutdown serves what comes on kept connections when nothing else is left to do, in milliseconds. */
+  /** How long a shutdown still serves what comes on kept connections once nothing else is left to do, in milliseconds. */
   readonly keptMs?: number;
   /** How long a shutdown waits for what is under way, in milliseconds. */
   readonly drainMs?: number;
 }
 
-/** The whole HTTP and WebSocket interface on given services; it does not listen and opens nothing itself. */
+/** Builds the whole HTTP and WebSocket interface on the given services. It does not listen, and opens nothing itself. */
 export async function buildApp({
   config,
   services,
@@ -62,7 +62,7 @@ export async function buildApp({
       void connections.broken(error, socket, (current) => {
         const refusal = replyToBrokenHttp(error, socket, current);
         if (refusal === undefined || (current && inFlight.refused(current, refusal))) return;
-        // A connection on which nothing was ever sent, such as a browser makes in advance, is no request.
+        // A connection on which nothing was ever sent is no request: browsers open some in advance.
         if (socket.bytesRead > 0) reports.broken(refusal, socket.remoteAddress);
       }),
   });
@@ -74,13 +74,13 @@ export async function buildApp({
   const refuseMethods = refuseOtherMethods(app);
   await registerOpenApi(app, config.publicBaseUrl);
 
-  // In front of the WebSocket plugin's own hook, from which on it answers no handshake.
+  // Before the WebSocket plugin's own hook: from there on the plugin answers no handshake.
   stopListeningOnClose(app);
-  // Kept connections bring requests for as long as streams are waited for, and those have their answers, too.
+  // While the shutdown waits for streams, kept connections still bring requests. Those are answered, too.
   app.addHook('preClose', () => inFlight.drained(streams.drain(drainMs), keptMs, keptMs + drainMs));
   await takeHandshakes(app, connections.watch(app), inFlight);
 
-  // Behind the WebSocket plugin's own hook, which marks a handshake so that its socket is closed when it is refused.
+  // After the WebSocket plugin's own hook: it marks a handshake, so that a refusal closes its socket.
   inFlight.watch(app);
   app.addHook('onRequest', sayThatRefusalsClose);
   app.addHook('onRequest', dropForwardedPorts);
@@ -103,18 +103,18 @@ export async function buildApp({
   return app;
 }
 
-/** What Node or Fastify would refuse in a form of their own, before a handler of ours sees it. */
+/** Lets in what Node or Fastify would refuse in a form of their own, before a handler of ours sees it. */
 function takeAnyRequest(app: FastifyInstance): void {
-  // No limit to the number of headers, as their bytes are limited: of more than 2,000, Node would drop the last ones without a word, such as a proxy's
-  // X-Forwarded-For, or Content-Length.
+  // No limit to the number of headers: their bytes are limited. Of more than 2,000 headers, Node would drop the last ones without a word. Among them could be a
+  // proxy's X-Forwarded-For, or Content-Length.
   app.server.maxHeadersCount = 0;
-  // HTTP lets a server ignore an expectation that it does not know; Node's own refusal has no body. The one it knows is answered where the body is read.
+  // HTTP lets a server ignore an expectation that it does not know. Node would refuse it without a body. The one it knows is answered where the body is read.
   for (const expectation of ['checkExpectation', 'checkContinue'])
     app.server.on(expectation, (request, response) => app.server.emit('request', request, response));
-  // A client may end its side behind its request and still wants the answer. Node has this switch, but no option for it.
+  // A client may end its side after its request and still want the answer. Node has this switch, but no option for it.
   Object.assign(app.server, { httpAllowHalfOpen: true });
   // Only the upload's handler reads a body, and it counts the bytes itself. Fastify would refuse a malformed type, or QUERY without one, before that handler
-  // could say 503 or 413, and also on paths that do not exist. So Fastify sees a form, or else just bytes.
+  // could say 503 or 413. It would do so even on paths that do not exist. So Fastify sees a form, or else just bytes.
   app.addHook('onRequest', async ({ raw: { headers } }) => {
     if (!isFormType(headers['content-type'])) headers['content-type'] = 'application/octet-stream';
   });

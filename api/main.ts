@@ -27,7 +27,7 @@ async function orExit<T>(start: Promise<T>): Promise<T> {
 const readConfig = async (): Promise<ApiConfig> => readApiConfig(process.env);
 const config = await orExit(readConfig());
 const log = createLogger(config.logLevel, 'api', undefined, config.apiToken);
-// In front of the first server, which it watches. Its SDK is a large import that most replicas do without.
+// Tracing starts before the first server, because it watches that one. Its SDK is a large import that most replicas do without.
 const traces = config.traces ? [(await import('./operations/tracing.ts')).startTracing()] : [];
 const services = createServices(config, log);
 const servers: ShutdownStep[] = [];
@@ -44,7 +44,7 @@ servers.push({ name: 'http', run: async () => app.close() });
 const admin =
   config.admin && (await (await import('./operations/admin.ts')).buildAdmin(config.admin, services, metrics));
 servers.push({ name: 'admin', run: async () => admin?.close() });
-// Serving without Redis is right too (not_ready until it is there), but the first requests of a normal start should not see that.
+// Serving without Redis is right too (not_ready until it is there). But the first requests of a normal start should not see that.
 log.debug({ atMostMs: WAIT_FOR_REDIS_MS }, 'waiting for Redis');
 await whenReady(services.redis, WAIT_FOR_REDIS_MS);
 if (!stopping.aborted) {

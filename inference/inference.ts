@@ -48,7 +48,7 @@ export interface Inference {
   stop(): Promise<void>;
 }
 
-/** An inference process without the process: everything between Redis and the recognizer. */
+/** The parts of an inference process, without the process itself: everything between Redis and the recognizer. */
 export function createInference(parts: InferenceParts): Inference {
   const { config, recognizer, log, modelFolder, onFatal } = parts;
   const host = hostname();

@@ -14,7 +14,7 @@ import { ExecutionProviderError } from './recognizer.ts';
 const DRAIN_MS = 40_000;
 
 async function main(): Promise<void> {
-  // Where it means nothing yet it would end the process.
+  // Until a model can be loaded again, the signal does nothing. Without a listener it would end the process.
   let retryLoad = (): void => undefined;
   process.on('SIGHUP', () => retryLoad());
   const config = readInferenceConfig(process.env);
@@ -24,8 +24,8 @@ async function main(): Promise<void> {
     threads: config.threads,
     log: (line) => log.info(line),
   });
-  // Its thread loads the model while this one loads the store's clients, which takes as long. Not with an admin port, which may be taken: an exit while that
-  // thread is in the runtime ends with SIGABRT instead of the exit code (seen in one of three).
+  // The engine's thread loads the model while this one loads the store's clients, which takes as long. With an admin port it begins later, because that
+  // port may be taken: an exit while the engine's thread is in the runtime ends with SIGABRT instead of the exit code (seen in one of three).
   if (config.admin === undefined) recognizer.begin();
   // Imported here: most processes do without its SDK.
   const traces = config.traces
@@ -38,7 +38,7 @@ async function main(): Promise<void> {
     log,
     modelFolder: recognizer.folder,
     onFatal: (error) => {
-      // A setting to correct, an installation to mend or a machine to leave, not a fault of ours: its stack would lead nowhere.
+      // Somebody has to correct a setting, mend the installation or take another machine. It is no fault of ours, so its stack would lead nowhere.
       const isProvider = error instanceof ExecutionProviderError;
       log.fatal(isProvider ? { reason: error.message } : { err: error }, 'ending');
       if (!(error instanceof EngineLost)) end(error.message, isProvider ? EXIT_CONFIG : 1);
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
   const stopSteps = () => [...inference.stopSteps(), closeAdmin, ...traces];
   shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, stopSteps, 'SIGKILL');
   retryLoad = () => inference.retryLoad();
-  // In front of the model, which may take long or not load at all: that is when somebody looks.
+  // Before the model: it may take long or not load at all, and that is when somebody looks.
   admin = config.admin && (await serveMetrics(config.admin, inference));
   if (admin !== undefined) log.info({ adminAddress: admin.listeningOrigin }, 'serving metrics');
   await inference.start();

@@ -2,11 +2,11 @@ import { PrintableError } from '../common/errors/printable.ts';
 import type { ModelFamily } from '../models/family.ts';
 
 /**
- * What both workers (uploads and streams) see of the model. The real one is `engine/`, a worker thread; tests of
+ * What both workers (uploads and streams) see of the model. The real one is `engine/`, a worker thread. Tests of
  * the protocol around it bring a scripted one.
  *
- * Contract: for the same samples `finish()` gives the same text, whatever the sizes of the pieces passed to `accept()` and to itself;
- * a stream's result never depends on the streams before it.
+ * Contract: for the same samples `finish()` gives the same text, however they are cut into pieces for `accept()` and `finish()`.
+ * A stream's result never depends on the streams before it.
  */
 export interface Recognizer {
   /**
@@ -26,16 +26,16 @@ export interface Recognizer {
 
 export interface RecognizerStream {
   /**
-   * Takes the next samples (16 kHz mono PCM16, little-endian bytes, even length, at most 480,000 in all) and runs an update: in a streaming family every
-   * step they complete, in a re-decoding one the whole audio so far.
+   * Takes the next samples and runs an update: in a streaming family every step they complete, in a re-decoding one the whole audio so far.
+   * @param pcm 16 kHz mono PCM16, little-endian bytes, even length, at most 480,000 in all.
    * @returns the full text so far; the same string as before when nothing changed.
-   * @throws InferenceError when a model run fails; the stream is then of no further use but must still be closed.
+   * @throws InferenceError when a model run fails. The stream is then of no further use, but must still be closed.
    */
   accept(pcm: Uint8Array): Promise<string>;
 
   /**
-   * Takes the last samples, as `accept()` does, and runs all that is left with the silence behind it that the model needs to say its last word. In one call
-   * with them this takes less time.
+   * Takes the last samples, as `accept()` does, and runs all that is left. Behind it comes the silence that the model needs to say its last word.
+   * To pass the last samples here takes less time than to `accept()` them before.
    * @param pcm may be empty.
    * @returns the final text.
    */
@@ -66,8 +66,8 @@ export class ModelLoadError extends PrintableError {
 }
 
 /**
- * An execution provider was asked for by name and does not load, or the runtime itself does not on this machine. `message` is one line that names
- * it; the process does not start with another one.
+ * An execution provider that was asked for by name does not load, or the runtime itself does not load on this machine. `message` is one line that
+ * names it. The process does not start with another one.
  */
 export class ExecutionProviderError extends PrintableError {
   override readonly name = 'ExecutionProviderError';

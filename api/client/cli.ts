@@ -63,7 +63,7 @@ const stop = (by: NodeJS.Signals) => {
   interrupt.abort();
   // Nothing else ends a read of standard input.
   process.stdin.destroy();
-  // And nothing but the signal itself, now without its handler, ends the opening of a pipe that nobody writes to.
+  // Only the signal itself, now without its handler, ends the opening of a pipe that nobody writes to.
   setTimeout(() => process.kill(process.pid, by), ENDING_MS).unref();
 };
 process.once('SIGINT', stop);

@@ -48,7 +48,7 @@ export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, ByStatus>
   },
 };
 
-/** The object under these names. @throws Error naming the first that is not there: an example of something that does not exist. */
+/** The object under these names. @throws Error naming the first that is missing: then an example is about something that does not exist. */
 function within(description: object, ...names: string[]): object {
   return names.reduce((parent: object, name) => {
     const value: unknown = Reflect.get(parent, name);
@@ -61,7 +61,7 @@ const header = (schema: object, description: string) => ({ required: true, descr
 const RETRY_AFTER = {
   'Retry-After': header({ type: 'integer', enum: [1] }, 'seconds to wait before the next attempt'),
 };
-/** By status, wherever that occurs. */
+/** The headers that go with a status, wherever it occurs. */
 const HEADERS: Readonly<Record<string, object>> = {
   401: { 'WWW-Authenticate': header({ type: 'string', enum: ['Bearer'] }, 'how to authenticate') },
   409: RETRY_AFTER,

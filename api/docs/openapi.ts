@@ -10,17 +10,17 @@ import {
 } from '../../common/messages/http.ts';
 import { addExamples } from './openapi-examples.ts';
 
-/** Whether it is the address of an unset ASR_PUBLIC_BASE_URL, of no use on another machine. One with a path was set, for a proxy on this machine. */
+/** Whether this is the default of ASR_PUBLIC_BASE_URL, of no use on another machine. An address with a path was set, for a proxy on this machine. */
 export const isLoopbackUrl = (url: string): boolean =>
   new URL(url).hostname === '127.0.0.1' && publicPath(url) === '';
 
-/** What a proxy that serves other things, too, puts in front of every path here: e.g. `/asr`, or nothing. */
+/** What a proxy puts in front of every path here, e.g. `/asr`, or nothing. A proxy with a prefix serves other things, too. */
 export const publicPath = (publicBaseUrl: string): string =>
   new URL(publicBaseUrl).pathname.replace(/\/+$/, '');
 
 /**
  * Where the HTTP interface is. The first address is the one that the description was read from: the pages may send requests nowhere else (their policy, and
- * no CORS). The second is the public one, for readers of a copy. If the public one has a path of its own, the pages are opened there.
+ * no CORS). The second is the public one, for readers of a copy. If the public one has a path of its own, it comes first: the pages are opened there.
  */
 function servers(publicBaseUrl: string): { url: string; description: string }[] {
   const own = { url: '/', description: 'where this description was read' };

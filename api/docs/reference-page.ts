@@ -1,6 +1,6 @@
 import { Marked } from 'marked';
 
-/** A file of the reference's own: what it holds between two fences, from its first line, a comment with its name. */
+/** A browser example in the reference: the text between two fences. Its first line is a comment with the file's name. */
 const HTML_EXAMPLE = /^```html\n(<!-- ([\w-]+\.html) -->\n[\s\S]*?)^```$/gm;
 
 const marked = new Marked({
@@ -18,7 +18,7 @@ const marked = new Marked({
  */
 export function referencePage(markdown: string, styles: string): string {
   const tokens = marked.lexer(markdown);
-  // The page has them beside it.
+  // The page has its table of contents beside the text.
   const body = tokens.filter((token) => !(token.type === 'paragraph' && token.raw.startsWith('Contents:')));
   const headings = tokens.flatMap((token) => (token.type === 'heading' && token['depth'] > 1 ? [token] : []));
   const contents = headings.map(
@@ -55,7 +55,7 @@ export function withBaseUrl(html: string, baseUrl: string): string {
   return html.replaceAll(/\{base_url\}|%7Bbase_url%7D/g, () => escaped(baseUrl));
 }
 
-/** Of a heading, as GitHub makes it, so that the links of the Markdown hold. */
+/** The anchor of a heading, as GitHub makes it, so that the links of the Markdown hold. */
 function anchor(heading: string): string {
   return heading
     .toLowerCase()

@@ -17,7 +17,7 @@ export class Access {
     this.#origins = new Set(allowedOrigins);
   }
 
-  /** To a BlockList an IPv4 address that a dual-stack socket shows as IPv6 is the IPv4 address. @param peer undefined when the connection has been reset */
+  /** A dual-stack socket shows an IPv4 address as IPv6; a BlockList takes it as the IPv4 one. @param peer undefined when the connection has been reset */
   allowsPeer(peer: string | undefined): boolean {
     if (peer === undefined) return false;
     const family = isIP(peer);
@@ -33,7 +33,7 @@ export class Access {
     return this.#token.isIn(authorization);
   }
 
-  /** For the service's own, which are known when it listens: with ASR_PORT=0 the port is the system's choice. */
+  /** Adds the service's own origins. They are known only when it listens: with ASR_PORT=0 the system chooses the port. */
   allowOrigins(origins: readonly string[]): void {
     for (const origin of origins) this.#origins.add(origin);
   }
@@ -46,7 +46,7 @@ export class Access {
   /** Hook for every path but /healthz: 403 for a peer that is not on the list. */
   readonly checkPeer = async (request: FastifyRequest): Promise<void> => {
     if (request.routeOptions.url === '/healthz' || this.allowsPeer(request.ip)) return;
-    // A connection that has been reset has no address any more, and its client is not one that was refused.
+    // A connection that has been reset has no address any more. Its client does not count as refused.
     if (request.ip === undefined) throw new ClientGone('the client hung up before it was looked at');
     throw new ApiFailure(
       'forbidden',
@@ -64,7 +64,7 @@ export class Access {
   };
 }
 
-/** Hook: an Authorization header without a value is as none: the stream's token may still come in `start`. */
+/** Hook: an Authorization header without a value counts as none. The stream's token may still come in `start`. */
 export async function dropEmptyAuthorization({ raw: { headers } }: FastifyRequest): Promise<void> {
   if (headers.authorization?.trim() === '') delete headers.authorization;
 }

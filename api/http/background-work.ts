@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
 
-/** Work for which no client waits but a shutdown does: above all, removing from Redis what an upload or a session leaves there. */
+/** Work that no client waits for, but a shutdown does. Mostly it removes from Redis what an upload or a session leaves there. */
 export class BackgroundWork {
   readonly #log: Logger;
   readonly #pending = new Set<Promise<unknown>>();
@@ -15,7 +15,7 @@ export class BackgroundWork {
     const cleaning = new Promise((resolve) => setImmediate(resolve)).then(clean);
     this.add(
       cleaning.catch((error: unknown) => {
-        // Redis was away for too long, or refuses: no fault of ours, whose stack would lead nowhere.
+        // Redis was away for too long, or refuses. That is no fault of ours, and its stack would lead nowhere.
         const why = error instanceof StoreUnavailable ? { reason: error.message } : { err: error };
         this.#log.warn({ ...of, ...why }, 'cleaning up failed');
       }),

@@ -5,11 +5,11 @@ import { endBehindAnswer } from './last-answers.ts';
 
 /**
  * What a connection may do: one request at a time, or a WebSocket handshake while no request is under way.
- * Whatever comes before the answer is dropped; the request under way is answered with `Connection: close`, and the connection ends.
- * An offer of another protocol (`h2c`, which several HTTP clients make with each request) is ignored as HTTP allows: the request is answered in the same way.
+ * Whatever comes before the answer is dropped. The request under way is answered with `Connection: close`, and the connection ends.
+ * An offer of another protocol is ignored, as HTTP allows, and the request is answered in the same way. Several HTTP clients offer `h2c` with each request.
  */
 export class Connections {
-  /** The response to the last request of a connection that is served. */
+  /** For each connection, the response to the last of its requests that is served. */
   readonly #current = new WeakMap<Duplex, ServerResponse>();
   readonly #dropped = new WeakSet<ServerResponse>();
   readonly #ending = new WeakSet<Duplex>();
@@ -46,14 +46,14 @@ export class Connections {
   }
 
   /**
-   * Node's `shouldUpgradeCallback`. Before 24.9 Node does not ask, but hands over every offer without the request's body: the request is then given back, to be
+   * Node's `shouldUpgradeCallback`. Before 24.9 Node does not ask. It hands over every offer without the request's body: then the request is given back, to be
    * read again.
    */
   readonly isHandshake = ({ method, headers, socket }: IncomingMessage): boolean =>
     method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && this.#isFree(socket);
 
   /**
-   * What has come is not HTTP, or did not come in time. Behind a request under way it is dropped as anything else.
+   * What has come is not HTTP, or did not come in time. Behind a request under way it is dropped, like anything else.
    * @param reply gets the response to the request that is broken, or else the last one in front of it, which is closed
    */
   async broken(
@@ -80,7 +80,7 @@ export class Connections {
     endBehindAnswer(current);
   }
 
-  /** Node looks at its clocks before it reads: what has come while this process itself stood still is not late. */
+  /** Node looks at its clocks before it reads. So what came while this process itself stood still is not late. */
   async #hasArrived(socket: Duplex): Promise<boolean> {
     const before = this.#current.get(socket);
     const wasComplete = before?.req.complete;

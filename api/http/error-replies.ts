@@ -11,10 +11,10 @@ import {
 } from '../../common/errors/errors.ts';
 import { endBeforeBody, endBehindBody } from './last-answers.ts';
 
-/** On each 409 and 503: in seconds, the shortest wait that the header can say. */
+/** Goes with each 409 and 503. In seconds: the shortest wait that the header can say. */
 export const RETRY_SOON = { 'Retry-After': '1' };
 
-/** Every failure of a request in the interface's form. Nothing of a fault of ours reaches the client but that it happened. */
+/** Answers every failure of a request in the interface's form. Of a fault of ours the client learns only the exception's type and the request's id. */
 export function replyWithError(
   error: FastifyError | Error,
   request: FastifyRequest,

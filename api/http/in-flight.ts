@@ -11,7 +11,7 @@ import type { Refusal } from './request-reports.ts';
  */
 export const KEPT_CONNECTIONS_MS = 250;
 
-/** The HTTP requests under way: each is reported once when it has ended, also when its client hung up, and a shutdown can wait for them. */
+/** The HTTP requests under way. Each is reported once when it has ended, even if its client hung up. A shutdown can wait for them. */
 export class InFlight {
   #count = 0;
   /** How many have come so far. */
@@ -47,7 +47,7 @@ export class InFlight {
           reply.code(refusal.status);
         } else if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
         this.#onEnd(request, reply);
-        // The rest of a body that was answered early is read and dropped; an end before that would reset the connection, and the answer may be lost.
+        // The rest of a body that was answered early is read and dropped. An end before that would reset the connection, and the answer may be lost.
         if (request.raw.complete || socket.destroyed) {
           this.#left();
           return;
@@ -67,8 +67,8 @@ export class InFlight {
   }
 
   /**
-   * What came behind the head of a request was no HTTP, or did not come in time: it was answered from below Fastify, which may not have looked at it yet.
-   * @returns false when no request is under way to which this can be said
+   * What came behind the head of a request was no HTTP, or did not come in time. It was answered from below Fastify, which may not have looked at it yet.
+   * @returns false if no request is under way that this could be about
    */
   refused({ req, closed }: ServerResponse, refusal: Refusal): boolean {
     if (!closed) this.#refusals.set(req, refusal);
@@ -85,7 +85,7 @@ export class InFlight {
     if (this.#count === 0) this.#emptied?.();
   }
 
-  /** Resolves when `others` has, no request is under way and none has come for `quietMs`. Requests delay it by `timeoutMs` and `quietMs` at most, from the call on. */
+  /** Resolves when `others` has, no request is under way and none came for `quietMs`. From now on, requests delay it by `timeoutMs` and `quietMs` at most. */
   async drained(others: Promise<unknown>, quietMs: number, timeoutMs: number): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs;
     await others;
@@ -104,9 +104,10 @@ export class InFlight {
 }
 
 /**
- * From the start of a shutdown no new connection is taken, so that a load balancer, whose attempt is refused, goes to another replica at once
- * (an answer 503 would reach the client). What arrives on open connections is still served, and each ends behind its answer. HTTP's own way to close
- * would at once end the idle ones too, into which a load balancer with a pool may just have written an upload: the reset would be its client's 502.
+ * From the start of a shutdown no new connection is taken. A load balancer whose attempt is refused goes to another replica at once; an answer 503 would reach
+ * the client. What arrives on open connections is still served, and each ends behind its answer.
+ * HTTP's own way to close would at once end the idle ones, too. A load balancer with a pool may just have written an upload into one of them. The reset would
+ * be its client's 502.
  */
 export function stopListeningOnClose(app: FastifyInstance): void {
   let isEnding = false;
@@ -114,7 +115,7 @@ export function stopListeningOnClose(app: FastifyInstance): void {
     isEnding = true;
     Server.prototype.close.call(app.server);
   });
-  // Fastify says so of requests that arrive from then on, not of those that are under way.
+  // Fastify itself closes behind requests that arrive from then on, but not behind those that are under way.
   app.addHook('onSend', async (_request, reply) => {
     if (isEnding) reply.raw.shouldKeepAlive = false;
   });

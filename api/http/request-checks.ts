@@ -5,7 +5,7 @@ import { STREAM_PATH } from '../routes/stream.ts';
 const UNKNOWN_PATH = '/undecodable-path';
 
 /**
- * A request's target, or a path that no route has where its percent-encoding is broken: Fastify itself would answer that one before any hook, and so without
+ * A request's target, or a path that no route has if its percent-encoding is broken. Fastify itself would answer a broken one before any hook, and so without
  * a look at the peer.
  */
 export function decodablePath(target: string): string {

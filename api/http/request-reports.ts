@@ -17,8 +17,8 @@ declare module 'fastify' {
     /** What went wrong, for the log line. */
     failureCode?: string;
     /**
-     * For the log line, if the code does not say enough: what was refused of a handshake (a browser keeps the answer from its page), and why the service could
-     * not serve a request (500, 503).
+     * For the log line, if the code does not say enough. It is what was refused of a handshake (a browser keeps the answer from its page). Or it is why the
+     * service could not serve a request (500, 503).
      */
     failureReason?: string;
     /** Durations of a recording that was recognized, for the log line. */
@@ -41,7 +41,7 @@ export class RequestReports {
     const { route, status } = line;
     const { failureCode: code, recognized } = request;
     this.#metrics.request({ route, status, code, durationMs: reply.elapsedTime, recognized });
-    // A load balancer asks for the health every second or two; that is no news while it is well.
+    // A load balancer asks for the health every second or two. While all is well, that is no news.
     const level = status < 400 && !route.startsWith('/v1/') ? 'debug' : 'info';
     request.log[level](line, 'request');
   }

@@ -10,7 +10,7 @@ const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
 export const WS_OPTIONS = {
   maxPayload: MAX_WS_PAYLOAD_BYTES,
   perMessageDeflate: false,
-  /** Enough for the longest legal message byte by byte. Each is kept with an object of its own, a hundred times its size, before the token is known. */
+  /** Enough for the longest legal message byte by byte. Before the token is known, each byte is kept with an object of its own, a hundred times its size. */
   maxFragments: 4_096,
   /** How long, in ms, a peer may take to answer a close frame before its socket is destroyed. */
   closeTimeout: 5_000,
@@ -19,8 +19,8 @@ export const WS_OPTIONS = {
 const REQUEST_TIMEOUT_MARGIN_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 /**
- * How long a connection without a request stays open. Longer than proxies keep theirs (nginx and AWS 60 s, Traefik 90, Caddy 120, Google Cloud 600): a proxy
- * that sends an upload into a connection that is just being closed may not try again, and answers 502.
+ * How long a connection without a request stays open. Longer than proxies keep theirs (nginx and AWS 60 s, Traefik 90, Caddy 120, Google Cloud 600).
+ * Otherwise a proxy may send an upload into a connection that is just being closed. It may not try again, and answers 502.
  */
 const KEEP_ALIVE_MS = 620_000;
 /** Node's own limit for the target and all headers. */
@@ -32,7 +32,7 @@ export function longestSilenceMs({ uploadTimeoutMs }: ApiConfig): number {
 }
 
 /**
- * The limits of connections and requests, and what Fastify would do otherwise than this service.
+ * The limits of connections and requests, and the settings for what Fastify would do differently from this service.
  * @param unreadMs how long an answer may stand still because its client does not read it
  * @param endingMs how long a shutdown waits at most
  * @param shouldUpgradeCallback which requests change to another protocol
@@ -48,17 +48,17 @@ export function serverOptions(
     genReqId: () => randomBytes(16).toString('hex'),
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     requestTimeout: uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS,
-    // How long a connection may stand still in both directions. Node looks once in that time, so it may last twice as long; a WebSocket has its own clocks.
+    // How long a connection may stand still in both directions. Node looks once in that time, so it may last twice as long. A WebSocket has its own clocks.
     connectionTimeout: unreadMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: 1_000,
-      // Node's own answer to a request without one has no body.
+      // Node's own answer to a request without a Host header has no body.
       requireHostHeader: false,
       ...{ shouldUpgradeCallback },
     },
-    // Fastify gives all preClose hooks this long, by itself 10 s, and would then reset what they wait for.
+    // Fastify gives all preClose hooks this long (its default is 10 s). Then it would reset what they wait for.
     pluginTimeout: endingMs + 2_000,
     // Nothing is under way by then (see the preClose hook); kept-alive and never used connections are left.
     forceCloseConnections: true,

@@ -8,7 +8,7 @@ import type { ApiServices } from '../services.ts';
 import type { ApiMetrics } from './metrics.ts';
 
 /**
- * The board asks another host for its fonts. Where that cannot be reached, and says nothing, a browser shows a blank page until it gives up.
+ * The board asks another host for its fonts. If that host cannot be reached and says nothing, a browser shows a blank page until it gives up.
  */
 const BOARD_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";

@@ -14,7 +14,7 @@ interface AnsweredRequest {
   readonly recognized?: Omit<Transcription, 'text'> | undefined;
 }
 
-/** Prometheus metrics of one API replica; the gauges are read from the store when they are scraped, so every replica shows the same. */
+/** Prometheus metrics of one API replica. The gauges are read from the store when they are scraped, so every replica shows the same ones. */
 export class ApiMetrics {
   readonly registry = new Registry();
   readonly #requests = new Counter({

@@ -15,11 +15,11 @@ export interface ServiceState {
 export interface TakenSlot {
   /** The key's value, by which it can be freed. */
   readonly holder: SlotHolder;
-  /** Undefined where another program wrote the value. */
+  /** Undefined if another program wrote the value. */
   readonly owner: SlotOwner | undefined;
   /** By the clock of Redis. */
   readonly ageMs: number;
-  /** Until it is free if nobody renews it; undefined where the key has no end. */
+  /** Until it is free if nobody renews it. Undefined if the key has no end. */
   readonly leftMs: number | undefined;
   /** Audio of a stream that has come in and is not yet in an update; undefined for an upload. */
   readonly backlogMs: number | undefined;

@@ -105,18 +105,18 @@ class Page {
   }
 
   #failed(failure: Failure): void {
-    // Otherwise a screen reader would find "listening" or "trying again" there when that is over; what was said before the microphone went away has its text.
+    // Otherwise a screen reader would find "listening" or "trying again" there when that is over. After a lost microphone, the recording's text stays there.
     if (failure.kind !== 'microphone_lost') announce('');
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
       this.#status.stop();
       this.#token.ask();
     }
-    // After its form, which it may stand in, is there to be scrolled to.
+    // Only now: the notice may stand in the token's form, which must be shown before anything there can be scrolled to.
     this.#notice.failed(failure);
     this.#checkService(failure);
   }
 
-  /** Where the failure may be the service's state, it is looked at again. */
+  /** If the failure may come from the service's state, that state is looked at again. */
   #checkService({ kind }: Failure): void {
     if (['busy', 'not_ready', 'connection_lost', 'stream_refused', 'cancelled'].includes(kind))
       this.#status.look(this.#token.value);

@@ -41,7 +41,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
         js: [{ filename: 'dark-mode.js', content: DARK_MODE }],
         css: [{ filename: 'dark-mode.css', content: DARK_HEADINGS }],
       },
-      // The other layout has a bar in which to open other descriptions, which the policy refuses.
+      // The other layout has a bar for opening other descriptions. The policy refuses those.
       uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null },
     });
 

@@ -14,7 +14,7 @@ export function healthRoutes({ access, readiness, outages }: ApiServices): Fasti
           operationId: 'getHealth',
           summary: 'The HTTP process answers',
           tags: ['health'],
-          // Said, because linters take an operation that says nothing for one that was forgotten.
+          // Said explicitly: linters report an operation that says nothing as one that was forgotten.
           security: [],
           response: { 200: Type.Ref('HealthResult', { description: 'alive' }) },
         },

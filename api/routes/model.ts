@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import type { ApiServices } from '../services.ts';
 
-/** For the page alone, so no resource of the interface: it has no name there. */
+/** For the page alone. It is no resource of the interface, so it has no name there. */
 const PageModel = Type.Object(
   {
     id: Type.Union([Type.String(), Type.Null()], {

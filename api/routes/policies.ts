@@ -16,13 +16,13 @@ export const PAGE_HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** Swagger UI, served from here as well: it sets styles on its elements, makes them from strings (so no trusted types), and holds its pictures itself. */
+/** For Swagger UI, served from here as well. It sets styles on its elements, makes them from strings (so no trusted types), and holds its pictures itself. */
 export const DOCS_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
   "img-src 'self'",
   "img-src 'self' data:",
 );
 
-/** The reference's examples are one file each: their script stands in it, and their audio worklet in that script. */
+/** Each example of the reference is one file. Its script stands in that file, and its audio worklet in the script. */
 export const EXAMPLE_HEADERS = {
   ...PAGE_HEADERS,
   'Content-Security-Policy': POLICY.replace("script-src 'self'", "script-src 'unsafe-inline' blob:"),

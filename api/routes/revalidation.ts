@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Whether an If-None-Match header names this tag; a proxy that compressed the answer may have made it a weak one. */
+/** Whether an If-None-Match header names this tag. A proxy that compressed the answer may have made it a weak one. */
 function names(header: string, tag: string): boolean {
   return header.split(',').some((part) => {
     const named = part.trim();
@@ -10,8 +10,8 @@ function names(header: string, tag: string): boolean {
 }
 
 /**
- * An onSend hook for what is read: the reader keeps a copy and asks each time whether it is still the present one, so that a new version shows at once and
- * the same one is not sent twice. Streams pass; the static files among them have tags of their own.
+ * An onSend hook for what people read. The reader keeps a copy and asks each time whether it is still the present one. So a new version shows at once, and the
+ * same one is not sent twice. Streams pass: the static files among them have tags of their own.
  */
 export async function revalidate(
   request: FastifyRequest,

@@ -42,7 +42,7 @@ export function streamRoute(
       request.failureCode = 'bad_request';
       const message =
         'this path speaks WebSocket only (a proxy in front must pass on Upgrade and Connection); plain HTTP has POST /v1/audio/transcriptions';
-      // A header of ours takes the place of Node's own, which says close where the client has asked for it.
+      // Our header takes the place of Node's own, which would say close if the client has asked for it.
       const connection = reply.raw.shouldKeepAlive ? 'upgrade' : 'upgrade, close';
       reply.code(426).headers({ Upgrade: 'websocket', Connection: connection });
       return reply.send({ error: 'bad_request', message });
@@ -79,7 +79,7 @@ export function streamRoute(
       });
       // A breach of the WebSocket protocol; the end of the connection is 'close'.
       socket.on('error', (breach) => session.broken(breach.message));
-      // The WebSocket layer ends our side when it has answered a close frame or a breach of the protocol, and waits for the peer's side for seconds.
+      // The WebSocket layer ends our side when it has answered a close frame or a breach of the protocol. Then it waits seconds for the peer's side.
       request.socket.once('finish', () => session.disconnected());
       socket.on('close', () => session.disconnected());
     },

@@ -75,7 +75,7 @@ export function transcriptionRoutes(
           await ready;
           reply.raw.writeContinue();
         }
-        // The body comes in while Redis is asked for the readiness; what is wrong with the body is said after that.
+        // The body comes in while Redis is asked for the readiness. Only after that is the client told what is wrong with the body.
         const pcm = readBody(request.raw, uploadTimeoutMs)
           .then((body) => {
             expectUncompressed(request.raw.headers['content-encoding']);

@@ -9,8 +9,8 @@ import {
 import type { RedisClient } from '../../common/redis/scripts.ts';
 
 /**
- * How long one read blocks. Work that begins while other work of this replica is still ending joins with the next read, so this bounds its wait;
- * with one at a time the reply comes with the entry.
+ * How long one read blocks. Work that begins while other work of this replica is still ending joins with the next read, so this bounds its wait.
+ * With one at a time, the reply comes with the entry.
  */
 const BLOCK_MS = 100;
 const RETRY_MS = 100;
@@ -50,7 +50,7 @@ export class ResultFeed {
       try {
         this.#hand(await readStreams(this.#blocking, this.#after(), BLOCK_MS));
       } catch (error) {
-        // Sessions and uploads notice an outage by their own commands; the reader only has to be back when Redis is.
+        // Sessions and uploads notice an outage by their own commands. The reader only has to be back when Redis is.
         this.#log.debug({ err: error }, 'reading results failed');
         await readStreamsNow(this.#redis, this.#after())
           .then((read) => this.#hand(read))

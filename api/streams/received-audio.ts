@@ -6,7 +6,7 @@ import {
 } from '../../common/audio/limits.ts';
 import { StreamFailure } from './stream-failure.ts';
 
-/** How much audio of one recording has come in, and how much of it still waits for the model: the limits of the interface, to the byte. */
+/** How much audio of one recording has come in, and how much of it still waits for the model. Keeps the limits of the interface, to the byte. */
 export class ReceivedAudio {
   #receivedBytes = 0;
   #takenBytes = 0;
@@ -36,7 +36,7 @@ export class ReceivedAudio {
     this.#receivedBytes = receivedBytes;
   }
 
-  /** The model has taken this much in all. After a failover of Redis it may say less than before; what was taken once does not wait again. */
+  /** The model has taken this much in all. After a failover of Redis it may say less than before. What was taken once does not wait again. */
   taken(bytes: number): void {
     this.#takenBytes = Math.max(this.#takenBytes, bytes);
   }

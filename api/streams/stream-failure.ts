@@ -11,7 +11,7 @@ export class StreamFailure extends Error {
   }
 }
 
-/** What the client is told of an error: of a fault of ours, nothing but that it happened. */
+/** What the client is told of an error. Of a fault of ours it learns only that it happened. */
 export function toStreamFailure(error: unknown): StreamFailure {
   if (error instanceof StreamFailure) return error;
   if (error instanceof InvalidMessage) return new StreamFailure('invalid_message', error.message);

@@ -63,7 +63,7 @@ export class StreamOpener {
     const span = new TraceSpan('stream');
     const opening = span.run(() => this.#open(sessionId, credential, events, span));
     opening.catch((error: unknown) => span.end(error));
-    // When the client hangs up meanwhile, the session ends only once it is open: a shutdown has to wait for that.
+    // If the client hangs up meanwhile, the session ends only once it is open. A shutdown has to wait for that.
     this.#parts.background.add(opening);
     return opening;
   }
@@ -133,17 +133,17 @@ export class StreamOpener {
     }
     const openedAtMs = performance.now();
     return {
-      // A session that has ended takes no more audio. Its last result is mostly on its way, and says why. If none comes, the slot was lost. The next renewal would
-      // find that too, but perhaps only after two seconds of audio have piled up, and the client would be told `overloaded`.
+      // A session that has ended takes no more audio. Its last result is mostly on its way, and says why. If none comes, the slot was lost. The next renewal
+      // would find that too, but perhaps only after two seconds of audio have piled up. Then the client would be told `overloaded`.
       append: async (frame) => {
         if (!(await producer.append(frame))) slotLost();
       },
       end: () => {
-        // A replica that became the master may lack what came last: without the end, both sides would wait for each other.
+        // A Redis server that has just become the master may lack what came last. Without the end, both sides would wait for each other.
         endTimer = setInterval(() => void producer.end().catch(() => undefined), SLOT_RENEW_MS);
         return producer.end();
       },
-      // At first nobody has had the time to claim it, and who has sent two seconds of audio by then is faster than speech.
+      // At first nobody has had the time to claim it. A client that has sent two seconds of audio by then is faster than speech.
       isServed: async () => performance.now() - openedAtMs < LEASE_TTL_MS || (await producer.isServed()),
       done: () => {
         stop();

@@ -28,9 +28,10 @@ import type { StreamSessionParts } from './stream-session-parts.ts';
  *   any ──────── error ───────────────→ closed       `error` with its code, then the code's close code (1008 or 1011)
  *   any ──────── peer gone, shutdown, breach of the WebSocket protocol ─→ closed
  *
- *   out of order, in any state: audio or `end` before `ready`, audio or a control message after `end`, a second start → invalid_sequence; text that is no
- *   control message → invalid_message; a frame that is empty, odd or over 3,200 bytes → invalid_frame; over 15 s → audio_too_long; over 2 s waiting for the
- *   model → overloaded. Where nobody works on the recording, `overloaded` and the last result's `timeout` are not_ready: the client is not to blame.
+ *   out of order, in any state: audio or `end` before `ready`, audio or a control message after `end`, a second start → invalid_sequence
+ *   text that is no control message → invalid_message; a frame that is empty, odd or over 3,200 bytes → invalid_frame
+ *   over 15 s → audio_too_long; over 2 s waiting for the model → overloaded
+ *   If nobody works on the recording, `overloaded` and the last result's `timeout` become not_ready: the client is not to blame.
  */
 type State = 'connected' | 'opening' | 'ready' | 'receiving' | 'finishing' | 'closed';
 
@@ -52,7 +53,7 @@ export class StreamSession {
   #state: State = 'connected';
   #active: ActiveStream | undefined;
   #revision = 0;
-  /** It is being asked whether anybody works on the recording: whatever the answer, the session ends. */
+  /** Set while the service looks whether anybody works on the recording. Whatever it finds, the session ends. */
   #isFailing = false;
 
   constructor(parts: StreamSessionParts) {
@@ -118,7 +119,7 @@ export class StreamSession {
     this.#parts.peer.close(1001, 'the server is shutting down');
   }
 
-  /** `overloaded`, and the `timeout` of a last result, are said only where somebody works on the recording: else the client is not to blame. */
+  /** `overloaded`, and the `timeout` of a last result, are sent only if somebody works on the recording. Otherwise the client is not to blame. */
   #failUnlessAbandoned(error: unknown): void {
     const code = error instanceof StreamFailure ? error.code : undefined;
     const isLate = code === 'overloaded' || (code === 'timeout' && this.#state === 'finishing');
@@ -230,7 +231,7 @@ export class StreamSession {
     this.#parts.peer.close(1000, 'final');
   }
 
-  /** What could not be stored ends the session; nobody waits for it otherwise, since the connection to Redis keeps the order. */
+  /** If something cannot be stored, the session ends. Nobody waits for it otherwise: the connection to Redis keeps the order. */
   #stored(command: Promise<void> | undefined): void {
     command?.catch((error) => this.#fail(error));
   }

@@ -135,7 +135,7 @@ export class Transcriber {
     }
   }
 
-  /** The slot of a job that a worker is on right now ends with that worker's model call. */
+  /** If a worker is on the job right now, the slot ends with that worker's model call. */
   async #giveUp(id: string, holder: SlotHolder): Promise<void> {
     const { slot, uploads } = this.#parts;
     // Trying longer is of no use: the slot has run out by then.

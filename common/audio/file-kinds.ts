@@ -1,8 +1,8 @@
-/** Makes the form that the service takes, of nearly everything. */
+/** Turns nearly everything into the form that the service takes. */
 export const FFMPEG_COMMAND = 'ffmpeg -i IN -ar 16000 -ac 1 -c:a pcm_s16le OUT.wav';
 export const CONVERT = `Convert it: ${FFMPEG_COMMAND}`;
 
-/** What a file is that is no WAV, by its first bytes. */
+/** What a file that is not a WAV is instead, by its first bytes. */
 export interface FileKind {
   /** As in "The file is AMR". */
   readonly name: string;
@@ -53,7 +53,7 @@ function mpegFrame([first = 0, second = 0, third = 0]: Uint8Array): string | und
   return isFrame ? 'MP3' : undefined;
 }
 
-/** @returns so many bytes as the characters of the same numbers */
+/** @returns `count` bytes as the characters of the same numbers */
 export function latin1(bytes: Uint8Array, from: number, count: number): string {
   return String.fromCharCode(...bytes.subarray(from, from + count));
 }

@@ -8,11 +8,11 @@ export interface Wav extends WavFormat {
   readonly bytes: number;
 }
 
-/** A program that streams its output cannot know the size and writes 0, one of these, or a little less (ffmpeg, SoX, arecord). */
+/** A program that streams its output cannot know the size. It writes 0, or a size from here on (ffmpeg, SoX, arecord). */
 const STREAMING_SIZE = 0x7fff_f000;
-/** Some programs count the headers in. */
+/** A size may be too large by so much: some programs count the headers in. */
 export const MAX_EXCESS_BYTES = 44;
-/** What may stand behind audio of no length, so that it really has none. */
+/** If one of these stands behind audio of size 0, there really is no audio. */
 const CHUNK_BEHIND = /^(?:fmt |data|LIST|id3 |ID3 |fact|bext|cue |smpl|JUNK|PAD )/;
 
 /** true when the file says of itself that it is a WAV, readable or not. */
@@ -20,8 +20,8 @@ export const isWav = (file: Uint8Array): boolean =>
   latin1(file, 0, 4) === 'RIFF' && latin1(file, 8, 4) === 'WAVE';
 
 /**
- * Finds and describes the samples of a WAV file. Whether audio is missing decides, not whether the header is tidy: chunks in any order, padding,
- * `WAVE_FORMAT_EXTENSIBLE`, a wrong block align or byte rate, an open size, one up to 44 bytes too large, and a part of a sample at the end are read.
+ * Finds and describes the samples of a WAV file. What counts is whether audio is missing, not whether the header is tidy. It also reads chunks in any order,
+ * padding, `WAVE_FORMAT_EXTENSIBLE`, a wrong block align or byte rate, an open size or one up to 44 bytes too large, and a part of a sample at the end.
  * @throws WavError `invalid_format`, saying what was found; `empty_audio` for no byte at all
  */
 export function readWav(file: Uint8Array): Wav {
@@ -35,7 +35,7 @@ export function readWav(file: Uint8Array): Wav {
   if (format === undefined) throw damaged('The WAV file has no fmt chunk');
   if (data === undefined) throw damaged('The WAV file has no data chunk');
   const followingBytes = file.length - data.startByte;
-  // Before the format is looked at: another program would read the first words of what is cut off.
+  // Checked before the format. Another program would read a file that is cut off, but only its first words.
   checkWhole(data.bytes, followingBytes);
   const described = readFormat(format);
   const bytes = Math.min(followingBytes, data.bytes ?? followingBytes);
@@ -77,7 +77,7 @@ function notWav(file: Uint8Array): WavError {
   return new WavError('invalid_format', finding, todo, todo === CONVERT ? 'foreign' : 'other');
 }
 
-/** Read or sent as a string, a file grows at each byte over 127, so that its fields are elsewhere. A right one is no UTF-8. */
+/** Whether the file was read or sent as a string. Then it has grown at each byte over 127, and its fields are elsewhere. An intact file is no UTF-8. */
 function isText(file: Uint8Array): boolean {
   if (latin1(file, 0, 4) !== 'RIFF') return false;
   try {

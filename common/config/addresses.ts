@@ -12,7 +12,7 @@ export function browserOrigin(name: string, value: string): string {
   if (/^file:/i.test(value))
     fail(name, value, 'names one file: write null (local files in a browser) or file:// (in an app)');
   const { protocol, host, href } = hostUrl(name, value);
-  // Not its `origin`: WHATWG has "null" there for each scheme that it does not know, as those of apps are.
+  // Not its `origin`: WHATWG has "null" there for each scheme that it does not know, such as an app's.
   const origin = `${protocol}//${host}`;
   const path = href.slice(origin.length);
   if (path !== '' && path !== '/')
@@ -28,7 +28,7 @@ function hostUrl(name: string, value: string): URL {
   if (!isHttp(url) && url.host === '') fail(name, value, NOT_HTTP);
   if (url.username !== '' || url.password !== '')
     fail(name, value.replace(/\/\/.*@/s, '//***@'), 'must be without a user and a password');
-  // WHATWG takes almost any character for a host: what was written is several addresses, or a pattern.
+  // WHATWG takes almost any character in a host. A host with others than these is several addresses, or a pattern.
   if (!/^([\w.-]+|\[[\da-f:.]+\])$/i.test(url.hostname))
     fail(
       name,
@@ -64,7 +64,7 @@ export function proxy(name: string, value: string): string {
   const wide = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
   if (family === 0 || !wide || rest.length > 0)
     fail(name, value, 'must be IP addresses or CIDR ranges, separated by commas');
-  // Every peer would be a proxy then, and X-Forwarded-For what any client likes to write.
+  // With /0 every peer would be a proxy, and any client could write what it likes into X-Forwarded-For.
   if (Number(bits) === 0)
     fail(
       name,

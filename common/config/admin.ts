@@ -8,7 +8,7 @@ export type AdminPortName = 'ASR_ADMIN_PORT' | 'ASR_INFERENCE_ADMIN_PORT';
 export interface AdminConfig {
   readonly host: string;
   readonly port: number;
-  /** What each request must carry as its Bearer token; undefined, on loopback alone, where none is asked for. */
+  /** The Bearer token that each request must carry. Undefined, on loopback alone, if none is asked for. */
   readonly token: string | undefined;
 }
 

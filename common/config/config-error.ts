@@ -5,7 +5,7 @@ export class ConfigError extends PrintableError {
   override readonly name = 'ConfigError';
 }
 
-/** sysexits.h EX_CONFIG: what a process ends with that cannot run with its settings or on its machine, so that a supervisor need not try again. */
+/** EX_CONFIG of sysexits.h: a process that cannot run with its settings or on its machine ends with it. A supervisor need not try again then. */
 export const EXIT_CONFIG = 78;
 
 /** @param value as it may be shown, without a secret; undefined where the setting is missing. @param problem what to write. @throws ConfigError */

@@ -52,7 +52,7 @@ export interface InferenceConfig extends CommonConfig {
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 8_088;
 const DEFAULT_UPLOAD_TIMEOUT_MS = 30_000;
-/** Quoted, in a `start` message: what a browser sends has to fit into MAX_CONTROL_CHARACTERS, with room for blanks and fields to come. */
+/** As JSON quotes it. A browser sends the token in `start`, which has to fit into MAX_CONTROL_CHARACTERS, with room for blanks and fields to come. */
 const MAX_TOKEN_CHARACTERS = 900;
 const DEFAULT_ORIGINS = ['http://localhost:8088', 'http://127.0.0.1:8088'];
 
@@ -63,7 +63,7 @@ function logLevel(env: Environment): LogLevel {
   return known ?? fail(name, value, `must be one of ${LOG_LEVELS.join(', ')}`);
 }
 
-/** The SDK reads these itself. It is loaded only where one says where the traces go. */
+/** The SDK reads these variables itself. It is loaded only if one of them says where the traces go. */
 function wantsTraces(env: Environment): boolean {
   const exporter = text(env, 'OTEL_TRACES_EXPORTER');
   if (exporter === 'none' || text(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return false;
@@ -84,7 +84,7 @@ export function readStoreConfig(env: Environment): CommonConfig {
   try {
     redis = parseRedisUrl(url);
   } catch (error) {
-    // Up to the last @, since a password that is not percent-encoded may hold another. Where the slashes are missing, what looks like a scheme may be the user.
+    // Hidden up to the last @: a password that is not percent-encoded may hold another. If the slashes are missing, what looks like a scheme may be the user.
     const safeUrl = url.replace(/^([a-z+]+:\/\/)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
     fail('REDIS_URL', safeUrl, messageOf(error));
   }

@@ -4,8 +4,8 @@ import { availableParallelism } from 'node:os';
 const MAX_THREADS = 4;
 
 /**
- * Threads to run a model with when none were configured: the machine's physical cores (a second thread on a core only
- * takes time from the first), at most 4 and at most what this process may use.
+ * Threads to run a model with if none were configured: as many as the machine has physical cores, at most 4 and at most
+ * what this process may use. A second thread on a core only takes time from the first.
  */
 export function defaultThreads(): number {
   const cores = process.platform === 'linux' ? physicalCores(cpuinfo()) : undefined;

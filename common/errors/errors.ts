@@ -1,6 +1,6 @@
 /**
- * The codes of the public interface and what they turn into on the wire. HTTP: status; stream: close code.
- * `forbidden` ends a handshake with HTTP 403 and so has no close code. What is outside the interface's tables keeps only the body's form and is not
+ * The codes of the public interface, and what they become on the wire: a status over HTTP, a close code on a stream.
+ * `forbidden` ends a handshake with HTTP 403, so it has no close code. Codes outside the interface's tables keep only the body's form and are not
  * here: `server_error` (a fault of ours), `not_found` (an unknown path), `method_not_allowed`, `bad_request` (broken HTTP, a wrong handshake).
  */
 export const HTTP_STATUS = {
@@ -51,7 +51,7 @@ interface ValidationDetail {
   readonly type: string;
 }
 
-/** The form of an upload is wrong (422): its own body form, so its own class. */
+/** The form of an upload is wrong (422). The answer's body has a form of its own, so this is a class of its own. */
 export class FormFailure extends Error {
   override readonly name = 'FormFailure';
   readonly detail: ValidationDetail;
@@ -61,7 +61,7 @@ export class FormFailure extends Error {
   }
 }
 
-/** What a client is told whose recording nobody works on any more (`not_ready`). */
+/** What a client is told if nobody works on its recording any more (`not_ready`). */
 export const RECOGNITION_GONE =
   'recognition has stopped, and no other process has taken over; send the recording again shortly';
 
@@ -80,7 +80,7 @@ export function errorName(error: unknown): string {
   return error instanceof Error ? error.name : 'Error';
 }
 
-/** What it says, for the log or for whoever gave the value that it is about. */
+/** What an error says, for the log or for whoever gave the value that it is about. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

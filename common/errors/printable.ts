@@ -11,7 +11,7 @@ export class PrintableError extends Error {
 
 /** A word from a file or a server, for an error: cut short, and without a character that a terminal or a log would act on. */
 export function quoted(word: string): string {
-  // JSON leaves all but those below the space as they are.
+  // Of such characters, JSON escapes only those below the space.
   return printable(JSON.stringify(word.slice(0, MAX_CHARACTERS)));
 }
 

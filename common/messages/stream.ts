@@ -48,7 +48,7 @@ export class InvalidMessage extends Error {
   override readonly name = 'InvalidMessage';
 }
 
-/** Cut between characters: half of a pair would be an escape in the error message that strict JSON parsers refuse. */
+/** Cut between characters. Half of a surrogate pair would be an escape in the error message, and strict JSON parsers refuse it. */
 const shown = (value: unknown): string => {
   const characters = [...(JSON.stringify(value) ?? 'nothing')];
   return characters.length > 60 ? `${characters.slice(0, 57).join('')}...` : characters.join('');

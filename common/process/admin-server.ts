@@ -35,15 +35,15 @@ export function buildAdminServer({
 }
 
 /**
- * Nobody has to say a password here, and a web page whose name its owner lets point to loopback (DNS rebinding) would read all this in the operator's browser.
- * Such a page needs a name; addresses and localhost are nobody's.
+ * Nobody has to say a password here. So a web page in the operator's browser could read all this, if its owner lets its name point to loopback
+ * (DNS rebinding). Such a page needs a name of its own: addresses and localhost are nobody's.
  */
 const refuseOtherHosts: Hook = async ({ hostname }) => {
   if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0 || /^(.+\.)?localhost$/i.test(hostname)) return;
   throw refusal(403, `this is served for localhost and 127.0.0.1 only, not for "${hostname}"`);
 };
 
-/** A page that has made its name point here does not know the token: with one, any name is served. */
+/** With a token any name is served: a page that has made its name point here does not know it. */
 function refuseWithout(token: BearerToken): Hook {
   return async ({ headers }, reply) => {
     if (token.isIn(headers.authorization)) return;

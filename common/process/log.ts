@@ -9,11 +9,11 @@ import type { LogLevel } from '../config/config.ts';
 
 export type { Logger } from 'pino';
 
-/** What waits for an output that takes nothing; lines beyond it are lost. */
+/** The log waits, up to this size, for an output that takes nothing. Lines beyond it are lost. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 const CENSOR = '[redacted]';
-/** What Redis repeats of a command that it does not have, to the end of the JSON string or to a stack: a password, or samples. */
+/** The arguments that Redis repeats of a command that it does not have: a password, or samples. They end with the JSON string or before a stack. */
 const REPEATED_ARGUMENTS = /(?<=, with args beginning with: )(?:[^"\\]|\\.)+?(?="|\\n {4}at )/g;
 
 /** The logger of a process. */
@@ -28,9 +28,9 @@ interface Output {
 }
 
 /**
- * One JSON line an event on standard output. What must never be logged (token, text, audio) is not passed in; the redaction is the second fence
+ * Writes one JSON line an event to standard output. What must never be logged (token, text, audio) is not passed in. The redaction is a second guard
  * behind that, for a header, message or error that slips into a logged object.
- * @param token is in no line, also where a client sent it as something that is logged, such as its origin or path
+ * @param token is in no line, even if a client sent it as something that is logged, such as its origin or path
  */
 export function createLogger(
   level: LogLevel,
@@ -53,7 +53,7 @@ export function createLogger(
         '*.text',
         '*.pcm',
         'req.headers',
-        // ioredis gives its errors the arguments of the command that failed, a password or samples; a Cluster's holds its last node's error.
+        // ioredis puts the arguments of the failed command into its error: a password, or samples. A Cluster's error holds its last node's error.
         'err.command.args',
         'err.*.command.args',
       ],
@@ -72,12 +72,12 @@ export function createLogger(
   return Object.assign(pino(options, output.destination), { written: output.written });
 }
 
-/** A log that cannot be written, above all on a full disk, ends nothing: what waits is written with the first line that can be again. */
+/** If the log cannot be written, above all on a full disk, the service goes on. What waits is written with the first line that can be again. */
 function standardOutput(): Output {
   const output = openDestination({ dest: 1, maxLength: MAX_WAITING_BYTES });
   let isFailing = false;
   let isWriting = false;
-  // Where that is said may be the same disk.
+  // The message about that goes to standard error, which may be on the same disk.
   process.stderr.on('error', () => undefined);
   output.on('error', (error) => {
     if (!isFailing)

@@ -5,7 +5,7 @@ import { packageVersion } from './package-root.ts';
  * What every process says of itself: its version, whether and how fast Redis answers, and Node's own metrics (memory, event-loop delay, garbage collection).
  * Those look at the process a hundred times a second, so this is called only where somebody can read them.
  * @param askRedis sends one command. @throws StoreUnavailable
- * @returns asks Redis for the next answer to Prometheus
+ * @returns what asks Redis, to be called for each answer to Prometheus
  */
 export function watchProcess(registry: Registry, askRedis: () => Promise<unknown>): () => Promise<void> {
   const registers = [registry];

@@ -15,10 +15,10 @@ const LOG_WRITTEN_MS = 2_000;
 type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 
 /**
- * Runs the steps in order on the first of the signals (also when the supervisor that holds our IPC channel is gone), waits at most `drainMs` for all of
- * them, logs every step that failed and exits: 0 when all went well, 1 otherwise. A second signal exits at once.
- * @param forced how it ends when it does not wait any longer, see endProcess
- * @returns aborted with the first signal: what is still to be started is not
+ * Ends the process on the first of the signals, or when the supervisor that holds our IPC channel is gone. It runs the steps in order, waits at most
+ * `drainMs` for all of them, and logs every step that failed. It exits with 0 if all went well, with 1 otherwise. A second signal exits at once.
+ * @param forced how it ends if it does not wait any longer, see endProcess
+ * @returns what is aborted with the first signal: from then on nothing more is to be started
  */
 export function shutdownOnSignal(
   signals: readonly EndingSignal[],

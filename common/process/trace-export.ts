@@ -5,7 +5,7 @@ import type { ShutdownStep } from './shutdown.ts';
 
 /**
  * Starts OpenTelemetry's SDK, which reads its own variables: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
- * @param service its name in the traces, unless OTEL_SERVICE_NAME gives another  @returns sends what is left, at the end
+ * @param service its name in the traces, unless OTEL_SERVICE_NAME gives another  @returns the step that sends what is left, at the end
  */
 export function startTraceExport(
   service: string,

@@ -25,7 +25,7 @@ export class TraceSpan {
   }
 }
 
-/** `work` as one step. Its error's name, never its message, is in the trace: a message may quote what a client sent. */
+/** Runs `work` as one step. The trace gets its error's name, never its message: a message may quote what a client sent. */
 export async function inSpan<T>(name: string, work: () => Promise<T>, parent?: string): Promise<T> {
   const span = new TraceSpan(name, parent);
   try {
@@ -38,7 +38,7 @@ export async function inSpan<T>(name: string, work: () => Promise<T>, parent?: s
   }
 }
 
-/** What is going on now, for another process: its `traceparent`; undefined where nothing is traced. */
+/** The `traceparent` of what is going on now, for another process; undefined if nothing is traced. */
 export function traceparent(): string | undefined {
   const carrier: { traceparent?: string } = {};
   propagation.inject(context.active(), carrier);

@@ -16,17 +16,17 @@ export interface Heartbeat {
   readonly error?: string;
   /** Catalogue id, `bundled`, or the folder's path as configured. */
   readonly model?: string;
-  /** The shape of the model's files; missing from versions before it was told. */
+  /** The shape of the model's files. Older versions do not send it. */
   readonly family?: string;
   readonly provider?: string;
-  /** Of the program, as its package.json says; missing from versions before it was told. */
+  /** Of the program, as its package.json says. Older versions do not send it. */
   readonly version?: string;
 }
 
 export interface Readiness {
   readonly ready: boolean;
   readonly busy: boolean;
-  /** Name of the exception that keeps a process from loading its model, also where another process is ready. */
+  /** Name of the exception that keeps a process from loading its model, even if another process is ready. */
   readonly error: string | undefined;
   readonly processes: readonly Heartbeat[];
 }
@@ -47,12 +47,12 @@ function readHeartbeat(text: string): Heartbeat | undefined {
   }
 }
 
-/** The heartbeats in the store: one process writes, every API replica reads. */
+/** The heartbeats in the store. Each inference process writes its own, and every API replica reads them all. */
 export class ReadinessStore {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
   readonly #beat = new LuaScript('readiness/beat.lua');
-  /** Those that were ready the last time, who are looked at first. */
+  /** The processes that were ready at the last look: they are looked at first. */
   #readyIds: readonly string[] = [];
 
   constructor(redis: RedisClient, keys: RedisKeys) {
@@ -76,7 +76,7 @@ export class ReadinessStore {
   }
 
   /**
-   * Whether any process can recognize: those that could the last time are asked for first, and all of them only when none of these can any more.
+   * Whether any process can recognize. Looks first at those that could the last time, and at all of them only if none of those can any more.
    * @throws StoreUnavailable
    */
   async isReady(): Promise<boolean> {
@@ -87,8 +87,8 @@ export class ReadinessStore {
   }
 
   /**
-   * Looks once a second, until stopped, whether a process is left for work that has begun. One that drains ends its own work, and one that loads may take it
-   * over. One whose model does not load does not count.
+   * Looks once a second, until stopped, whether a process is left for work that has begun. One that drains counts, because it ends its own work. One that
+   * loads counts, because it may take the work over. One whose model does not load does not count.
    * @param onGone called when two looks in a row have found none, within 2 s of the last heartbeat's end. (After a pause of Redis the second look finds a beat.)
    * @returns what stops it
    */
@@ -108,8 +108,8 @@ export class ReadinessStore {
   /** @throws StoreUnavailable */
   async read(): Promise<Readiness> {
     const readiness = await this.#look(await fromStore(this.#redis.zrange(this.#keys.inferences, 0, '-1')));
-    // A master that became a replica goes on answering reads. Only a write is refused (READONLY), and makes the client look for the new master: so one is
-    // sent, to a key that nobody has.
+    // A master that became a replica goes on answering reads. It refuses only writes (READONLY), and that makes the client look for the new master. So
+    // one write is sent, to a key that nobody has.
     if (readiness.processes.length === 0) await fromStore(this.#redis.del(this.#keys.inference('')));
     return readiness;
   }

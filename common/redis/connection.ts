@@ -11,10 +11,10 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
 };
 
 /**
- * What a connection is for decides how it meets an outage:
- * - `commands`: a request waits for it, so it fails within a second instead of queueing;
- * - `blocking`: one reader in a loop of XREAD BLOCK (half a second at most). While there is no connection its reads fail at once, so the loop waits before it
- *   tries again. A read is aborted by disconnecting.
+ * What a connection is for. That decides how it meets an outage:
+ * - `commands`: a request waits for the answer, so a command fails within a second instead of queueing.
+ * - `blocking`: one reader in a loop of XREAD BLOCK (half a second at most). Without a connection its reads fail at once, so the loop waits before it tries
+ *   again. A read is aborted by disconnecting.
  * - `bullmq`: the connections of BullMQ's worker, which must never give up.
  */
 export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
@@ -44,8 +44,8 @@ export function connectRedis(
     connectionName: name,
     retryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
     connectTimeout: CONNECT_MS,
-    // A master that became a replica keeps its connections; behind the same name there may be another one by now. While there is none, a new connection each
-    // time would be over a hundred a second.
+    // A master that became a replica keeps its connections, but by now the same name may lead to a new master. So the client connects again. While there is
+    // no new master, connecting at each refusal would be over a hundred connections a second.
     reconnectOnError: (error) => {
       if (!refusedWith('READONLY', error.message)) return false;
       const nowMs = performance.now();
@@ -62,7 +62,7 @@ export function connectRedis(
     if (isAnswerToSelect(error)) client.disconnect(true);
     onError(error);
   });
-  // A disconnect while it connects, as in a second failover, ends the client for good, also where it was told to connect again.
+  // A disconnect while the client connects, as in a second failover, ends it for good, even if it was told to connect again.
   client.on('end', () => {
     if (!closed.has(client)) client.connect().catch(() => undefined);
   });
@@ -90,12 +90,12 @@ function optionsOf(use: ConnectionUse): RedisOptions {
         socketTimeout: SILENT_SOCKET_MS,
       };
     case 'blocking':
-      // Neither kept during an outage nor sent again after it: old reads would stand in a row, each blocking the next ones.
+      // Reads are neither kept during an outage nor sent again after it: the old ones would stand in a row, each blocking the next.
       return {
         enableOfflineQueue: false,
         maxRetriesPerRequest: 0,
         socketTimeout: SILENT_SOCKET_MS,
-        // A connection is given up when nobody answers on it (see blockingRead), who will not say goodbye either.
+        // A connection is given up when nobody answers on it (see blockingRead). Such a server will not say goodbye either.
         disconnectTimeout: 100,
       };
     case 'bullmq':
@@ -124,7 +124,7 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
         ...(target.options.password === undefined ? {} : { sentinelPassword: target.options.password }),
         name: target.name,
         sentinelRetryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
-        // One that stands still takes connections, and the others would never be asked.
+        // A Sentinel that stands still takes connections. Without this limit the others would never be asked.
         sentinelCommandTimeout: CONNECT_MS,
         failoverDetector: true,
         // A Sentinel that is started again is listened to again.
@@ -143,8 +143,8 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
 }
 
 /**
- * Reconnects those that read or wait when the one that writes must. It alone is told `READONLY`: the others would stay on a server that is a replica now. And it
- * notices first that a server has vanished without a word: BullMQ's connections would wait three times as long.
+ * Reconnects the connections that read or wait when the one that writes must. Only the writer is told `READONLY`: the others would stay on a server that is
+ * a replica now. The writer is also the first to notice that a server has vanished without a word: BullMQ's connections would wait three times as long.
  */
 export function follow(writer: RedisClient, others: readonly RedisClient[]): void {
   const leave = (): void => {
@@ -176,7 +176,7 @@ export async function whenReady(client: RedisClient, timeoutMs: number): Promise
   });
 }
 
-/** A command of a request: whatever stops it from being answered is, for the client, a service that is not ready. */
+/** For a command of a request. Whatever stops its answer means, for the client, that the service is not ready. @throws StoreUnavailable */
 export async function fromStore<T>(command: Promise<T>): Promise<T> {
   try {
     return await command;

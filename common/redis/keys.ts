@@ -10,7 +10,7 @@ export class RedisKeys {
     this.prefix = prefix;
   }
 
-  /** String, TTL 5 s: the holder of the one recognition slot as JSON. Its existence is `busy`. */
+  /** String, TTL 5 s (2 s if only a model call is left): the holder of the one recognition slot as JSON. Its existence is `busy`. */
   get slot(): string {
     return `${this.prefix}:slot`;
   }
@@ -18,7 +18,7 @@ export class RedisKeys {
   get modelCall(): string {
     return `${this.prefix}:model-call`;
   }
-  /** Number: the fence given out with the last acquisition of the slot. */
+  /** Number: the highest fence that was given out or seen. */
   get fence(): string {
     return `${this.prefix}:fence`;
   }
@@ -26,7 +26,7 @@ export class RedisKeys {
   get sessions(): string {
     return `${this.prefix}:sessions`;
   }
-  /** Stream: `0-1` the opening entry, then `<number>-1` an entry a frame (frames of a burst share one), then the end. Deleted with the last result. */
+  /** Stream: the opening entry `0-1`, then an entry `<number>-1` for each frame (frames of a burst share one), then the end. Deleted with the last result. */
   audio(sessionId: string): string {
     return `${this.prefix}:session:${sessionId}:audio`;
   }

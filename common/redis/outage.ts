@@ -93,7 +93,7 @@ function diagnose(reason: string): OutageLine {
   return { level, line, reason };
 }
 
-/** What is to be said of an outage: one line, and another one only when a Redis that was away answers now, but refuses. */
+/** Decides what to say of an outage: one line, and another one only if a Redis that was away answers now but refuses. */
 export class Outage {
   #told: Level | undefined;
 
@@ -140,7 +140,7 @@ export class OutageLog {
     });
   }
 
-  /** A command has failed. A connection that is away says why itself; for a Cluster that is down they all wait, and say nothing. */
+  /** A command has failed. A connection that is away says why by itself. If a Cluster is down, all connections wait and say nothing. */
   failed({ cause }: StoreUnavailable): void {
     this.#failingSinceMs ??= performance.now();
     if (this.#isRefusing || this.#away.size > 0) return;
@@ -152,7 +152,7 @@ export class OutageLog {
     this.#log.error({ error: reason }, level === 'warn' ? UNEXPLAINED : line);
   }
 
-  /** A command of the kind that is watched has been carried out: one that writes for inference, a look at the readiness for the API. */
+  /** A watched command has been carried out. In inference that is one that writes, in the API a look at the readiness. */
   worked(): void {
     if (this.#isRefusing) this.#log.info('Redis works again');
     this.#isRefusing = false;
@@ -160,7 +160,7 @@ export class OutageLog {
   }
 }
 
-/** What a Cluster's client says itself is only that no node would do, and of a name with several addresses there is no message at all. */
+/** A Cluster's client itself says only that no node would do. If a name has several addresses, the error has no message at all. */
 function reasonOf(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map(String).join('; ');
   const node = 'lastNodeError' in error ? error.lastNodeError : undefined;

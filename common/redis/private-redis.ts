@@ -28,7 +28,7 @@ function cacheFolder(): string {
   return join(packageRoot(), '.cache');
 }
 
-/** One whose `npm start` was killed is still there. */
+/** The files of all private Redis servers. That of an `npm start` that was killed is still there. */
 function listed(folder: string): { file: string; isRunning: boolean }[] {
   // A container has no such folder.
   if (!existsSync(folder)) return [];

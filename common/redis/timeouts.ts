@@ -2,12 +2,12 @@ import { Cluster, type Command, Redis } from 'ioredis';
 import type { RedisClient } from './scripts.ts';
 
 const COMMAND_TIMEOUT_MS = 1_000;
-/** A reader that hears nothing must be there again before two seconds of a client's audio wait for what it would have read: those end in `overloaded`. */
+/** A reader that hears nothing must be back in time: if two seconds of a client's audio wait for what it would have read, the client gets `overloaded`. */
 const SILENT_READ_MS = 1_000;
 
 /**
- * Calls `giveUp` after `ms` without an answer. Node looks at timers before sockets. So if this process itself stood still, the answers that came meanwhile are
- * read first. @returns what to call when the answer is there
+ * Calls `giveUp` after `ms` without an answer. Node looks at timers before sockets, so `giveUp` waits for one more look at the sockets. If this process
+ * itself stood still, the answers that came meanwhile are read first. @returns what to call when the answer is there
  */
 export function afterSilence(ms: number, giveUp: () => void): () => void {
   let late: NodeJS.Immediate | undefined;

@@ -58,7 +58,7 @@ export function parseRedisUrl(url: string): RedisTarget {
   }
 }
 
-/** What the client would take as it is, and fail with later. */
+/** Refuses what the client would take as it is and fail with later. */
 function checkSingle({ username, password, pathname }: URL): void {
   decoded(username);
   decoded(password);

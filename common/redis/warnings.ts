@@ -2,7 +2,7 @@ import { messageOf } from '../errors/errors.ts';
 import type { Logger } from '../process/log.ts';
 import type { RedisClient } from './scripts.ts';
 
-/** XADD NOMKSTREAM, which ends a session's audio with the session, came with it: major and minor. */
+/** Major and minor of the first version with XADD NOMKSTREAM, which ends a session's audio with the session. */
 const NEEDED_VERSION = [6, 2] as const;
 const SETTINGS = ['save', 'appendonly', 'repl-diskless-sync', 'repl-diskless-load'] as const;
 
@@ -25,7 +25,7 @@ const CHECKS: readonly ((facts: RedisFacts) => string | undefined)[] = [
     if (save === '' && appendonly === 'no') return undefined;
     return `this Redis may write recordings to disk (save "${save}", appendonly ${appendonly}); start it with: --save "" --appendonly no`;
   },
-  /** A replica that gets the whole data set writes it to its disk first, and before Redis 7 its master does so too, unless told otherwise. */
+  /** Unless told otherwise, a replica that gets the whole data set writes it to its disk first. Before Redis 7 its master does so too. */
   ({ info, settings: { 'repl-diskless-sync': sync, 'repl-diskless-load': load } }) => {
     const hasReplicas = /^(role:slave|connected_slaves:[1-9])/m.test(info);
     if (!hasReplicas || sync === undefined || (sync === 'yes' && load === 'swapdb')) return undefined;
@@ -44,7 +44,7 @@ const CHECKS: readonly ((facts: RedisFacts) => string | undefined)[] = [
   },
 ];
 
-/** Once it is there, looks at the Redis that a process got, and logs what it should not be. */
+/** Looks at a process's Redis once it is there, and logs what it should not be. */
 export function warnOfRedis(redis: RedisClient, log: Logger): void {
   redis.once('ready', () => {
     factsOf(redis).then((facts) => {

@@ -1,11 +1,11 @@
 import { fieldsOf, type StreamEntry } from '../redis/result-streams.ts';
 
 /**
- * What stands in a session's two streams, and its reading. Writing is in `session-producer.ts` (API: audio) and `session-consumer.ts`
+ * The entries of a session's two streams, and how to read them. They are written by `session-producer.ts` (API: audio) and `session-consumer.ts`
  * (inference: results).
  */
 export type AudioEntry = {
-  /** In the stream, to read on from: of frames and the end their number, from 1, and `-1`. */
+  /** Its id in the stream, to read on from. For frames and the end that is their number, from 1, and `-1`. */
   readonly id: string;
 } & (
   | { kind: 'open'; fence: number }

@@ -1,4 +1,4 @@
--- Ends a session: the last result, the end of its audio and lease, and the free slot, in one step.
+-- Ends a session in one step: publishes the last result, deletes its audio and lease, and frees the slot.
 -- KEYS[1] slot   KEYS[2] lease   KEYS[3] audio   KEYS[4] results
 -- ARGV[1] holder   ARGV[2] token   ARGV[3] TTL of the results in ms   ARGV[4..] field, value, ... of the last result; none: nobody waits for one
 -- Returns 1, or 0 when the lease is another process's (also when this was sent before).

@@ -48,7 +48,7 @@ export class SessionConsumer {
     return (await fromStore(this.#claim.run(this.#redis, keys, args))) === 1;
   }
 
-  /** Whether it is lost, `loss` tells. @throws StoreUnavailable */
+  /** Does not say whether the lease is lost: `loss` does. @throws StoreUnavailable */
   async renewLease(sessionId: string, token: string): Promise<void> {
     await fromStore(this.#renew.run(this.#redis, [this.#keys.lease(sessionId)], [token, LEASE_TTL_MS]));
   }

@@ -3,8 +3,8 @@ import type { RedisKeys } from '../redis/keys.ts';
 import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 
 /**
- * The one recognition slot of the whole service: a Redis key with a TTL. Its value names the holder for a person and is compared as a whole, so it
- * is kept as the text that was written, never parsed and printed again.
+ * The value of the one recognition slot of the whole service, a Redis key with a TTL. It names the holder for a person and is compared as a whole.
+ * So it is kept as the text that was written, never parsed and printed again.
  */
 export type SlotHolder = string;
 
@@ -21,7 +21,7 @@ export interface SlotOwner {
 
 export const SLOT_TTL_MS = 5_000;
 export const SLOT_RENEW_MS = 1_000;
-/** What the slot is given while a model call runs: its API replica may be gone, the call still occupies the model. */
+/** The slot's TTL while a model call runs: its API replica may be gone, but the call still occupies the model. */
 export const CALL_SLOT_TTL_MS = 2_000;
 /** As long as a session's lease: whoever takes over from a dead process waits no longer for its model call than for its lease. */
 const CALL_TTL_MS = 1_000;
@@ -45,6 +45,7 @@ export function readSlotHolder(holder: SlotHolder): SlotOwner | undefined {
   }
 }
 
+/** Takes, renews and frees the slot. Each is one Lua script, so it is one step for all replicas. */
 export class Slot {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
@@ -73,7 +74,7 @@ export class Slot {
   }
 
   /**
-   * Says that `process` is in a model call for the holder, which keeps the slot so long.
+   * Says that `process` is in a model call for the holder. That keeps the slot so long.
    * @param again the call has been running. @returns false when another process is in one. @throws StoreUnavailable
    */
   async hold(holder: SlotHolder, process: string, again: boolean): Promise<boolean> {
@@ -87,7 +88,7 @@ export class Slot {
     return (await fromStore(this.#redis.get(this.#keys.modelCall))) ?? undefined;
   }
 
-  /** Says that the model call has returned; another process's goes on. @throws StoreUnavailable */
+  /** Says that the model call has returned. Another process's call is left alone. @throws StoreUnavailable */
   async callEnded(process: string): Promise<void> {
     await fromStore(this.#release.run(this.#redis, [this.#keys.modelCall], [process]));
   }
@@ -112,7 +113,7 @@ export class Slot {
     return (await fromStore(this.#redis.get(this.#keys.slot))) ?? undefined;
   }
 
-  /** What is there until the holder's work is over. */
+  /** The key that is there until the holder's work is over. */
   #audioOf(holder: SlotHolder): string {
     const { id = '', via } = readSlotHolder(holder) ?? {};
     return via === 'ws' ? this.#keys.audio(id) : this.#keys.upload(id);

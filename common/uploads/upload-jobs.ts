@@ -6,8 +6,8 @@ import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 
 /**
- * One upload's way through the store: the samples under their own binary key, a small BullMQ job that names them, and its end in a stream of its own,
- * where the replica that waits hears of it at once. Neither samples nor text are ever in the job or in BullMQ's event stream, which keep what they are given.
+ * One upload's way through the store. The samples lie under their own binary key, and a small BullMQ job names them. The end goes into a stream of its own,
+ * where the waiting replica hears of it at once. Samples and text are never in the job or in BullMQ's event stream, because both keep what they are given.
  */
 export interface UploadJob {
   readonly id: string;
@@ -21,16 +21,16 @@ export type UploadEnd =
   { kind: 'done'; text: string; inferenceMs: number } | { kind: 'failed'; reason: string };
 
 /**
- * How long a replica waits for an upload's end, from when its job is queued: enough for 15 s of audio on a slow CPU, and a restart of the inference process
- * in between.
+ * How long a replica waits for an upload's end, counted from when its job is queued. That is enough for 15 s of audio on a slow CPU, with a restart of the
+ * inference process in between.
  */
 export const UPLOAD_DEADLINE_MS = 60_000;
 const KEYS_TTL_MS = UPLOAD_DEADLINE_MS + 10_000;
 export const UPLOAD_JOB_NAME = 'transcribe';
 
 /**
- * A worker that dies is noticed after `lockDuration`; its job runs once more, and a second crash on it fails the job
- * (`maxStalledCount`). One that is frozen may be told of a job in place of the others, which look for themselves after `drainDelay` (s).
+ * A worker that dies is noticed after `lockDuration`. Its job runs once more, and a second crash on it fails the job (`maxStalledCount`).
+ * A worker that is frozen may be told of a job in place of the others. They look for themselves after `drainDelay` (s).
  */
 export const UPLOAD_WORKER_OPTIONS = {
   concurrency: 1,
@@ -69,7 +69,7 @@ export class UploadStore {
     await fromStore(this.#redis.set(this.#keys.upload(id), pcm, 'PX', KEYS_TTL_MS));
   }
 
-  /** @returns what the slot holds, the samples, undefined when they are gone, and who is in a model call; all from one moment. @throws StoreUnavailable */
+  /** @returns what the slot holds, the samples (undefined if they are gone) and who is in a model call, all from one moment. @throws StoreUnavailable */
   async atStart(
     id: string,
   ): Promise<{ holder: SlotHolder | undefined; pcm: Buffer | undefined; caller: string | undefined }> {
@@ -97,7 +97,7 @@ export class UploadStore {
   }
 }
 
-/** What cannot be read, such as an entry of another version of this program, ends the wait too: as a failure. */
+/** An entry that cannot be read, such as one of another version of this program, also ends the wait: as a failure. */
 export function parseUploadEnd(entry: StreamEntry): UploadEnd {
   const fields = fieldsOf(entry);
   const kind = fields.get('kind');

@@ -16,8 +16,8 @@ export interface OnnxRecognizerOptions extends EngineOptions {
  *
  *   idle, loading, ready ──close()──▶ closed
  *
- * `load()` may be called again whenever the state is idle. The thread is never terminated: a model run that is cut off
- * takes the whole process with it, so the thread is asked to end and does so after the run it is in.
+ * `load()` may be called again whenever the state is idle. The thread is never terminated, because a model run that is
+ * cut off takes the whole process with it. It is asked to end, and does so after the run it is in.
  */
 type State =
   | { readonly name: 'idle' }

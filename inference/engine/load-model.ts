@@ -22,7 +22,7 @@ import { errorText } from './text/error-text.ts';
 import { readTokenTable, type TokenTable } from './text/tokens.ts';
 
 const WARM_UP_BYTES = CHUNK_BYTES;
-/** With the bundled model's files, because its licence is there; used for every Whisper. */
+/** It lies with the bundled model's files, because its licence is there. Every Whisper uses it. */
 const SIMPLIFIED_FILE = 't2s.tsv';
 
 /**
@@ -64,7 +64,7 @@ async function loadFolder(folder: string, options: SessionOptions): Promise<Engi
   }
 }
 
-/** CUDA has no product of matrices of dynamic int8: such a model would go to the card and back at each of them. */
+/** CUDA cannot multiply matrices of dynamic int8: at each such product, a model would go to the card and back. */
 function forPrecision(path: string, options: SessionOptions): SessionOptions {
   if (options.providers !== 'auto' || usesOnlyCpu(options) || !path.endsWith('.int8.onnx')) return options;
   options.log(`${basename(path)} is the only file of its kind and int8, which CUDA does not run: using cpu`);

@@ -8,8 +8,8 @@ import type { TranscriptWriter } from './text/transcript.ts';
 import { trailingSilenceSamples } from './trailing-silence.ts';
 
 /**
- * Steps that are run together when there is audio for them, which takes less time than to run them one by one; each holds its frames and what
- * goes between parts. The longest recording has 50 of 320 ms.
+ * The most steps that are run together. That takes less time than to run them one by one, but each holds its frames and what goes between parts.
+ * The longest recording has 50 of 320 ms.
  */
 const MAX_STEPS = 64;
 

@@ -16,7 +16,7 @@ export interface StepSizes {
 /**
  * Silence that must follow a recording so that its last word is said. Nothing is flushed at the end: frames that fill
  * no step are dropped. So steps run until the last frame with a recorded sample in it, and the emission delay behind
- * it, lie in front of the next step's start; what a window reads beyond that is its look-ahead.
+ * it, lie in front of the next step's start. What a window reads beyond that is its look-ahead.
  * @param recordedSamples at least 1.
  * @returns samples of digital silence.
  */

@@ -8,7 +8,7 @@ import { folderFingerprint } from './folder-change.ts';
 
 export type ConfiguredRecognizerOptions = Omit<OnnxRecognizerOptions, 'modelDir' | 'modelId'>;
 
-/** The recognizer of the model that `ASR_MODEL` names, which is looked for anew with every attempt to load it. */
+/** The recognizer of the model that `ASR_MODEL` names. Every attempt to load it looks for the model anew. */
 export class ConfiguredRecognizer implements Recognizer {
   readonly #setting: string;
   readonly #options: ConfiguredRecognizerOptions;
@@ -45,7 +45,7 @@ export class ConfiguredRecognizer implements Recognizer {
     try {
       return await begun.model;
     } catch (error) {
-      // Who calls this looks for changes in the folder from now on; a copy that ended before would be waited for in vain.
+      // The caller waits for changes from now on. If a copy ended before, it would wait in vain: so the model is loaded again at once.
       if ((await folderFingerprint(this.folder)) === (await begun.files)) throw error;
       return this.#load();
     }
@@ -53,7 +53,7 @@ export class ConfiguredRecognizer implements Recognizer {
 
   async #load(): Promise<ModelInfo> {
     const { id, folder } = await locateModel(this.#setting);
-    // Should the process be killed for want of memory, or a broken graph end it, this is the only line to name the model.
+    // If the process is killed for want of memory, or a broken graph ends it, no other line names the model.
     this.#options.log?.(`loading the model ${id} in ${folder}`);
     this.#recognizer = new OnnxRecognizer({ ...this.#options, modelDir: folder, modelId: id });
     return this.#recognizer.load();

@@ -3,7 +3,7 @@ import { inSpan } from '../../common/process/traces.ts';
 import { CALL_RENEW_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 import type { Recognizer, RecognizerStream } from '../recognizer.ts';
 
-/** No recording takes this long on a machine that the service is of use on: the runtime hangs. */
+/** No recording takes this long on a machine that is fast enough for the service: if a call does, the runtime hangs. */
 const STUCK_MS = 60_000;
 
 /** Whose work a model call is for. */
@@ -18,8 +18,8 @@ export class EngineLost extends Error {
 }
 
 /**
- * What surrounds every use of the model. While a call runs, and only then, this process holds the service's one model and the slot. A pause of Redis may let
- * lease, lock or slot run out. That ends no call, and no other process begins one before it has returned.
+ * Surrounds every use of the model. While a call runs, and only then, this process holds the service's one model and the slot. If Redis pauses, lease, lock
+ * or slot may run out. The call goes on all the same, and no other process begins one before it has returned.
  */
 export class ExclusiveRun {
   readonly #recognizer: Recognizer;
@@ -62,10 +62,10 @@ export class ExclusiveRun {
     return caller !== undefined && caller !== this.#processId;
   }
 
-  /** At level debug the log tells when each call begins and ends, and its fence: nowhere else can be seen that no two run at once. */
+  /** At level debug the log shows when each call begins and ends, with its fence. Nothing else shows that no two calls run at once. */
   async run<T>({ holder, fence }: ModelWork, call: () => Promise<T>): Promise<T> {
     this.#log.debug({ fence }, 'model call begins');
-    // One that fails is made up for by the next one, and a lost slot shows with the publication after the call.
+    // If this fails, the next one makes up for it. A lost slot shows in the publication after the call.
     const hold = (again: boolean): void =>
       void this.#slot.hold(holder, this.#processId, again).catch(() => undefined);
     hold(false);
@@ -81,7 +81,7 @@ export class ExclusiveRun {
       clearTimeout(watchdog);
       this.#running -= 1;
       this.#log.debug({ fence }, 'model call ends');
-      // In front of what ends the work, on the same connection: whoever is served next waits for nothing.
+      // Sent before what ends the work, on the same connection: so whoever is served next does not have to wait for it.
       if (this.#running === 0) this.#slot.callEnded(this.#processId).catch(() => undefined);
     }
   }

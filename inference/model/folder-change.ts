@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const LOOK_INTERVAL_MS = 1_000;
-/** Far more than a model has. Behind so many no further subfolder is looked into, so that a folder named by mistake is not read whole every second. */
+/** Far more than a model has. After so many, no further subfolder is read: a folder named by mistake must not be read whole every second. */
 const MANY_FILES = 1_000;
 
 /**
- * Names, sizes and times of a folder's files in one text; '' for a folder that is not there. The time is that of the last change of any kind,
- * permissions among them. Subfolders belong to it, because a graph may keep its weights in one, save hidden ones such as `.git`.
+ * Names, sizes, times and inode numbers of a folder's files in one text; '' for a folder that is not there. The time is that of the last change of
+ * any kind, permissions included. Subfolders are read too, because a graph may keep its weights in one. Hidden ones such as `.git` are not.
  */
 export async function folderFingerprint(folder: string): Promise<string> {
   const lines: string[] = [];
@@ -30,8 +30,8 @@ export async function folderFingerprint(folder: string): Promise<string> {
 }
 
 /**
- * Waits until the folder's files are others than `before` and have stayed the same for one interval, so that a copy under way is over. Looks
- * once a second instead of subscribing to the file system, which tells nothing about network mounts and folders that are not there yet.
+ * Waits until the folder's files differ from `before` and have stayed the same for one interval: then a copy under way is over. It looks once a
+ * second. Events of the file system would tell nothing about network mounts, nor about folders that are not there yet.
  * @throws AbortError when the signal ends the wait.
  */
 export async function folderChange(

@@ -25,7 +25,7 @@ const NEXT: Readonly<Record<State, readonly State[]>> = {
   draining: ['draining'],
 };
 
-/** Says once a second, and at once when it changes, what this process is doing. */
+/** Says in the store what this process is doing: once a second, and at once when it changes. */
 export class HeartbeatSender {
   readonly #store: ReadinessStore;
   readonly #identity: Identity;
@@ -58,7 +58,7 @@ export class HeartbeatSender {
     await this.report({ ...this.#report, state: 'draining' });
   }
 
-  /** The beats go on in an outage. As the one thing that this process always writes, they also show a Redis that takes nothing. */
+  /** The beats go on in an outage. They are the one thing that this process always writes, so they also show a Redis that takes nothing. */
   async beat(): Promise<void> {
     try {
       await this.#store.beat({ ...this.#identity, ...this.#report });

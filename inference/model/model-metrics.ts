@@ -5,7 +5,7 @@ import type { ModelInfo } from '../recognizer.ts';
 const CALLS = ['upload', 'update', 'final'] as const;
 export type ModelCallKind = (typeof CALLS)[number];
 
-/** What one inference process tells Prometheus of its model. Its time per second of audio is the rate of the first sum over that of the second. */
+/** What one inference process tells Prometheus about its model. Its time per second of audio is the rate of the durations' sum over that of the audio. */
 export class ModelMetrics {
   readonly registry = new Registry();
   readonly #seconds = new Histogram({

@@ -1,8 +1,8 @@
 import type { Slot } from '../../common/slot/slot.ts';
 
 /**
- * Microseconds of the year 2112. A larger fence is a stranger's and is not remembered: all later work would seem to be late, and the counter would be raised to
- * where numbers no longer grow by one.
+ * Microseconds of the year 2112. A larger fence is a stranger's and is not remembered. Otherwise all later work would seem to be late, and the counter would
+ * be raised to where numbers no longer grow by one.
  */
 const LARGEST_FENCE = 2 ** 52;
 
@@ -21,7 +21,7 @@ export class FenceGuard {
   /** @returns false for work that came too late. */
   admit(fence: number): boolean {
     if (fence < this.#highest) {
-      // It may also be right, from a Redis that came back empty with a clock far behind: with its counter raised, the next work is not refused, too.
+      // It may also be right, from a Redis that came back empty with a clock far behind. Raising the counter keeps the next work from being refused too.
       this.#slot.raiseFence(this.#highest).catch(() => undefined);
       return false;
     }

@@ -10,9 +10,9 @@ export type SessionEnd =
   | LastResult
   /** The client is gone or was refused. */
   | { kind: 'aborted' }
-  /** Redis takes nothing of what there is to say: trying again would only keep the slot. The lost slot says to the client that there is no result. */
+  /** Redis refuses whatever is to be published. Trying again would only keep the slot. The client learns from the lost slot that there is no result. */
   | { kind: 'store-refused'; message: string }
-  /** Redis went away, or another process is in a model call: the session is claimed and replayed when Redis is back, or that call has returned. */
+  /** Redis went away, or another process is in a model call. Once Redis is back, or that call has returned, the session is claimed and replayed. */
   | { kind: 'interrupted' }
   | { kind: Loss };
 
@@ -22,7 +22,7 @@ export interface Lease {
   readonly token: string;
 }
 
-/** What is published of one claimed session, behind what others have published of it. Each word also proves that lease and slot are still the session's. */
+/** Publishes the results of one claimed session, after those of earlier processes. Each publication also proves that lease and slot are still the session's. */
 export class SessionResults {
   readonly #consumer: SessionConsumer;
   readonly #holder: SlotHolder;
@@ -47,14 +47,14 @@ export class SessionResults {
     return point;
   }
 
-  /** So many bytes go into a model call. @throws StoreUnavailable */
+  /** Publishes that so many bytes go into a model call. @throws StoreUnavailable */
   async taken(bytes: number): Promise<Loss | undefined> {
     if (bytes <= this.#takenBytes) return undefined;
     this.#takenBytes = bytes;
     return await this.#publish({ kind: 'progress', takenBytes: bytes });
   }
 
-  /** What the model has heard in them; said where it is new. @throws StoreUnavailable */
+  /** Publishes what the model has heard in them, if that is new. @throws StoreUnavailable */
   async heard(text: string, takenBytes: number): Promise<Loss | undefined> {
     if (text === this.#text) return undefined;
     this.#revision += 1;
@@ -62,7 +62,7 @@ export class SessionResults {
     return await this.#publish({ kind: 'partial', takenBytes, revision: this.#revision, text });
   }
 
-  /** Where nothing is said: what the session has lost. A look, or a word, within the last `ms` counts. @throws StoreUnavailable */
+  /** What the session has lost while nothing is published. It looks only if the last look or publication is at least `ms` ago. @throws StoreUnavailable */
   async loss(ms: number): Promise<Loss | undefined> {
     if (performance.now() - this.#lookedAtMs < ms) return undefined;
     this.#lookedAtMs = performance.now();
@@ -74,7 +74,7 @@ export class SessionResults {
     return { kind: 'final', takenBytes, revision: this.#revision + 1, text };
   }
 
-  /** Says how it ended, and frees slot and keys in the same step. @returns how it ended indeed. @throws StoreUnavailable */
+  /** Publishes how it ended, and frees slot and keys in the same step. @returns how it really ended. @throws StoreUnavailable */
   async finish(end: SessionEnd): Promise<SessionEnd> {
     const { sessionId, token } = this.#lease;
     switch (end.kind) {
@@ -106,7 +106,7 @@ export class SessionResults {
   }
 }
 
-/** Redis is there, and will give the same answer however often it is asked. */
+/** Whether Redis is there and refuses: it will give the same answer however often it is asked. */
 export function isRefused(error: unknown): boolean {
   const cause = error instanceof StoreUnavailable ? error.cause : undefined;
   return (

@@ -1,7 +1,7 @@
 import { unreachable } from '../../common/errors/errors.ts';
 import type { ResultEntry } from '../../common/sessions/entries.ts';
 
-/** Where the processes before this one got to with a session; for the first one: nowhere. */
+/** How far the processes before this one got with a session. For the first one: nowhere. */
 export interface ResumePoint {
   /** Processes that have claimed it, the one that asks included. One that lost its lease in a stall and claims it again counts once. */
   readonly claimants: number;

@@ -45,8 +45,8 @@ export interface SessionRunParts {
  *   Redis refuses (full, no permission, a key of another type) → failed, or, where it refuses that too, store-refused
  *
  * Before a call (for the last one: at the same time) its bytes are published as taken. That also proves that lease and slot are still the session's.
- * After a takeover everything that was taken before goes into the model in one piece, and only a text that is new is published.
- * Every end waits for a running model call and then, except after lease-lost and interrupted, frees slot and keys in one step.
+ * After a takeover everything that was taken before goes into the model in one piece. Only a text that is new is published.
+ * Every end waits for a running model call. Then it frees slot and keys in one step, except after lease-lost and interrupted.
  */
 export class SessionRun {
   readonly #parts: SessionRunParts;
@@ -77,12 +77,12 @@ export class SessionRun {
     return this.#modelMs;
   }
 
-  /** Duration of those that began when the recording had ended: with what was left of it, and the silence behind it. */
+  /** Duration of the calls that began when the recording had ended: they take what was left of it, and the silence behind it. */
   get tailModelMs(): number {
     return this.#tailModelMs;
   }
 
-  /** @returns how it ended; all of it is said in the store by then. @throws StoreUnavailable when the end could not be said. */
+  /** @returns how it ended; all of it has been published by then. @throws StoreUnavailable if the end could not be published. */
   async run(): Promise<SessionEnd> {
     const end = await this.#untilEnd();
     const [said] = await Promise.all([this.#results.finish(end), this.#stream?.close()]);
@@ -95,7 +95,7 @@ export class SessionRun {
       if (before.claimants > MAX_CLAIMANTS) {
         return failed(`the recording was given up after ${MAX_CLAIMANTS} processes that did not finish it`);
       }
-      // Redis, after it stood still, may have carried our claim out before it heard from another process that it is in a model call.
+      // If Redis stood still, it may have carried out our claim before it heard that another process is in a model call.
       const { slot, model } = this.#parts;
       if (before.claimants > 1 && model.isAnothers(await slot.caller())) return { kind: 'interrupted' };
       await this.#audio.read(0);
@@ -115,7 +115,7 @@ export class SessionRun {
       // Read also when a call is due: an abort that has come meanwhile saves the call.
       await this.#audio.read(this.#isDue(takenBeforeBytes) ? 0 : this.#pacing.waitMs);
       if (this.#audio.aborted) return { kind: 'aborted' };
-      // Before any call: a process that stood still may have read what another one has ended since.
+      // Before any call: if this process stood still, another one may have ended what it has read.
       const lost = await this.#results.loss(READ_BLOCK_MS);
       if (lost) return { kind: lost };
       const targetBytes = this.#targetBytes(takenBeforeBytes);

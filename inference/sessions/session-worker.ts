@@ -9,9 +9,9 @@ import { readSlotHolder } from '../../common/slot/slot.ts';
 import type { ModelFamily } from '../../models/family.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 
-/** While somebody else serves a session, or this process has lost one: the longest time until its lease is seen to have run out. */
+/** The longest time until a session's lease is seen to have run out, while somebody else serves it or this process has lost it. */
 const STANDBY_LOOK_MS = 50;
-/** While there is none, which an announcement ends at once: the longest time until one is seen whose announcement was lost with Redis' memory. */
+/** The longest time until a session is seen whose announcement was lost with Redis' memory. An announcement that comes ends this wait at once. */
 const IDLE_LOOK_MS = 400;
 const RETRY_MS = 100;
 
@@ -29,8 +29,8 @@ export interface SessionWorkerParts extends SessionRunParts {
  *      │     ├─ Redis is away: again after 100 ms
  *      └─────┴─ an announcement, or 50 ms while there is a session that another process has or this one lost, or else 400 ms
  *
- * An announcement only says that a look is worth while. What there is to serve is always read from the slot, so a missed announcement, a session whose
- * process was killed and one that this process lost while it was paused are all found in the same way.
+ * An announcement only says that a look is worth while. What there is to serve is always read from the slot. So a session is found in the same way if its
+ * announcement was missed, if its process was killed, or if this process lost it while it was paused.
  */
 export class SessionWorker {
   readonly #parts: SessionWorkerParts;

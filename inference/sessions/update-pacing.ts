@@ -47,9 +47,9 @@ class EachChunk implements UpdatePacing {
 }
 
 /**
- * Re-decoding families: an update takes all that is here. The one behind an update that took long waits until twice that
- * time has passed since its start, so that the model rests half of the time; but it begins at once when a second waits,
- * so that a client that sends in real time is not told `overloaded` while updates take under 1.5 s.
+ * Re-decoding families: an update takes all that is here. If it took long, the next one waits until twice that time has
+ * passed since its start. So the model rests half of the time. But if a second of audio waits, the next one begins at
+ * once. So a client that sends in real time is not told `overloaded` while updates take under 1.5 s.
  */
 class WholeRecording implements UpdatePacing {
   readonly #idleMs: number;

@@ -12,7 +12,7 @@ import { UploadRun, type UploadRunParts } from './upload-run.ts';
 import type { UploadWorker } from './upload-worker.ts';
 
 const RETRY_MS = 200;
-/** After the last job BullMQ waits for nothing but Redis, and for ever when that is away. */
+/** After the last job BullMQ waits for nothing but Redis. If Redis is away, it waits for ever. */
 const CLOSE_MS = 1_000;
 
 export interface JobWorkerParts extends UploadRunParts {
@@ -25,8 +25,8 @@ export interface JobWorkerParts extends UploadRunParts {
 }
 
 /**
- * Serves the uploads' queue, one job at a time. A process that dies leaves its job to BullMQ, which gives it to another one (or to the same, restarted) once;
- * the next one tells, and fails it.
+ * Serves the uploads' queue, one job at a time. If a process dies, BullMQ gives its job once to another one (or to the same, restarted). If that one dies as
+ * well, the next one tells the client and fails the job.
  */
 export class JobWorker {
   readonly #parts: JobWorkerParts;
@@ -82,7 +82,7 @@ export class JobWorker {
     const closing = worker.close(!worker.isRunning());
     await this.#running;
     await endedWithin(closing, CLOSE_MS);
-    // A job that Redis had given out when the worker was closed, and that was still on its way here, has begun meanwhile.
+    // Redis may have given out a job that was still on its way here when the worker was closed. It has begun meanwhile.
     await this.#running;
     await worker.abandon();
   }

@@ -11,7 +11,7 @@ import type { ExclusiveRun } from '../model/exclusive-run.ts';
 import type { ModelMetrics } from '../model/model-metrics.ts';
 import type { FenceGuard } from '../sessions/fence.ts';
 
-/** While another process is in a model call: the longest time until its end is seen. */
+/** The longest time until the end of another process's model call is seen. */
 const CALL_LOOK_MS = 50;
 
 export interface UploadRunParts {
@@ -67,15 +67,15 @@ export class UploadRun {
   }
 
   /**
-   * Waits until no other process is in a model call. That call may be this job's own: a Redis that stood still has let the lock of the running job run out and
-   * gives the job out again, while the process that has it will mostly still end it. A stop of this process waits, too: a job that it puts back may find nobody
-   * else. The slot is left to that call, also where this throws.
+   * Waits until no other process is in a model call. That call may be this job's own: if Redis stood still, the lock of the running job has run out, and the
+   * job is given out again. The process that has it will mostly still end it. A stop of this process waits, too: if it put the job back, there might be nobody
+   * else to take it. The slot is left to that call, even if this throws.
    * @throws Error when nobody waits any more; StoreUnavailable
    */
   async #start(again: boolean): Promise<UploadStart> {
     const { uploads, model } = this.#parts;
     const untilMs = waitEnds();
-    // Redis, when it goes on, may answer this look before it hears from that process that it is in a call: only a second look counts.
+    // When Redis goes on, it may answer this look before it hears that the other process is in a call. So only a second look counts.
     let mayBeInCall = again;
     for (;;) {
       const { holder, pcm, caller } = await retryUntilAnswered(untilMs, () => uploads.atStart(this.#job.id));
@@ -126,7 +126,7 @@ export class UploadRun {
   }
 }
 
-/** By then, as of `performance.now()`, no replica waits any more for an upload that has been queued by now. */
+/** From this time on, as of `performance.now()`, no replica waits any more for an upload that has been queued by now. */
 function waitEnds(): number {
   return performance.now() + UPLOAD_DEADLINE_MS;
 }

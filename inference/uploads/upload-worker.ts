@@ -13,7 +13,7 @@ import type { UploadJob } from '../../common/uploads/upload-jobs.ts';
 
 const ASK_AGAIN_MS = 200;
 
-/** BullMQ's worker asks a Redis that refuses again at once: hundreds of times a second, and for ever. */
+/** BullMQ's worker with a pause after each refusal. Its own asks a Redis that refuses again at once: hundreds of times a second, and for ever. */
 export class UploadWorker extends Worker<UploadJob, void> {
   /** Hears of a job that has ended two processes, before the queue fails it. Resolves with false if the job is over already: then it is no failure. */
   beforeGivenUp: (job: UploadJob, reason: string) => Promise<boolean> = async () => true;
@@ -46,7 +46,7 @@ export class UploadWorker extends Worker<UploadJob, void> {
     }
   }
 
-  /** Ends what a `close` that waits for a Redis that is away has not: the renewal of locks. */
+  /** Ends the renewal of locks. A `close` has not done so while it waits for a Redis that is away. */
   async abandon(): Promise<void> {
     await this.lockManager.close();
   }

@@ -18,7 +18,7 @@ export function makeDispatcher({ httpProxy, httpsProxy, noProxy }: Proxies): Dis
       httpProxy: proxyAddress(httpProxy),
       httpsProxy: proxyAddress(httpsProxy),
       noProxy: noProxy ?? '',
-      // For http:// only, https:// has its tunnel all the same: a proxy may refuse one to port 80, as Squid does.
+      // For http:// only; https:// has its tunnel all the same. A proxy may refuse a tunnel to port 80, as Squid does.
       proxyTunnel: false,
       clientFactory: (proxy, options) => new Pool(proxy, options).compose(closedForGood),
     }).compose(closedInPeace);
@@ -31,9 +31,9 @@ export function makeDispatcher({ httpProxy, httpsProxy, noProxy }: Proxies): Dis
 }
 
 /**
- * Undici 7 ends the whole process when a server closes its connection behind the body, as HTTP/1.0 and `Connection: close` have it, while the
- * body's reader is behind (nodejs/undici#5360). So only a connection that stays open is told to wait for the disk; what waits in memory
- * otherwise is less than the archive.
+ * Undici 7 ends the whole process if a server closes its connection after the body while the body's reader is behind (nodejs/undici#5360).
+ * Servers do so with HTTP/1.0 and with `Connection: close`. So only a connection that stays open is told to wait for the disk.
+ * What waits in memory otherwise is less than the archive.
  */
 export function closedInPeace(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
   return (options, handler) => {
@@ -54,8 +54,8 @@ export function closedInPeace(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatc
 }
 
 /**
- * A proxy that closes the connection it is asked for a tunnel on (a SOCKS proxy given as one for HTTP) is asked again at once by undici 7, and
- * without end, if the error says that it came from the socket (nodejs/undici#3897).
+ * A proxy may close the connection on which it is asked for a tunnel, such as a SOCKS proxy given as one for HTTP. If the error says that it
+ * came from the socket, undici 7 asks again at once, and without end (nodejs/undici#3897). So the error that is passed on says something else.
  */
 function closedForGood(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
   return (options, handler) =>

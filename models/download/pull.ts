@@ -24,8 +24,8 @@ export interface PullOptions {
 }
 
 /**
- * Makes a catalogue model usable: download (going on where an earlier one stopped) unless the archive was carried here, sha256, unpack, one
- * rename. At every moment the model is whole or not there; what a broken pull leaves is used or cleaned away by the next.
+ * Makes a catalogue model usable: download, sha256, unpack, one rename. The download goes on where an earlier one stopped. There is none if the
+ * archive was carried here. At every moment the model is whole or not there. What a broken pull leaves is used or cleaned away by the next.
  * @returns whether there was anything to do.
  * @throws ModelFailure; an error of the disk; the abort reason when `signal` aborts.
  */
@@ -68,7 +68,7 @@ async function download(
 async function install({ entry, folders, output, signal }: PullOptions, archive: ArchiveSource) {
   const { model, unpacking, discarded, part } = storePaths(folders, entry.id);
   const progress = new Progress(`${entry.id}, unpacking`, output);
-  // What a pull has left that was killed.
+  // Left by a pull that was killed.
   await rm(unpacking, { recursive: true, force: true });
   try {
     await mkdir(unpacking);
@@ -92,7 +92,7 @@ async function install({ entry, folders, output, signal }: PullOptions, archive:
     progress.end();
     await rm(unpacking, { recursive: true, force: true });
   }
-  // The part is of an earlier download, where the archive was carried here.
+  // If the archive was carried here, the part is of an earlier download.
   await rm(part, { force: true });
   await rm(discarded, { recursive: true, force: true });
 }

@@ -8,9 +8,9 @@ import { formatBytes } from './report.ts';
 
 export interface TransferOptions {
   readonly url: string;
-  /** The file that grows; what is in it already is kept and gone on with. */
+  /** The file that grows. What is in it already is kept, and the download goes on from there. */
   readonly partPath: string;
-  /** Size of the whole file as third parties list it, some rounded: what is far from it is not it, such as a mirror's error page. */
+  /** Size of the whole file, as third parties list it. What is far from it is another file, such as a mirror's error page. */
   readonly listedBytes: number;
   readonly dispatcher: Dispatcher;
   /** A try that brings nothing for so long is given up. */
@@ -23,7 +23,7 @@ export interface TransferOptions {
   readonly signal: AbortSignal;
 }
 
-/** Two sizes of the catalogue are known in whole tenths of a MiB only. The sha256 decides. */
+/** The sizes of the catalogue are those that third parties list, so a small difference passes. The sha256 decides. */
 const SIZE_TOLERANCE = 0.01;
 
 /** A try that failed in a way that may pass: connection, stall, overloaded server. */

@@ -35,7 +35,7 @@ export async function unpackModel(options: UnpackOptions): Promise<readonly Rece
     pipeline(archive, unbzip2(), entries, { signal }),
   ]);
   signal.throwIfAborted();
-  // The reader's first: where it failed, the feeding side only says that nobody listens any more.
+  // The reader's error of the disk comes first: the feeding side then only says that nobody listens any more.
   if (read.status === 'rejected' && isSystemError(read.reason)) throw read.reason;
   const fault: unknown =
     fed.status === 'rejected' ? fed.reason : read.status === 'rejected' ? read.reason : undefined;

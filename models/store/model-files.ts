@@ -17,8 +17,8 @@ export function wantedFile(path: string): string | undefined {
 }
 
 /**
- * One graph per part: the int8 one where the archive has both. Not for the transducer's decoder, a table look-up: int8 gains no time
- * there, and sherpa-onnx's own examples use it as float. On a GPU int8 is no gain: a folder of one's own may have the float graphs.
+ * Leaves one graph per part: the int8 one if the archive has both. The transducer's decoder stays float: it is a table look-up, where int8 gains no time,
+ * and sherpa-onnx's own examples use it as float. On a GPU int8 is no gain: a folder of one's own may have the float graphs.
  * @param names all files that were unpacked.
  * @returns the graphs that are not needed.
  */

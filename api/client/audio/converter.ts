@@ -7,8 +7,8 @@ const LOWEST_RATE_HZ = 8_000;
 const HIGHEST_RATE_HZ = 384_000;
 
 /**
- * Turns sound of any sample rate, piece by piece, into what the service takes: 16 kHz, mono, 16 bits. Other rates go through a continuous low-pass
- * polyphase resampler, however the sound is cut; at 16 kHz, samples that came from 16 bits are the same bits again.
+ * Turns sound of any sample rate, piece by piece, into what the service takes: 16 kHz, mono, 16 bits. Other rates go through a low-pass polyphase resampler.
+ * It is continuous, however the sound is cut. At 16 kHz, samples that came from 16 bits are the same bits again.
  */
 export class PcmConverter {
   readonly #resampler: Resampler | undefined;

@@ -11,7 +11,7 @@ export type AudioInput = Int16Array | Uint8Array | ArrayBuffer | Blob;
 
 /**
  * Turns a recording into what the service takes: 16 kHz, mono, 16 bits.
- * @throws AsrError `invalid_format`, `empty_audio` or `audio_too_long` (over 15 s; nothing is cut off); its cause is the reader's WavError, if it is from there.
+ * @throws AsrError `invalid_format`, `empty_audio` or `audio_too_long` (over 15 s; nothing is cut off). If it is from the reader, its cause is a WavError.
  */
 export async function toPcm(audio: AudioInput): Promise<Int16Array> {
   if (audio instanceof Int16Array) {
@@ -19,7 +19,7 @@ export async function toPcm(audio: AudioInput): Promise<Int16Array> {
     return audio;
   }
   if (audio instanceof Blob) return wavToPcm(new Uint8Array(await audio.arrayBuffer()));
-  // What a program without types gives (a path, a stream, floats) would become bytes that are no file, and the file be blamed.
+  // A program without types may give a path, a stream or floats. They would become bytes that are no file, and the file would be blamed.
   const kind = kindOf(audio);
   if (!BYTES.has(kind)) {
     const message = `audio is given whole, as a Blob, ArrayBuffer, Uint8Array or Int16Array, not as ${kind}`;
@@ -61,7 +61,7 @@ export function checkLength(samples: number, rateHz: number): void {
   );
 }
 
-/** @returns the duration in words, rounded up: one sample too many is no "15.000 s". */
+/** @returns the duration in seconds, as text with three decimals. It is rounded up: one sample too many is no "15.000 s". */
 export function secondsOf(samples: number, rateHz: number): string {
   return (Math.ceil((samples * 1000) / rateHz) / 1000).toFixed(3);
 }

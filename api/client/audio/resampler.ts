@@ -20,9 +20,9 @@ function besselI0(x: number): number {
 }
 
 /**
- * Continuous low-pass polyphase resampler from any other rate to 16 kHz: a Kaiser-windowed sinc, one set of coefficients for each of the
- * `phases` places an output sample can have between two input samples. Output n is the signal at n / 16000 s, no delay added:
- * it comes out once the half filter's worth of input behind it is there. However the input is cut into blocks, the output is the same to the bit.
+ * Continuous low-pass polyphase resampler from any other rate to 16 kHz. The filter is a Kaiser-windowed sinc. An output sample can lie at `phases` places
+ * between two input samples, and there is one set of coefficients for each place. Output n is the signal at n / 16000 s, with no delay added. It comes out
+ * once half a filter's length of input behind it is there. However the input is cut into blocks, the output is the same to the bit.
  */
 export class Resampler {
   /** Input samples on each side that one output sample looks at. */
@@ -31,7 +31,7 @@ export class Resampler {
   readonly #step: number;
   /** `phases` rows of 2 · halfTaps coefficients. */
   readonly #coefficients: Float32Array;
-  /** Input not yet behind the filter; its first sample is `halfTaps` − 1 samples before the next output's place. */
+  /** Input that the filter has not left behind yet. Its first sample is `halfTaps` − 1 samples before the next output's place. */
   #pending: Float32Array;
   /** Where the next output lies after `#pending[halfTaps − 1]`, in 1/phases of an input sample. */
   #position = 0;

@@ -19,7 +19,7 @@ export async function decodeWithFfmpeg(
   finding: string,
   signal: AbortSignal,
 ): Promise<Int16Array> {
-  // `file:` keeps a name like "http:x" a name, the whitelist keeps a playlist from fetching addresses.
+  // `file:` keeps a name like "http:x" a name. The whitelist keeps a playlist from fetching addresses.
   const source = typeof input === 'string' ? `file:${input}` : 'pipe:0';
   const from = ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file,pipe', '-i', source];
   const to = `-map 0:a:0 -t ${DECODED_SECONDS} -ac 1 -ar ${SAMPLE_RATE_HZ} -f s16le pipe:1`.split(' ');
@@ -64,7 +64,7 @@ function run(
     });
     ffmpeg.on('close', (code) => {
       clearTimeout(timer);
-      // It decodes what it can of a damaged file, says so, and exits with 0: noise, or a part of the words, would pass for all.
+      // ffmpeg decodes what it can of a damaged file, says so, and exits with 0. Noise, or a part of the words, would pass for all of them.
       if (code === 0 && complaint === '') return resolve(Buffer.concat(decoded));
       if (complaint.includes('matches no streams'))
         return reject(new AsrError('empty_audio', `${finding}, and has no sound in it`));

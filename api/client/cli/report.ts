@@ -9,7 +9,7 @@ export interface Output {
   readonly stderr: Pick<WriteStream, 'write' | 'columns' | 'isTTY'>;
 }
 
-/** Says what happens to the recordings: results on stdout, the rest on stderr, what changes in one line of the terminal. */
+/** Says what happens to the recordings. Results go to stdout, the rest to stderr. What changes is shown in one line of the terminal. */
 export class Report {
   readonly #output: Output;
   readonly #json: boolean;

@@ -2,7 +2,7 @@ import type { WriteStream } from 'node:tty';
 
 type Terminal = Pick<WriteStream, 'write' | 'columns' | 'isTTY'>;
 
-/** One line of a terminal that is written over in place; without a terminal, nothing. */
+/** One line of a terminal that is written over in place. Without a terminal, nothing is written. */
 export class StatusLine {
   readonly #terminal: Terminal;
   #shown = false;
@@ -11,7 +11,7 @@ export class StatusLine {
     this.#terminal = terminal;
   }
 
-  /** @param text the end of it is shown when the line is too short for `head` and all of it; where `head` alone fills it, the end of both */
+  /** @param text if the line is too short for `head` and all of it, only its end is shown; if `head` alone fills the line, the end of both */
   show(head: string, text: string): void {
     if (!this.#terminal.isTTY) return;
     const width = (this.#terminal.columns || 80) - 1;
@@ -28,7 +28,7 @@ export class StatusLine {
   }
 }
 
-/** Text of others as one line, without anything that could steer a terminal, marks that turn the direction of writing among them. */
+/** Text of others as one line, without anything that could steer a terminal. Marks that turn the direction of writing are removed, too. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu, ' ');
 }

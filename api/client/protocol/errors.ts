@@ -45,10 +45,10 @@ export function messageOf(error: unknown): string {
 /** The service is there, and will serve the same request a little later. */
 const PASSING_CODES: readonly AsrErrorCode[] = ['busy', 'not_ready', 'unavailable'];
 
-/** Closes that say that this client or its input is refused; the same again would end the same way. */
+/** Close codes that refuse this client or its input. The same again would end the same way. */
 const LASTING_CLOSE_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009, 1010, 1011]);
 
-/** Codes of Node and OpenSSL for a certificate, or a TLS, that is the same at the next attempt; not for records that a bad connection cut or garbled. */
+/** Codes of Node and OpenSSL for a certificate, or TLS, that would fail again at the next attempt. Not for records that a bad connection cut or garbled. */
 const LASTING_TLS_CODE =
   /^(CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_|HOSTNAME_|ERR_TLS_|EPROTO$|ERR_SSL_(?!.*(_MAC$|_EOF_|INTERNAL)))/;
 

@@ -77,7 +77,7 @@ function notOfTheService(answer: HttpAnswer): AsrError {
   return new AsrError('unexpected_response', message, { status: answer.status });
 }
 
-/** Those of the JSON object that an answer brings, or none. */
+/** The fields of the JSON object that an answer brings, or none. */
 const fieldsOf = ({ contentType, body }: HttpAnswer): Readonly<Record<string, unknown>> =>
   (/^application\/json\b/i.test(contentType) && parseObject(body)) || {};
 
@@ -129,7 +129,7 @@ export async function request(url: string, options: RequestOptions): Promise<Htt
     if (attempt.signal.aborted) throw attempt.signal.reason;
     if (error instanceof AsrError) throw error;
     const reason = reasonOf(error);
-    // Node's fetch, before it connects, of the ports of other protocols.
+    // Node's fetch says this of the ports of other protocols, before it connects.
     const lasting = reason === 'bad port';
     const advice = lasting
       ? '; no browser and no fetch connects to this one, so the service needs another'
@@ -150,7 +150,7 @@ function hintForPage(url: string): string {
   return isForeign ? '; the service has no CORS: pages of another origin can only use its stream' : '';
 }
 
-/** Read no further than any answer of the service goes, which a small compressed one can. @throws AsrError `unexpected_response` */
+/** Stops reading beyond the size of any answer of the service: a small compressed one can grow that far. @throws AsrError `unexpected_response` */
 async function textOf(response: Response, url: string): Promise<string> {
   const reader = response.body?.getReader();
   const decoder = new TextDecoder();

@@ -20,7 +20,7 @@ export interface Retry {
 }
 
 /**
- * Runs `attempt` until it succeeds, fails for a reason that lasts, or has failed `attempts` times; between two, waits longer each time.
+ * Runs `attempt` until it succeeds, fails for a reason that lasts, or has failed `attempts` times. Between two attempts it waits longer each time.
  * A quarter of each wait is random, so that clients that were refused together do not come back together.
  * @throws the last failure; the signal's reason when aborted; RangeError when an option is no number it can be.
  */
@@ -47,7 +47,7 @@ export async function withRetry<T>(
   }
 }
 
-/** NaN, as of a setting that is not there, would try again for ever. */
+/** With NaN, as from a setting that is missing, it would try again for ever. */
 function expectAtLeast(name: keyof RetryOptions, value: number, least: number): void {
   if (!(value >= least)) throw new RangeError(`retry.${name} is ${value}, expected a number from ${least}`);
 }

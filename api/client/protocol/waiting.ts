@@ -22,7 +22,7 @@ export function delay(durationMs: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** A promise with its handles; one that nobody waits for does not end the process when it fails. */
+/** A promise with its handles. If nobody waits for it, its failure does not end the process. */
 export class Deferred<T> {
   readonly promise: Promise<T>;
   #resolve: (value: T) => void = () => {};

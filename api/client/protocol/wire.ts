@@ -56,7 +56,7 @@ export function parseObject(text: string): Fields | undefined {
   }
 }
 
-/** Behind its styles and scripts, a page says what it is within this. The patterns' time grows with the square of the length. */
+/** Within so many characters a page says what it is, even behind its styles and scripts. The patterns' time grows with the square of the length. */
 const EXCERPT_OF_CHARACTERS = 16_384;
 
 /** Start of an answer for an error message, on one line. */

@@ -17,7 +17,7 @@ export type FrameSink = Pick<Socket, 'bufferedBytes' | 'send'>;
 
 /**
  * Sends one recording in order: in frames of 3,200 bytes, at the given pace, with at most 64,000 bytes waiting in the connection.
- * What waits before it is one recording at most, since no more is accepted.
+ * Before that, at most one recording waits, since no more is accepted.
  */
 export class AudioSender {
   readonly #pace: Pace;
@@ -38,7 +38,7 @@ export class AudioSender {
    * the connection takes nothing more; whatever ended the sink or stopped the sender.
    */
   push(samples: Int16Array): Promise<void> {
-    // A stream of a file or a pipe gives bytes, and to TypeScript it is one of anything: each byte would become a sample.
+    // A stream of a file or a pipe gives bytes, but to TypeScript it is a stream of anything. Each byte would become a sample.
     if (!(samples instanceof Int16Array)) {
       const message = `audio comes in pieces of Int16Array (16 kHz, mono), not of ${kindOf(samples)}`;
       return Promise.reject(new AsrError('invalid_format', message));

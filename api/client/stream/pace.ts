@@ -1,13 +1,13 @@
 import { BYTES_PER_SECOND } from '../../../common/audio/limits.ts';
 
-/** After being held up, this much time is caught up at once; a longer wait only shifts what follows. */
+/** After being held up, this much time is caught up at once. A longer wait only shifts what follows. */
 const MAX_BEHIND_MS = 500;
 const REAL_TIME_BYTES_PER_MS = BYTES_PER_SECOND / 1000;
 
 /**
  * Says when each frame may go, so that the service's backlog of two seconds is not passed.
- * In real time: as fast as it is spoken, for a recording that is there as a whole. Live: for audio that comes at its own speed, which only a stall of
- * the connection holds up; 1 s may follow at once, the rest at twice its speed.
+ * `real-time` is for a recording that is there as a whole: it goes as fast as it is spoken. `live` is for audio that comes at its own speed. Only a stall of
+ * the connection holds that up. Then 1 s may follow at once, the rest at twice its speed.
  */
 export class Pace {
   readonly #bytesPerMs: number;

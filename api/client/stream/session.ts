@@ -37,7 +37,7 @@ const NEXT: Readonly<Record<State, readonly State[]>> = {
 /** A refused or finished session is closed by the service; after this time the client does it. */
 const CLOSE_WAIT_MS = 1_000;
 
-/** What the service and the client say to each other over one connection, but for the audio itself. */
+/** What the service and the client say to each other over one connection, except for the audio itself. */
 export class Session {
   readonly #ready = new Deferred<StreamReady>();
   readonly #final = new Deferred<StreamFinal>();
@@ -156,7 +156,7 @@ export class Session {
 
   readonly #aborted = () => this.fail(this.#options.signal?.reason);
 
-  /** Gives the session up, if it has not ended; what is pending rejects with `reason`. */
+  /** Gives the session up, if it has not ended. Whatever is pending rejects with `reason`. */
   fail(reason: unknown): void {
     if (this.#state === 'finished' || this.#state === 'failed') return;
     this.#to('failed');

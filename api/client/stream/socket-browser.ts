@@ -19,7 +19,7 @@ function isConstructor(value: unknown): value is PlatformConstructor {
   return typeof value === 'function';
 }
 
-/** @throws AsrError where the platform refuses at once: every one to a page of HTTPS that asks for `ws:`, Firefox also by the page's policy. */
+/** @throws AsrError if the platform refuses at once. Every browser does so if an HTTPS page asks for `ws:`, Firefox also because of the page's policy. */
 function opening(platform: PlatformConstructor, url: string): PlatformWebSocket {
   try {
     return new platform(url);

@@ -1,4 +1,4 @@
-/** What a connection tells its session. Only the first `onClose` or `onFailed` counts; what a platform tells behind it is passed on, too. */
+/** What a connection tells its session. Only the first `onClose` or `onFailed` counts. What a platform tells after that is passed on, too. */
 export interface SocketEvents {
   onOpen(): void;
   onText(text: string): void;
@@ -13,7 +13,7 @@ export interface Socket {
   /** Bytes handed to `send` that have not left this machine's buffers. */
   readonly bufferedBytes: number;
   send(data: string | Uint8Array): void;
-  /** Ends the connection without waiting for the other side, where the platform can. */
+  /** Ends the connection. If the platform can, it does not wait for the other side. */
   terminate(): void;
 }
 

@@ -2,8 +2,8 @@ import type { AudioInput } from '../audio/pcm.ts';
 
 export interface StreamOptions {
   /**
-   * What to send: a whole recording, or pieces of 16 kHz mono PCM as they come. The session then sends and ends by itself
-   * (pieces: or at `end`, which a source hears with its next piece).
+   * What to send: a whole recording, or pieces of 16 kHz mono PCM as they come. The session then sends and ends by itself.
+   * Pieces may also be ended by `end`: the source hears of it with its next piece.
    * Without it, call `send` and `end`.
    */
   readonly audio?: AudioInput | AsyncIterable<Int16Array> | undefined;

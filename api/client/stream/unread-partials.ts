@@ -1,7 +1,7 @@
 import { Deferred } from '../protocol/waiting.ts';
 import type { StreamPartial } from '../protocol/wire.ts';
 
-/** More than a recording of 15 s can have; a reader that falls behind loses the oldest, which the newer ones replace. */
+/** More than a recording of 15 s can have. A reader that falls behind loses the oldest ones, which the newer ones replace. */
 const MAX_UNREAD = 64;
 
 /** Partials from their arrival until the session's user reads them. */

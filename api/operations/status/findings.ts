@@ -17,7 +17,7 @@ export interface Wording {
   readonly version: string;
 }
 
-/** The longest upload waits for 60 s, and a stream lasts 40 s; some time on top, as the alert AsrSlotStuck has it. */
+/** The longest upload waits for 60 s, and a stream lasts 40 s. Some time is added, as in the alert AsrSlotStuck. */
 const LONGEST_SLOT_MS = UPLOAD_DEADLINE_MS + 30_000;
 /** Heartbeats come once a second. */
 const LATE_HEARTBEAT_MS = 2_000;

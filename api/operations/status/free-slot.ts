@@ -5,7 +5,7 @@ import type { StatusReader } from './status.ts';
 
 export interface Dialogue {
   print(line: string): void;
-  /** @returns what the operator typed; undefined where nobody can be asked */
+  /** @returns what the operator typed; undefined if nobody can be asked */
   ask(question: string): Promise<string | undefined>;
 }
 

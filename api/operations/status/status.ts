@@ -14,7 +14,7 @@ export interface Status extends ServiceState {
   readonly redis: RedisStatus;
 }
 
-/** Uploads' jobs; of those that failed, the ones of the last minute. */
+/** The jobs of uploads. Of those that failed, only the ones of the last minute count. */
 export interface QueueCounts {
   readonly waiting: number;
   readonly active: number;
@@ -22,14 +22,14 @@ export interface QueueCounts {
 }
 
 export interface RedisStatus {
-  /** Undefined where Redis does not say. */
+  /** Undefined if Redis does not say. */
   readonly version: string | undefined;
   readonly usedBytes: number | undefined;
   /** 0: as much as there is. */
   readonly maxBytes: number | undefined;
-  /** Whether it writes to a disk; undefined where it does not say. */
+  /** Whether it writes to a disk. Undefined if it does not say. */
   readonly persists: boolean | undefined;
-  /** What it should not be, each with what to set. */
+  /** What is wrong with this Redis, each with what to set. */
   readonly warnings: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export class StatusReader {
     this.#queue = new Queue(keys.queueName, {
       prefix: keys.prefix,
       connection: redis,
-      // It only looks.
+      // This reader only looks.
       skipVersionCheck: true,
       skipMetasUpdate: true,
       skipWaitingForReady: true,

@@ -1,4 +1,4 @@
-/** Of this page on this device, or of this tab alone: gone with it. */
+/** Kept for this page on this device, or for this tab alone and gone with it. */
 type Storage = 'localStorage' | 'sessionStorage';
 
 /** What the browser keeps under this name. A browser that keeps nothing for pages (site data blocked) refuses even to look. */
@@ -10,7 +10,7 @@ export function kept(where: Storage, name: string): string | undefined {
   }
 }
 
-/** Keeps a value, or with '' nothing any more; where the browser refuses, it lasts until the page is loaded again. */
+/** Keeps a value; with '' nothing is kept any more. If the browser refuses, the value lasts until the page is loaded again. */
 export function keep(where: Storage, name: string, value: string): void {
   try {
     if (value === '') window[where].removeItem(name);

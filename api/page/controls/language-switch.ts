@@ -6,7 +6,7 @@ import { keep, kept } from './kept.ts';
 
 const KEPT_AS = 'asr-language';
 
-/** The languages that the reader wants, first the one chosen on this page before. */
+/** The texts in the language that the reader wants: the one chosen on this page before, or else the browser's first. */
 export const wantedTexts = () => textsFor([kept('localStorage', KEPT_AS) ?? navigator.languages[0]]);
 
 /** Gives the elements of index.html their words, and the reader a button that leads to the other language. */

@@ -1,7 +1,7 @@
 import type { Language } from '../texts/language.ts';
 import { find, make } from '../view/elements.ts';
 
-/** Which microphone records, where there are several. A browser names them only to a page that may use one. */
+/** Which microphone records, if there are several. A browser names them only to a page that may use one. */
 export class MicrophoneChoice {
   readonly #select = find('select#microphone');
   readonly #language: Language;

@@ -36,7 +36,7 @@ export class PressGesture {
     }
   }
 
-  /** While the browser still asks for the microphone a release means nothing: the hand had to leave the button to answer. */
+  /** While the browser still asks for the microphone, a release means nothing: the hand had to leave the button to answer. */
   up(atMs: number): void {
     const held = this.#startedAtMs !== undefined && atMs - this.#startedAtMs >= HOLD_MS;
     this.#startedAtMs = undefined;

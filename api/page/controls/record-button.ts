@@ -17,7 +17,7 @@ export class RecordButton {
   }
 
   show(state: DictationState): void {
-    // Space bars belong to where a pointer can hover.
+    // A device on which a pointer can hover is taken to have a space bar.
     const hasKeyboard = state === 'idle' && matchMedia('(any-hover: hover)').matches;
     const button = this.#button;
     button.dataset['state'] = state;

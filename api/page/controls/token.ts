@@ -38,7 +38,7 @@ export class TokenField {
     };
   }
 
-  /** First the field's own, which a password manager may fill in without an `input` event. */
+  /** The field's own value comes first: a password manager may fill it in without an `input` event. */
   get value(): string {
     return this.#input.value.trim() || this.#typed;
   }

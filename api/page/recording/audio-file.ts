@@ -58,7 +58,7 @@ function unreadable(error: unknown): never {
   throw new Failure('file_unreadable', String(error));
 }
 
-/** The length, before it is decoded, where the file and the browser give it. */
+/** The length in seconds, before the file is decoded, if the file and the browser give it. */
 function statedSeconds(file: File): Promise<number> {
   const audio = new Audio(URL.createObjectURL(file));
   return new Promise<number>((resolve) => {

@@ -19,7 +19,7 @@ export interface Capture {
 const LOADED_WITHIN_MS = 10_000;
 const FRAME_WITHIN_MS = 4_000;
 const TAIL_WITHIN_MS = 1_000;
-/** Long enough for the audio thread, also a busy one, to have taken the nodes apart: Chromium never lets go of those of a context that is closed before. */
+/** Long enough for the audio thread, also a busy one, to take the nodes apart. If the context is closed before that, Chromium never lets go of them. */
 const TAKEN_APART_MS = 1_000;
 
 const BY_NAME: Readonly<Record<string, FailureKind>> = {
@@ -40,7 +40,7 @@ function microphoneFailure(error: unknown): Failure {
 /**
  * Opens the microphone and starts capturing at once. Must be called from a press, or the browser keeps the audio suspended.
  * @param deviceId the microphone to use, and no other; '' for the system's choice
- * @param signal ends the wait for the microphone, also for the answer to the browser's question, with its reason; a microphone that comes
+ * @param signal ends the wait for the microphone, also for the answer to the browser's question, with its reason. A microphone that comes
  * later is let go.
  * @throws Failure when there is no microphone for this page.
  */
@@ -55,7 +55,7 @@ export async function openMicrophone(
   }
   const context = new AudioContext();
   const asked = navigator.mediaDevices.getUserMedia({
-    // The recognizer wants the voice as it is; levelling helps it with distant speakers, the other two cut into words.
+    // The recognizer wants the voice as it is. Levelling helps it with distant speakers; the other two cut into words.
     audio: {
       channelCount: 1,
       echoCancellation: false,
@@ -127,7 +127,7 @@ function capture(context: AudioContext, stream: MediaStream, events: CaptureEven
     };
   }
   source.connect(node);
-  // The node's output is silence; being on the way to the speakers is what keeps every browser calling it.
+  // The node's output is silence. Being on the way to the speakers is what keeps every browser calling it.
   node.connect(context.destination);
   return {
     stop: () => {

@@ -20,7 +20,7 @@ export class Language {
     return this.#texts;
   }
 
-  /** The element's words, now and in every later language; a later call for the same element takes the place of this one. */
+  /** The element's words, now and in every later language. A later call for the same element takes the place of this one. */
   say(element: Element, words: (texts: Texts) => string): void {
     this.show(element, (texts) => {
       element.textContent = words(texts);

@@ -61,23 +61,23 @@ export interface Texts {
   readonly lang: string;
   /** The one to switch to: its tag, and its name in its own words. */
   readonly otherLanguage: readonly [lang: string, name: string];
-  /** What replaces the words of index.html; nothing where its own are right. */
+  /** What replaces the words of index.html. Undefined if its own are right. */
   readonly labels: Readonly<Record<Label, string>> | undefined;
   readonly failures: Readonly<Record<FailureKind, Advice>>;
   readonly placeholder: string;
   readonly status: Readonly<Record<Status, string>>;
   readonly model: string;
   readonly measures: Readonly<Record<Measure, string>>;
-  /** The record button's name in each state, and the hint below where it says more. */
+  /** The record button's name in each state, and the hint below if that says more. */
   readonly button: Readonly<Record<DictationState, readonly [name: string, hint?: string]>>;
   readonly copy: string;
   readonly copyAll: string;
-  /** Follows the hint how to start, where there is a keyboard. */
+  /** Follows the hint how to start, if there is a keyboard. */
   readonly spaceHint: string;
   readonly level: string;
   readonly listening: string;
   readonly nothingHeard: string;
-  /** Stands for the text of a recording that failed: why is said once, when it fails. */
+  /** Stands in for the text of a recording that failed. The reason is told once, when it fails. */
   readonly notRecognized: string;
   readonly copied: string;
   readonly play: string;
@@ -100,5 +100,5 @@ export interface Texts {
   readonly result: string;
 }
 
-/** Those that are words as they stand. */
+/** The names of those texts that are words as they stand. */
 export type Word = { [Key in keyof Texts]: Texts[Key] extends string ? Key : never }[keyof Texts];

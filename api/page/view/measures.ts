@@ -5,7 +5,7 @@ import { make, worded } from './elements.ts';
 /** In the order in which they are shown. */
 const FIELDS: readonly Measure[] = ['audio_ms', 'finalize_ms', 'inference_ms'];
 
-/** A result's figures; the title has the field's name in the interface, and its value to the millisecond. */
+/** A result's figures. The title of each has the field's name in the interface, and its value to the millisecond. */
 export function measures(
   language: Language,
   result: Readonly<Partial<Record<Measure, number>>>,

@@ -2,7 +2,7 @@ import { modelName } from '../service/service.ts';
 import type { Language } from '../texts/language.ts';
 import { find } from './elements.ts';
 
-/** Which model answers, below the service's state. Nothing is shown where that cannot be told. */
+/** Which model answers, below the service's state. If that cannot be told, nothing is shown. */
 export class ModelName {
   readonly #element = find('p#model');
   readonly #language: Language;

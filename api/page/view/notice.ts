@@ -62,7 +62,7 @@ export class Notice {
     const tick = (): void =>
       this.#language.say(countdown, ({ retryIn }) => retryIn(seconds(), attempt, attempts - 1));
     tick();
-    // The language may have been switched while it was not there.
+    // The language may have been switched while the button was not there.
     this.#language.say(this.#stop, ({ cancel }) => cancel);
     const focused = document.activeElement === this.#stop;
     const what = this.#show('wait', asFailure(error), countdown, this.#stop);
@@ -97,7 +97,7 @@ export class Notice {
     return worded('p', {}, this.#language, words);
   }
 
-  /** The field names the error as its own while it stands there. */
+  /** While the notice stands at the token's field, the field names the error as its own. */
   #place(atToken: boolean): void {
     const input = find('input#token');
     if (atToken) find('p#token-hint').before(this.#element);

@@ -7,7 +7,7 @@ import { Waveform } from './waveform.ts';
 export class Player {
   readonly #audio = new Audio();
   readonly #language: Language;
-  /** Shows the row that plays as silent again. */
+  /** Makes the row that plays look silent again. */
   #played = (): void => {};
 
   constructor(language: Language) {
@@ -37,12 +37,12 @@ export class Player {
       const playing = !audio.paused;
       audio.pause();
       if (playing && !others) return;
-      // Another source takes back the events that the old one still owes, its `pause` too.
+      // With a new source, the events that the old one still owes never come, not even its `pause`.
       this.#played();
       audio.src = address;
       button.dataset['playing'] = '';
       name('pause');
-      // At its end it pauses, too.
+      // At its end a recording pauses, too.
       this.#played = audio.onpause = audio.onerror = silent;
       audio.ontimeupdate = () => wave.show(levels, audio.currentTime / audio.duration);
       audio.play().catch(silent);

@@ -14,14 +14,14 @@ const KEPT = 20;
 interface Item {
   readonly row: HTMLLIElement;
   readonly address: string;
-  /** The recording's number in this tab, from 1: it tells it from others of the same name. */
+  /** The recording's number in this tab, from 1. It tells recordings of the same name apart. */
   readonly number: number;
   readonly text: string;
 }
 
 /**
- * The recordings of this tab, each shown once: the latest large, on the stage, while nothing else goes on there, the others below.
- * Its samples are what identifies one: trying again replaces its row.
+ * The recordings of this tab, each shown once. The latest one is large, on the stage, while nothing else goes on there. The others are below.
+ * A recording is identified by its samples: trying again replaces its row.
  */
 export class Recordings {
   readonly #stage = find('ol#latest');
@@ -63,13 +63,13 @@ export class Recordings {
     this.#changed();
   }
 
-  /** Frees the stage for what begins; a new recording must not hear an old one. */
+  /** Frees the stage for what begins, and stops the player: a new recording must not hear an old one. */
   makeRoom(): void {
     this.#player.stop();
     this.#list.prepend(...this.#stage.children);
   }
 
-  /** Nothing goes on any more: the latest stands on the stage, whatever has become of what was begun. */
+  /** Nothing goes on any more. The latest recording goes to the stage, whatever has become of what was begun. */
   showLatest(): void {
     const [latest] = this.#list.children;
     if (this.#stage.childElementCount === 0 && latest !== undefined) this.#stage.append(latest);

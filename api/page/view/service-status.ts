@@ -8,7 +8,7 @@ import { ModelName } from './model-name.ts';
 
 /** Somebody else's recording mostly takes longer. */
 const LOOK_EVERY_MS = 2_000;
-/** Waits for a service that is not ready grow from the one to the other. */
+/** The waits between looks at a service that is not ready grow from the first to the longest. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;
 

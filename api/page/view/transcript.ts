@@ -3,7 +3,7 @@ import type { Texts } from '../texts/texts.ts';
 import { find, make } from './elements.ts';
 import { splitAtChange } from './text-change.ts';
 
-/** The large text while somebody speaks: the words as they come. The result is the recording's. */
+/** The large text while somebody speaks: the words as they come. The result is shown with the recording. */
 export class Transcript {
   readonly #element = find('p#transcript');
   readonly #language: Language;

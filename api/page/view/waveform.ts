@@ -4,7 +4,7 @@ import { FRAME_SAMPLES } from '../../client/audio/frames.ts';
 /** One scale for all: the whole width is the longest recording, with a place for every 100 ms. */
 const SLOTS = MAX_RECORDING_SAMPLES / FRAME_SAMPLES;
 
-/** Bars of loudness along the time, in the canvas's text colour; what is still free (or not played yet) is pale. */
+/** Bars of loudness along the time, in the canvas's text colour. What is still free (or not played yet) is pale. */
 export class Waveform {
   readonly #canvas: HTMLCanvasElement;
   #levels: readonly number[] = [];
@@ -17,7 +17,7 @@ export class Waveform {
     Waveform.#redrawInColour(new WeakRef(this));
   }
 
-  /** The browser keeps a list that is listened to, and what its listener holds, for ever: the recording behind this must not be that. */
+  /** The browser keeps a list with a listener for ever, and all that the listener holds. That must not be the recording behind this. */
   static #redrawInColour(held: WeakRef<Waveform>): void {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
       const waveform = held.deref();

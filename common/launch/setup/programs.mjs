@@ -8,7 +8,7 @@ import { run, SetupFailure } from './run.mjs';
  * @typedef {object} Program
  * @property {readonly string[]} [files]  names on PATH, or absolute paths; its name unless told
  * @property {string} [apt]  the package of Debian and its like; its name unless told
- * @property {string} [newerApt]  the one to take where there is one of this name
+ * @property {string} [newerApt]  taken instead if there is a package of this name
  * @property {string} [brew]  what `brew install` takes; its name unless told
  * @property {true} [needed]  without it nothing can go on
  * @property {string} without  what can be done, or what will not work, without it
@@ -53,8 +53,8 @@ const PROGRAMS = {
 };
 
 /**
- * Looks for the programs, installs what is missing where apt-get can, and says what to do where it cannot.
- * Afterwards CHROMIUM_PATH names the browser; one that the user has named is taken as it is.
+ * Looks for the programs. Installs what is missing if apt-get can, and says what to do if it cannot.
+ * Afterwards CHROMIUM_PATH names the browser. One that the user has named is taken as it is.
  * @param {readonly ProgramName[]} names
  * @throws {SetupFailure} when one that is needed is not there
  */

@@ -4,7 +4,7 @@ export interface Service {
   /** Where it is reached from this machine. */
   readonly origin: string;
   readonly token: string;
-  /** A token that the operator gave is known to him, and is printed nowhere. */
+  /** False if the operator gave the token: he knows it, and it is printed nowhere. */
   readonly tokenIsNew: boolean;
   /** As `ASR_MODEL` names it. */
   readonly model: string;

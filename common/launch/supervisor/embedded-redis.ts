@@ -4,14 +4,14 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { freePort } from './ports.ts';
 
-/** A redis-server of our own: nothing of it is ever written to a disk, and only who knows its password gets in. */
+/** A redis-server of our own. It never writes anything to a disk, and only those who know its password get in. */
 export interface EmbeddedRedis {
   readonly url: string;
   readonly pid: number;
   readonly address: RedisAddress;
   /** Settles when the server has ended, also by itself, and says how. */
   readonly ended: Promise<string>;
-  /** Ends it, as `ended` tells then; there is nothing that it would have to write first. */
+  /** Ends it, and `ended` settles. There is nothing that it would have to write first. */
   readonly stop: () => void;
 }
 
@@ -66,8 +66,8 @@ export async function startRedis(address?: RedisAddress): Promise<EmbeddedRedis>
 }
 
 function configuration(port: number, password: string): string {
-  // Nothing is written, and the name of no dump is guessed: one that lies in this folder would be loaded.
-  // One session's audio and results are about 1 MB; noeviction, because a store that forgets the slot would be worse than one that refuses.
+  // Redis neither writes nor loads a dump. The name is random, because a dump of that name in this folder would be loaded.
+  // One session's audio and results are about 1 MB. noeviction, because a store that forgets the slot would be worse than one that refuses.
   return `bind 127.0.0.1
 port ${port}
 requirepass ${password}

@@ -21,7 +21,7 @@ export function plainLogLine(line: string): string {
   const fields = Object.entries(entry)
     .filter(([key]) => !SHOWN_IN_FRONT.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' ? visible(value) : stackOrJson(value)}`);
-  // Trouble may want a signal or a look at one process, such as SIGHUP once the model is mended.
+  // After an error a person may want to look at that process, or send it a signal, such as SIGHUP once the model is mended.
   const source = typeof level === 'number' && level >= ERROR_LEVEL ? `${name} (process ${pid})` : name;
   return [clock, source, rank, msg, ...fields].filter((part) => part !== undefined && part !== '').join(' ');
 }

@@ -38,7 +38,7 @@ export async function whenServing(
       // While Redis is not there its connection has said so.
       const readiness = await store.read().catch(() => undefined);
       if (readiness?.ready === true && (await isReady(service, signal))) return;
-      // During the next attempt there is none.
+      // During the next attempt to load there is no error.
       const error = readiness?.error ?? lastError;
       if (error !== undefined && error !== lastError) onFailure(printable(error));
       lastError = error;
@@ -49,7 +49,7 @@ export async function whenServing(
   }
 }
 
-/** Past any proxy of the environment, which Node's `fetch` asks too where NODE_USE_ENV_PROXY is set, and which has another 127.0.0.1. */
+/** Asks past any proxy of the environment, which has another 127.0.0.1. Node's `fetch` would ask that proxy too if NODE_USE_ENV_PROXY is set. */
 function isReady({ origin, token }: ReachedService, signal: AbortSignal): Promise<boolean> {
   const options = {
     agent: false,

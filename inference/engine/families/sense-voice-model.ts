@@ -18,8 +18,8 @@ import { type SenseVoiceLayout, stackFrames } from './sense-voice.ts';
 const TAG_FRAMES = 4;
 
 /**
- * A loaded SenseVoice. Unlike in Whisper's family, no rule keeps silence and noise from having a text: what real weights say to them was not
- * seen.
+ * A loaded SenseVoice. Unlike in Whisper's family, no rule keeps silence and noise from having a text.
+ * What real weights say to them has not been seen.
  */
 export class SenseVoiceModel implements EngineModel {
   readonly info: EngineModel['info'];

@@ -31,7 +31,7 @@ export function isSenseVoice(outline: OnnxOutline): boolean {
 }
 
 /**
- * Chinese, whatever language the model would guess, with digits and punctuation ("inverse text normalisation").
+ * Asks for Chinese, whatever language the model would guess, with digits and punctuation ("inverse text normalisation").
  * @throws ModelLoadError when it is another model in this format, or metadata and graph do not agree.
  */
 export function senseVoiceLayout(outline: OnnxOutline): SenseVoiceLayout {
@@ -71,8 +71,8 @@ export function senseVoiceLayout(outline: OnnxOutline): SenseVoiceLayout {
 }
 
 /**
- * What the graph takes: row i holds frames shift·i − 3 … shift·i + 3, where they are 7, normalised. Instead of those before the first and
- * behind the last frame it holds these once more, so that no frame is left out at the end (the frontend of FunASR, "low frame rate").
+ * What the graph takes, normalised. If a row has 7 frames, row i holds frames shift·i − 3 … shift·i + 3. In place of those before the
+ * first and behind the last frame, these are repeated. So no frame is left out at the end (the frontend of FunASR, "low frame rate").
  * @param logMel (frames, 80) row by row.
  * @returns (rows, 80 · rowFrames) row by row.
  */

@@ -46,7 +46,7 @@ export class TransducerModel implements AcousticModel {
     const { metadata } = decoder.outline;
     this.#contextSize = metadata.integer('context_size', 1, MAX_CONTEXT);
     this.vocabularySize = metadata.integer('vocab_size', 1, MAX_VOCABULARY);
-    // Exporters may leave open how much a graph gives; what the joiner takes they do not.
+    // Exporters may leave the size of a graph's output open. They do not leave open what the joiner takes.
     const found = joiner.onnx.lastOutputDimension() ?? this.vocabularySize;
     if (found !== this.vocabularySize) {
       throw new ModelLoadError(

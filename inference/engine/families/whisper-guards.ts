@@ -10,8 +10,8 @@ const DOUBTFUL_FIRST = -2.2;
 const DOUBTFUL_MEAN = -0.7;
 
 /**
- * What subtitles of videos say where nobody speaks, so that models trained on them say it of silence (SYSTRAN/faster-whisper
- * issue 267, ufal/whisper_streaming issue 179). Only a text that is nothing else is left out.
+ * What subtitles of videos say while nobody speaks. Models trained on them say it of silence (SYSTRAN/faster-whisper issue
+ * 267, ufal/whisper_streaming issue 179). Only a text that is nothing else is left out.
  */
 const CREDITS = [
   '字幕由Amara.org社群提供',

@@ -10,9 +10,9 @@ import { type ByteTokens, wholeCharacterTokens } from '../text/byte-tokens.ts';
 import { chineseText, type Simplify } from '../text/chinese-text.ts';
 import { beginsCredit, isNoText, maxTextTokens } from './whisper-guards.ts';
 
-/** A window below 6.5 s makes the model miss its end and repeat itself (character error rate over 100 %); from 8 s on nothing is gained. */
+/** A window below 6.5 s makes the model miss its end and repeat itself (character error rate over 100 %). From 8 s on nothing is gained. */
 const MIN_WINDOW_SAMPLES = 8 * SAMPLE_RATE_HZ;
-/** Silence behind longer recordings: without it the error rate of recordings over 6 s is 75.6 %, with it 17.1 %, with more no better. */
+/** Silence behind longer recordings. Without it the error rate of recordings over 6 s is 75.6 %, with it 17.1 %. More is no better. */
 const TAIL_SAMPLES = SAMPLE_RATE_HZ / 2;
 const BEAMS = 5;
 const TRAILING_PUNCTUATION = /[\p{Punctuation}\s]+$/u;
@@ -34,7 +34,7 @@ export class WhisperRecording<State> implements ReDecoder {
   #encoded: { readonly samples: number; readonly decoder: TokenDecoder<State> } | undefined;
   /** Tokens of the last update. */
   #previous: readonly number[] = [];
-  /** What two updates in a row have begun with: given to the next one. Half as many characters are rewritten so (353 instead of 742). */
+  /** What two updates in a row have begun with. It is given to the next one: so half as many characters are rewritten (353 instead of 742). */
   #agreed: readonly number[] = [];
   #hasSpeech = false;
 
@@ -65,7 +65,7 @@ export class WhisperRecording<State> implements ReDecoder {
     return beginsCredit(text) ? '' : withoutNewest(text);
   }
 
-  /** Free of what updates agreed on, which would cost three points of the error rate. */
+  /** Does without what updates agreed on: that would cost three points of the error rate. */
   async finish(): Promise<string> {
     const decoder = await this.#encode();
     const found = await beamSearch(decoder, this.#parts.rules, BEAMS, this.#maxTokens, this.#signal);
@@ -87,7 +87,7 @@ export class WhisperRecording<State> implements ReDecoder {
     const windowSamples = Math.max(MIN_WINDOW_SAMPLES, samples + TAIL_SAMPLES);
     const frameCount = Math.floor(windowSamples / FRAME_SHIFT_SAMPLES);
     const logMel = this.#frames.followedBySilence(frameCount);
-    // By the whole window anew: a louder frame lifts the floor under all those before it.
+    // The whole window is normalised anew: a louder frame lifts the floor under all those before it.
     normalizeWhisperWindow(logMel, logMel);
     const mel = new Float32Array(logMel.length);
     transpose(logMel, frameCount, bins, mel);
@@ -104,7 +104,7 @@ function commonLength(a: readonly number[], b: readonly number[]): number {
   return differs < 0 ? a.length : differs;
 }
 
-/** A partial result: the newest character changes most often, so it is held back (207 rewritten instead of 353), as is punctuation at the end. */
+/** A partial result. The newest character changes most often, so it is held back (207 rewritten instead of 353). So is punctuation at the end. */
 function withoutNewest(text: string): string {
   const characters = Array.from(text.replace(TRAILING_PUNCTUATION, ''));
   return characters.slice(0, -1).join('').replace(TRAILING_PUNCTUATION, '');

@@ -6,14 +6,14 @@ import type { SearchRules } from '../search/token-decoder.ts';
 import { ByteTokens } from '../text/byte-tokens.ts';
 import type { TokenTable } from '../text/tokens.ts';
 
-/** Recordings of 15 s and half a second behind them, in frames of 10 ms, of which the encoder takes two at a time. */
+/** Room for a recording of 15 s and half a second behind it. A frame has 10 ms, and the encoder takes two at a time. */
 const MIN_AUDIO_CONTEXT = 775;
 const MAX_VALUES = 1_000_000;
 const LANGUAGE = 'zh';
 
 /**
- * In front of every text, as if it had been said before: with it 3 of 82 recordings had traditional characters and 64 had
- * punctuation, without it 43 and 10. The space in front belongs to it: without it one of 82 ran into a loop.
+ * In front of every text, as if it had been said before. With it, 3 of 82 recordings had traditional characters and 64 had
+ * punctuation; without it, 43 and 10. The space in front belongs to it: without that space, one of 82 ran into a loop.
  */
 export const PROMPT_TEXT = ' 以下是普通话的句子。';
 

@@ -28,9 +28,9 @@ export interface FrameSink {
 }
 
 /**
- * One recording's samples on their way into frames. Nothing depends on how the samples are cut, and no more than one
- * frame of them is held. Samples before the first are mirrored, as `framing` says. The other end is never mirrored: a
- * recording ends in silence that is fed like any other samples.
+ * Makes frames of one recording's samples. Nothing depends on how the samples are cut. No more than one frame of them is
+ * held. Samples before the first are mirrored, as `framing` says. The other end is never mirrored: a recording ends in
+ * silence that is fed like any other samples.
  */
 export class FeatureExtractor {
   readonly #frame = new Float32Array(FRAME_LENGTH_SAMPLES);
@@ -45,7 +45,7 @@ export class FeatureExtractor {
     this.#filledSamples = framing.leftEdgeSamples;
   }
 
-  /** One that goes on from here by itself. */
+  /** A copy that goes on from here by itself. */
   fork(): FeatureExtractor {
     const fork = new FeatureExtractor(this.#filterBank, this.#framing);
     fork.#frame.set(this.#frame);
@@ -75,7 +75,7 @@ export class FeatureExtractor {
     return next;
   }
 
-  /** The sample furthest to the left may lie behind the frame: Whisper's window is 0 there, so any number does. */
+  /** The sample furthest to the left may mirror one behind the frame. Whisper's window is 0 on the far left, so any number does. */
   #mirrorLeftEdge(): void {
     const { leftEdgeSamples, mirror } = this.#framing;
     const first = mirror === 'about the first' ? 1 : 0;

@@ -1,9 +1,9 @@
 import { MEL_BINS } from './frames.ts';
 
 /**
- * The frames of the model's next step: filled one frame at a time, moved on by a step. Step k reads frames
- * `shift·k … shift·k + length − 1` and runs only once a frame behind them is there too (`shift·k + length` strictly
- * less than the number of frames), which is the rule of sherpa-onnx.
+ * The frames of the model's next step. They are filled one by one, and move on by a step. Step k reads frames
+ * `shift·k … shift·k + length − 1`. As in sherpa-onnx, it runs only once a frame behind them is there too
+ * (`shift·k + length` strictly less than the number of frames).
  */
 export class FrameWindow {
   readonly #lengthFrames: number;

@@ -1,4 +1,4 @@
-/** The frames that every supported model reads: 25 ms every 10 ms, 80 mel bands. */
+/** The frames that every supported model reads: 25 ms every 10 ms, 80 mel bands (128 in Whisper's large models). */
 
 /** Mel bins a frame. */
 export const MEL_BINS = 80;
@@ -9,7 +9,7 @@ export const FRAME_LENGTH_SAMPLES = 400;
 /** With `snip_edges` off, frame 0 starts this many samples before the first one. */
 export const LEFT_EDGE_SAMPLES = (FRAME_LENGTH_SAMPLES - FRAME_SHIFT_SAMPLES) / 2;
 
-/** The computation of one frame, its tables shared by all recordings; not to be used by two threads. */
+/** Computes frames one by one. All recordings share its tables. Two threads must not use it. */
 export interface FilterBank {
   /** Values of a frame. */
   readonly bins: number;

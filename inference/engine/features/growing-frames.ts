@@ -1,7 +1,7 @@
 import { FeatureExtractor, type FrameSink } from './feature-extractor.ts';
 import { type FilterBank, FRAME_LENGTH_SAMPLES, type Framing } from './frames.ts';
 
-/** Silence that is longer than any frame that has a sample in it. */
+/** Enough silence to complete every frame that has a sample in it. */
 const SILENCE = new Float32Array(FRAME_LENGTH_SAMPLES);
 
 /** All frames of a recording so far, for a family that looks at the whole recording in each update. */

@@ -9,7 +9,7 @@ const LOW_HZ = 20;
 /** The smallest step of a float32 at 1, below which Kaldi takes no logarithm. */
 const ENERGY_FLOOR = 1.1920929e-7;
 
-/** What families have different of it. */
+/** What differs between families. */
 export interface KaldiOptions {
   readonly window: 'povey' | 'hamming';
   /** Where the last filter ends. */

@@ -19,7 +19,7 @@ export function intField(field: number, value: number): Uint8Array {
   return new BinaryWriter().tag(field, WireType.Varint).int64(value).finish();
 }
 
-/** Of the file, only the pieces are read. @throws Error when it has become shorter */
+/** One array of all pieces. Of the file, only the pieces are read. @throws Error when it has become shorter */
 export async function join(file: FileHandle, pieces: readonly Piece[]): Promise<Uint8Array> {
   const bytes = new Uint8Array(sizeOf(pieces));
   let at = 0;
@@ -47,7 +47,7 @@ async function readExactly(file: FileHandle, target: Uint8Array, position: numbe
     throw new Error(`found ${bytesRead} bytes at ${position}, expected ${target.length}`);
 }
 
-/** What follows one another in the file is one read: a graph has hundreds of nodes. */
+/** Pieces that follow one another in the file become one read: a graph has hundreds of nodes. */
 function merged(pieces: readonly Piece[]): Piece[] {
   const found: Piece[] = [];
   for (const piece of pieces) {

@@ -15,7 +15,7 @@ export type ModelFiles =
     }
   | { readonly kind: 'whisper'; readonly encoder: string; readonly decoder: string; readonly tokens: string };
 
-/** Which of two files is taken where a part is there with int8 weights and with others. */
+/** Which of two files is taken if a part is there with int8 weights and with others. */
 export type Precision = 'int8' | 'full';
 
 const TRANSDUCER_PARTS = ['encoder', 'decoder', 'joiner'] as const;
@@ -24,8 +24,8 @@ const TOKENS_FILE = 'tokens.txt';
 const WHISPER_PART = /^(.+-)?(encoder|decoder)(\.(int8|fp16))?\.onnx$/;
 
 /**
- * Chooses the files of a folder as the public archives name them: `encoder*.onnx`, `decoder*.onnx` and `joiner*.onnx`
- * make a transducer, encoder and decoder alone (behind the same name or none) a Whisper, any other `*.onnx` a single model.
+ * Chooses the files of a folder as the public archives name them. `encoder*.onnx`, `decoder*.onnx` and `joiner*.onnx` make a
+ * transducer. Encoder and decoder alone (behind the same name or none) make a Whisper. Any other `*.onnx` is a single model.
  * @param preferred int8 is the faster one on a processor. The transducer's decoder is so small that full precision is taken.
  */
 export async function findModelFiles(folder: string, preferred: Precision = 'int8'): Promise<ModelFiles> {

@@ -48,7 +48,7 @@ export function checkSignature(
       `${outline.fileName}: found ${outline.outputs.length} outputs, expected ${expected}: one for each of ${signature.states.length} states`,
     );
   }
-  // Metadata bounds every dimension by itself; where the graph leaves them open, nothing else bounds their product.
+  // Metadata bounds every dimension by itself. If the graph leaves them open, nothing else bounds their product.
   const valueCount = inputs.reduce((sum, spec) => sum + elementCount(spec), 0);
   if (valueCount > MAX_VALUES) {
     throw new ModelLoadError(

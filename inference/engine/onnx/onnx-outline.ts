@@ -39,13 +39,13 @@ export interface OnnxOutline {
 }
 
 /**
- * Reads the outline, and of the file only the headers of what is skipped: `metadata_props` is not handed out by
- * onnxruntime-node, and a damaged or wrong file is told before anything large is loaded.
+ * Reads the outline, and of all else in the file only the headers. There are two reasons: onnxruntime-node does not hand
+ * out `metadata_props`, and a damaged or wrong file is found before anything large is loaded.
  * @throws ModelLoadError when the file is missing, no ONNX model, or shorter than its parts say.
  */
 export async function readOnnxOutline(path: string): Promise<OnnxOutline> {
   const fileName = basename(path);
-  // Opening a pipe, nobody at its other end, would wait without end.
+  // Opening a pipe with nobody at its other end would wait for ever.
   const about = await stat(path).catch((cause: unknown) => {
     throw unreadable(path, cause);
   });
@@ -195,7 +195,7 @@ function orDamaged(fileName: string, what: string, read: () => void): void {
   }
 }
 
-/** TensorProto.DataType of a type by onnxruntime's name; 0, which is no type, for a name that there is not. */
+/** TensorProto.DataType of a type by onnxruntime's name. For an unknown name it is 0, which is no type. */
 export function elementTypeId(name: string): number {
   return ELEMENT_TYPES.indexOf(name) + 1;
 }

@@ -16,7 +16,7 @@ export interface SessionOptions {
   readonly threads: number;
   /** Values of weights in a part, where a graph is divided. */
   readonly partValues?: number;
-  /** Whether to make the model faster would take longer than its run. What follows from constants is found out all the same. */
+  /** True for a model that runs once: to make it faster would take longer than that run. What follows from constants is found out all the same. */
   readonly isForOneRun?: boolean;
   /** Receives one line when `auto` falls back, and when a graph cannot be divided. */
   readonly log: (line: string) => void;
@@ -46,8 +46,8 @@ export class OnnxModel {
   }
 
   /**
-   * Last dimension of output 0, undefined when it is known only behind a run.
-   * @throws ModelLoadError when it is none that a search can step by.
+   * Last dimension of output 0; undefined if only a run shows it.
+   * @throws ModelLoadError if no search can step by it.
    */
   lastOutputDimension(): number | undefined {
     const output = this.#session.outputMetadata[0];
@@ -73,7 +73,7 @@ export class OnnxModel {
   }
 }
 
-/** Where a model comes from: its file, or what is in memory of it. */
+/** Where a model comes from: its file, or its bytes in memory. */
 export type ModelSource = string | { readonly fileName: string; readonly bytes: Uint8Array };
 
 /** @throws ModelLoadError with what the runtime says; ExecutionProviderError. */
@@ -130,8 +130,8 @@ async function providerOptions(
   source: ModelSource,
 ): Promise<InferenceSession.ExecutionProviderConfig> {
   if (provider !== 'webgpu' || typeof source !== 'string') return provider;
-  // The runtime gives this provider a Split of any width, whose shader has a buffer for what it divides and one for each result, and then
-  // fails in the first run.
+  // The runtime gives this provider a Split of any width. Its shader has a buffer for what it divides and one for each result.
+  // If those are too many, the first run fails.
   const tooWide = (await readGraphNodes(source))
     .filter(({ name, outputs }) => name !== '' && 1 + outputs.length > WEBGPU_STORAGE_BUFFERS)
     .map(({ name }) => name);
@@ -159,8 +159,8 @@ async function createModel(
       graphOptimizationLevel: isForOneRun ? 'basic' : 'all',
       logSeverityLevel: 4,
       extra: {
-        // Threads that sleep at once when they have nothing to do cost more than a second thread gains; threads that spin for ever keep API
-        // and Redis from their cores.
+        // If idle threads sleep at once, that costs more than a second thread gains. If they spin for ever, they keep API and Redis from
+        // their cores.
         session: { intra_op: { allow_spinning: '1', spin_duration_us: '200' }, force_spinning_stop: '1' },
       },
     };

@@ -38,7 +38,7 @@ export interface GraphFile {
   readonly weights: ReadonlyMap<string, GraphWeight>;
   /** Fields by the names of the values that they declare. */
   readonly inputs: ReadonlyMap<string, ByteSpan>;
-  /** The model's fields beside its graph and the version of its form. */
+  /** The model's fields, except its graph and its IR version. */
   readonly model: readonly ByteSpan[];
   /** https://github.com/onnx/onnx/blob/main/docs/Versioning.md */
   readonly irVersion: number;
@@ -132,7 +132,7 @@ class GraphReader {
   }
 }
 
-/** Bytes of one value, by TensorProto.DataType: 1 float, 2 and 3 of 8 bits, 4, 5, 10 and 16 of 16 bits, the others about as large. */
+/** Bytes of one value, by TensorProto.DataType. 2 and 3 have 8 bits; 4, 5, 10 and 16 have 16 bits. 1 is float, and the others are about as large. */
 function elementBytes(dataType: Uint8Array): number {
   const id = readInt(dataType);
   if (id === 2 || id === 3) return 1;

@@ -57,7 +57,7 @@ export function joinModel(
 
 /**
  * Declares an input or output of a graph.
- * @param type undefined where onnxruntime finds it out. A size of it that is open is undefined.
+ * @param type undefined if onnxruntime finds it out. In its shape, a size that is open is undefined.
  */
 export function valueField(
   field: number,

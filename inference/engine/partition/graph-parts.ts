@@ -1,7 +1,7 @@
 import type { GraphFile, GraphNode } from './graph-file.ts';
 import { chooseBounds } from './part-bounds.ts';
 
-/** One after the other, the parts of a graph do what the graph does. */
+/** A part of a graph. Run one after the other, the parts do what the graph does. */
 export interface GraphPart {
   /** In an order in which they can run. */
   readonly nodes: readonly GraphNode[];
@@ -9,7 +9,7 @@ export interface GraphPart {
   readonly reads: ReadonlySet<string>;
   /** What it gets from the parts before it, or from the caller. */
   readonly takes: readonly string[];
-  /** What parts behind it get from it; the graph's result in front of it. */
+  /** What parts behind it get from it. If it makes the graph's result, that comes first. */
   readonly gives: readonly string[];
 }
 
@@ -18,17 +18,17 @@ export interface CutOptions {
   readonly input: string;
   /** The output that the caller wants. */
   readonly result: string;
-  /** Outputs by the inputs whose value of the next step they are. */
+  /** From each state's input to the output that is its value in the next step. */
   readonly nextStates: ReadonlyMap<string, string>;
   /** Those of `nextStates` that count steps or frames. */
   readonly counters: ReadonlySet<string>;
-  /** Values of weights that a part is to have, at least half of this. */
+  /** How many values of weights a part is to have. It has at least half of this. */
   readonly partValues: number;
 }
 
 /**
- * Cuts a graph into parts that each keep states of their own, so that a part can run for several steps before the next part runs for the
- * same steps. A state that two parts would have to share forbids a cut between them. What follows from counters and constants alone (masks,
+ * Cuts a graph into parts that each keep states of their own. So a part can run for several steps before the next part runs for the same
+ * steps. A state that two parts would have to share forbids a cut between them. What follows from counters and constants alone (masks,
  * positions, weights in another form) is done in each part that needs it.
  * @returns fewer than two parts when there is no place to cut.
  */
@@ -40,7 +40,7 @@ class GraphCutter {
   readonly #graph: GraphFile;
   readonly #options: CutOptions;
   readonly #producers = new Map<string, GraphNode>();
-  /** Nodes that the features or what was heard before weigh in on, by their place in the order of cutting. */
+  /** Nodes that depend on the features or on what was heard before, with their place in the order of cutting. */
   readonly #places = new Map<GraphNode, number>();
   #placeCount = 0;
 
@@ -59,7 +59,7 @@ class GraphCutter {
     return bounds.slice(1).map((end, i) => this.#part(bounds[i] ?? 0, end));
   }
 
-  /** A counter whose next value depends on what was heard is no counter. */
+  /** Nodes that depend on what was heard. A counter whose next value does so is no counter. */
   #hearingNodes(): Set<GraphNode> {
     const { input, nextStates, counters } = this.#options;
     const heard = new Set([input, ...[...nextStates.keys()].filter((state) => !counters.has(state))]);
@@ -77,7 +77,7 @@ class GraphCutter {
     }
   }
 
-  /** In the file's order; but a node that no other one reads, as those that name the next states, goes where its input comes from. */
+  /** Places nodes in the file's order. But a node that no other one reads, such as one that names a next state, goes where its input comes from. */
   #place(hearing: ReadonlySet<GraphNode>): void {
     const read = new Set([this.#options.result, ...this.#graph.nodes.flatMap(({ inputs }) => inputs)]);
     for (const node of this.#graph.nodes) {
@@ -94,7 +94,7 @@ class GraphCutter {
     return producer === undefined ? undefined : this.#places.get(producer);
   }
 
-  /** Place by place: how many values a cut in front of it would have to hand over; infinite where it would divide a state. */
+  /** For each place, how many values a cut in front of it would have to hand over. Infinite if it would divide a state. */
   #crossings(): number[] {
     const { nextStates, input } = this.#options;
     const changes = new Array<number>(this.#placeCount + 1).fill(0);

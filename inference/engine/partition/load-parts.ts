@@ -12,21 +12,21 @@ import { readScanPart, SCAN_NAMES } from './scan-part-file.ts';
 import { unstack } from './unstack.ts';
 
 /**
- * Values of weights: few enough to stay in the cache of a processor, beside what runs with them, from one step to the next, and so many that
- * what a run costs by itself does not count. By measurement: half or twice of it took from 11 % less to 29 % more time.
+ * Values of weights in a part. They are few enough to stay in a processor's cache from one step to the next, beside what runs with them.
+ * They are so many that what a run costs by itself does not count. By measurement: half or twice of it took from 11 % less to 29 % more time.
  */
 const PART_VALUES = 2_000_000;
 
 /**
- * Steps in which parts are tried. What the runtime knows the size of keeps it; where it does not, as many as a recording mostly has are looked
- * at, since a Scan that gives more in one step than in another fails.
+ * Steps in which parts are tried. A size that the runtime knows stays the same. If one is open, parts are tried in as many steps as a
+ * recording mostly has: a Scan that gives more in one step than in another fails.
  */
 const TRIED_STEPS = { fixedSizes: 2, openSizes: 64 } as const;
 
 /**
  * Loads a large graph in parts, which is faster on a processor when several steps are run together.
  * @returns undefined for what is better loaded as it is: a small file, one for another execution provider.
- * @throws Error where the graph cannot be divided. Whether its file is at fault, loading it as it is says.
+ * @throws Error if the graph cannot be divided. Loading it as it is then shows whether its file is at fault.
  */
 export async function loadParts(
   outline: OnnxOutline,
@@ -34,7 +34,7 @@ export async function loadParts(
   options: SessionOptions,
 ): Promise<LoadedNetwork | undefined> {
   if (!usesOnlyCpu(options)) return undefined;
-  // One handle for all parts: whoever renames another file into its place does not get a mixture.
+  // One handle for all parts: if another file is renamed into its place, the parts are no mixture of both.
   const file = await open(outline.path);
   const loader = new PartsLoader(file, outline, signature, options);
   try {
@@ -121,7 +121,7 @@ class PartsLoader {
     });
   }
 
-  /** A step on zeros, by the part's nodes alone: what it gives has a size that nobody knows before. */
+  /** Runs one step on zeros, with the part's nodes alone: the sizes of what it gives are not known before. */
   async #runOnce(
     graph: GraphFile,
     part: PartContents,
@@ -160,7 +160,7 @@ class PartsLoader {
     );
   }
 
-  /** What cannot be run is not loaded. */
+  /** Runs the parts once: what cannot be run is not loaded. */
   async #try(): Promise<void> {
     const { name, shape } = this.#signature.input;
     const stepCount = this.#hasOpenSizes ? TRIED_STEPS.openSizes : TRIED_STEPS.fixedSizes;

@@ -22,7 +22,7 @@ export interface LoadedNetwork {
   readonly result: OnnxModel;
   /** The features of one step. */
   readonly input: TensorSpec;
-  /** Whether a run takes any number of steps, one behind the other in a dimension in front of those of `input`. */
+  /** Whether a run takes any number of steps. They lie one behind the other, in a dimension in front of those of `input`. */
   readonly takesSeveralSteps: boolean;
 }
 
@@ -40,7 +40,7 @@ export function wholeNetwork(
 /** What crosses from part to part in one run of each, by name. */
 export type StepValues = Map<string, Tensor>;
 
-/** A part and its states in one recording, which start at zero and go from each run to the next without a copy. */
+/** A part and its states in one recording. The states start at zero, and go from each run to the next without a copy. */
 export class PartRun {
   readonly part: NetworkPart;
   readonly #feeds: Record<string, Tensor>;

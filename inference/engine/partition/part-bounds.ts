@@ -5,7 +5,7 @@ const MAX_CROSSING = 8;
  * Where to cut a row of places.
  * @param weights of each place, how many values.
  * @param crossings how many values a cut in front of a place would have to hand over.
- * @param partValues a part has this many, and at least half of it: within that, the cut is where the least crosses.
+ * @param partValues about how many a part has, and at least half of it. Within that range, the cut is where the least crosses.
  * @returns places in front of which to cut, in their order.
  */
 export function chooseBounds(

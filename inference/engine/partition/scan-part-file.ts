@@ -10,8 +10,8 @@ const ATTRIBUTE = { name: 1, int: 3, graph: 6, type: 20 } as const;
 const ATTRIBUTE_TYPE = { int: 2, graph: 5 } as const;
 
 /**
- * What a model of several steps calls its inputs and outputs: a state in front of the first step and behind the last one, and what crosses
- * in all steps, one behind the other in a new first dimension. Inside, each step has the graph's own names.
+ * What a model of several steps calls its inputs and outputs: a state in front of the `first` step and behind the `last` one, and what
+ * crosses in `all` steps. The steps lie one behind the other in a new first dimension. Inside, each step has the graph's own names.
  */
 export const SCAN_NAMES = {
   first: (state: string): string => `scan:first:${state}`,
@@ -34,8 +34,8 @@ export interface ScanContents extends Pick<PartContents, 'nodes' | 'takes'> {
 }
 
 /**
- * An ONNX model that runs some of a file's nodes for as many steps as it is given, by the operator Scan
- * (https://onnx.ai/onnx/operators/onnx__Scan.html): from step to step the states stay within the runtime, which costs a tenth less than to
+ * Makes an ONNX model that runs some of a file's nodes for as many steps as it is given, by the operator Scan
+ * (https://onnx.ai/onnx/operators/onnx__Scan.html). From step to step the states stay within the runtime. That costs a tenth less than to
  * have all of them handed out and in again.
  */
 export async function readScanPart(
@@ -91,15 +91,15 @@ const MATRIX_READERS = new Set(['MatMul', 'MatMulInteger', 'Gemm']);
 const MATRIX_VALUES = 4096;
 
 /**
- * Large weights of matrix products stay outside of the loop, where the runtime keeps them once: of what is inside it keeps up to three copies. The
- * others stay inside, where it looks for them when it brings weights of convolutions into another form and fuses operators.
+ * Large weights of matrix products stay outside of the loop. There the runtime keeps them once; of what is inside, it keeps up to three copies.
+ * The others stay inside. There it looks for them when it brings weights of convolutions into another form and fuses operators.
  */
 function isMatrix(graph: GraphFile, nodes: readonly GraphNode[], name: string): boolean {
   if ((graph.weights.get(name)?.valueCount ?? 0) < MATRIX_VALUES) return false;
   return nodes.every(({ inputs, operator }) => !inputs.includes(name) || MATRIX_READERS.has(operator));
 }
 
-/** A graph may not give a value twice, which a state that is handed on, too, would be. */
+/** A graph may not give a value twice. A state that is also handed on would be given twice, so it is copied. */
 function withoutRepeats(values: readonly string[]): { names: string[]; copies: Piece[] } {
   const copies: Piece[] = [];
   const names = values.map((value, i) => {

@@ -1,6 +1,6 @@
 import type { GraphFile, GraphNode } from './graph-file.ts';
 
-/** Nodes between a state and its pieces: exporters reshape it once or twice. What goes in a circle ends here. */
+/** The most nodes between a state and its pieces. Exporters reshape it once or twice; what goes in a circle ends here. */
 const MAX_CHAIN = 8;
 
 /** Several states in one tensor, as in NeMo's graph: it takes them apart at its beginning and puts the next ones together at its end. */
@@ -15,7 +15,7 @@ export interface StackedStates {
 }
 
 /**
- * By the shape of the graph alone. Whether `together` does the opposite of `apart`, a run has to say.
+ * Finds them by the shape of the graph alone. Only a run shows whether `together` does the opposite of `apart`.
  * @returns undefined when something else reads what lies between the state and its pieces, or their numbers differ.
  */
 export function findStackedStates(graph: GraphFile, state: string, next: string): StackedStates | undefined {

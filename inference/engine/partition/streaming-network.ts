@@ -19,7 +19,7 @@ export interface StreamingLayout {
   fillInput(frames: Float32Array, input: Float32Array): void;
 }
 
-/** Runs the next steps on their frames, (windowFrames, 80) each, and gives of each output 0, rows of one size. */
+/** Runs the next steps on their frames, (windowFrames, 80) each. Gives output 0 of each step: rows of one size. */
 export type RunSteps = (steps: readonly Float32Array[], signal: AbortSignal) => Promise<Float32Array[]>;
 
 /** A loaded network that hears frames step by step. */

@@ -14,9 +14,9 @@ export interface StatefulGraph {
 }
 
 /**
- * Makes states of their own of those that a graph stacks in one tensor: one state for all layers would forbid every cut between them.
- * Whether what puts them together does the opposite of what takes them apart is tried.
- * @returns the graph without the nodes that did that, as it was where there are none.
+ * Separates the states that a graph stacks in one tensor: one state for all layers would forbid every cut between them.
+ * A trial shows whether what puts them together does the opposite of what takes them apart.
+ * @returns the graph without the nodes that did that. If there are none, the graph as it was.
  * @throws ModelLoadError or InferenceError when the runtime does not take these nodes alone.
  */
 export async function unstack(

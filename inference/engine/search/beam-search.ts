@@ -14,9 +14,9 @@ interface Candidate {
 }
 
 /**
- * Follows the `width` most likely texts at once, as `BeamSearchDecoder` in openai/whisper's decoding.py does, and takes
- * the one with the highest mean log-probability of those that came to an end. One that is cut off is taken only where
- * none came to an end.
+ * Follows the `width` most likely texts at once, as `BeamSearchDecoder` in openai/whisper's decoding.py does. Of those
+ * that came to an end, it takes the one with the highest mean log-probability. It takes one that is cut off only if none
+ * came to an end.
  * @param maxTokens of a text.
  * @param signal aborts between two runs.
  * @throws InferenceError when a run fails; the signal's reason.

@@ -25,7 +25,7 @@ export class CtcGreedySearch {
 
 /**
  * Index, from `start`, of the largest of `count` values; the first of equals.
- * @throws InferenceError when the values are no numbers, which would pass for silence: damaged weights make a whole frame NaN.
+ * @throws InferenceError when the values are no numbers: damaged weights make a whole frame NaN, which would pass for silence.
  */
 export function argmax(values: Float32Array, start: number, count: number): number {
   let best = 0;

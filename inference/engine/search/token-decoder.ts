@@ -1,8 +1,8 @@
 import { InferenceError } from '../../recognizer.ts';
 
 /**
- * A network that says of a row of tokens how likely each token is to come next. It keeps what it has seen of several
- * hypotheses at once; that is its `State`, which no call changes.
+ * A network that says how likely each token is to come next after a row of tokens. What it has seen of several
+ * hypotheses at once is its `State`. No call changes a state.
  */
 export interface TokenDecoder<State> {
   readonly vocabularySize: number;
@@ -38,7 +38,7 @@ export interface SearchRules {
 export interface Hypothesis {
   /** Without prompt and end. */
   readonly tokens: readonly number[];
-  /** Sum of the log-probabilities of tokens and end, by number of both. */
+  /** Sum of the log-probabilities of tokens and end, divided by the number of both. */
   readonly meanLogProbability: number;
   /** Log-probability of the most likely first token. */
   readonly firstLogProbability: number;

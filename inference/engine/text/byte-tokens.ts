@@ -5,7 +5,7 @@ import type { TokenTable } from './tokens.ts';
 const NO_BYTES = '=';
 
 /**
- * Whisper's tokens, each some bytes of UTF-8 and often no whole character: `tokens.txt` has them in base64. The order of
+ * Whisper's tokens. Each is some bytes of UTF-8, often no whole character; `tokens.txt` has them in base64. The order of
  * ids is the rank of byte pair encoding (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
  * 2016), so the same table encodes text.
  */
@@ -38,7 +38,7 @@ export class ByteTokens {
     return Buffer.concat(ids.map((id) => this.#bytes.get(id) ?? new Uint8Array(0)));
   }
 
-  /** Joins the pair with the lowest id until there is none. */
+  /** Joins the pair that is the token with the lowest id, again and again, until no pair is a token. */
   encode(text: string): number[] {
     const pieces = Array.from(Buffer.from(text), (byte) => String.fromCharCode(byte));
     for (;;) {

@@ -52,8 +52,8 @@ export class TokenTable {
   }
 
   /**
-   * Every output of the model needs a symbol, and every symbol an output, save the `#0`, `#1` … that icefall writes
-   * for its lexicons behind the vocabulary.
+   * Every output of the model needs a symbol, and every symbol an output. Only the `#0`, `#1` … that icefall writes for
+   * its lexicons behind the vocabulary need none.
    * @param modelName the file whose output has `vocabularySize` values.
    */
   checkAgainst(vocabularySize: number, modelName: string): void {

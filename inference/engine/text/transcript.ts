@@ -20,8 +20,8 @@ interface Piece {
 }
 
 /**
- * Turns token ids into text: byte tokens become characters, `▁` becomes a space, spaces between Chinese characters
- * (and their punctuation) go, and those before punctuation where the model is a transducer. Bytes of a character that is not complete are not shown.
+ * Turns token ids into text. Byte tokens become characters, and `▁` becomes a space. Spaces between Chinese characters (and their punctuation) go.
+ * If the model is a transducer, spaces before punctuation go too. Bytes of a character that is not complete are not shown.
  */
 export class TranscriptWriter {
   readonly #pieces = new Map<number, Piece>();

@@ -10,7 +10,7 @@ import {
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 
 /**
- * Node 20 cannot load TypeScript in a worker thread, so where this file runs from source (tests), the worker is the
+ * Node 20 cannot load TypeScript in a worker thread. So if this file runs from source (tests), the worker is the
  * compiled one: `npm test` builds first.
  */
 const WORKER_URL = import.meta.url.endsWith('.ts')
@@ -47,7 +47,7 @@ export class EngineThread {
     this.loaded.catch(() => {});
     // Since 1.29 onnxruntime reports its use to Microsoft and leaves files in the temporary folder, unless it is told this before it is loaded.
     process.env['ORT_DISABLE_TELEMETRY'] ??= '1';
-    // A young generation of V8's own size keeps about 20 MB for good, for what is parsed once at the start.
+    // At V8's default size, the young generation keeps about 20 MB for good, for what is parsed once at the start.
     const resourceLimits = { maxYoungGenerationSizeMb: 4 };
     const settings = { workerData: options, name: 'engine', execArgv: [], resourceLimits };
     this.#worker = new Worker(WORKER_URL, settings);

@@ -1,7 +1,7 @@
 import { ExecutionProviderError, ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../text/error-text.ts';
 
-/** What onnxruntime-node 1.30 brings libraries for; those for Windows are of no use, for the rest of the service does not run there. */
+/** What onnxruntime-node 1.30 brings libraries for. Windows is left out, because the rest of the service does not run there. */
 const SHIPPED = /\/(linux\/(x64|arm64)|darwin\/arm64)\/onnxruntime_binding/;
 const ELSEWHERE =
   'it runs on Linux with glibc 2.28 or newer (x64, arm64) and macOS (arm64): elsewhere use the Docker image';
@@ -18,7 +18,7 @@ export function runtimeFailure(cause: unknown): ExecutionProviderError | ModelLo
   return remedy ? new ExecutionProviderError(`${text}; ${remedy}`) : new ModelLoadError(text);
 }
 
-/** What to do about a library that is not there, or was made for another C library, as on Alpine, or for a newer one; undefined where the reason may pass. */
+/** What to do about a library that is missing, or was made for another C library (as on Alpine) or a newer one. Undefined if the reason may pass. */
 function remedyOf(cause: unknown): string | undefined {
   if (!(cause instanceof Error) || !('code' in cause)) return;
   const { code, message } = cause;

@@ -8,6 +8,11 @@ const marked = new Marked({
     heading({ tokens, depth, text }) {
       return `<h${depth} id="${anchor(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
     },
+    paragraph({ tokens, text }) {
+      // A wide page has its table of contents beside the text.
+      const narrow = text.startsWith('Contents:') ? ' class="narrow"' : '';
+      return `<p${narrow}>${this.parser.parseInline(tokens)}</p>\n`;
+    },
     html: ({ text }) => escaped(text),
   },
 });
@@ -18,8 +23,6 @@ const marked = new Marked({
  */
 export function referencePage(markdown: string, styles: string): string {
   const tokens = marked.lexer(markdown);
-  // The page has its table of contents beside the text.
-  const body = tokens.filter((token) => !(token.type === 'paragraph' && token.raw.startsWith('Contents:')));
   const headings = tokens.flatMap((token) => (token.type === 'heading' && token['depth'] > 1 ? [token] : []));
   const contents = headings.map(
     ({ depth, text }) => `<li class="depth-${depth}"><a href="#${anchor(text)}">${escaped(text)}</a></li>`,
@@ -39,7 +42,7 @@ export function referencePage(markdown: string, styles: string): string {
 ${contents.join('\n')}
 </ol></nav>
 <main>
-${marked.parser(body)}</main>
+${marked.parser(tokens)}</main>
 </body>
 </html>
 `;

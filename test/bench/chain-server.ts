@@ -1,7 +1,7 @@
 /**
  * The steps of an upload that the design asks for, and none of the service's own code: readiness, slot, samples, a BullMQ job, its worker in a process
  * of its own (chain-worker.ts), the result through a Redis stream. No token, check, schema, log, metric, deadline or recovery. What the
- * service takes beyond it is the service's own share. REDIS_URL and ASR_PORT as for the API.
+ * service takes beyond it is the service's own share. With `?model` the worker runs the model, too. REDIS_URL and ASR_PORT as for the API.
  */
 import type { IncomingMessage } from 'node:http';
 import { Queue } from 'bullmq';
@@ -28,7 +28,7 @@ app.addContentTypeParser('multipart/form-data', async (_request: unknown, body: 
 });
 let uploads = 0;
 
-app.post<{ Body: Buffer }>('/chain', async (request) => {
+app.post<{ Body: Buffer; Querystring: Record<string, string> }>('/chain', async (request) => {
   uploads += 1;
   const id = String(uploads);
   if ((await redis.set(CHAIN.slot, id, 'PX', SLOT_MS, 'NX')) !== 'OK') throw new Error('the slot is taken');
@@ -36,11 +36,11 @@ app.post<{ Body: Buffer }>('/chain', async (request) => {
   const [answer] = await Promise.all([
     reader.xread('COUNT', 1, 'BLOCK', SLOT_MS, 'STREAMS', end, '0'),
     redis.set(CHAIN.samples(id), request.body, 'PX', SLOT_MS),
-    queue.add('upload', { id }, { jobId: `upload-${id}` }),
+    queue.add('upload', { id, recognizes: 'model' in request.query }, { jobId: `upload-${id}` }),
   ]);
   const fields = answer?.[0]?.[1][0]?.[1];
   if (fields === undefined) throw new Error(`no result in ${SLOT_MS} ms`);
   setImmediate(() => void redis.del(end));
-  return { bytes: Number(fields[1]) };
+  return { bytes: Number(fields[1]), inference_ms: Number(fields[3]) };
 });
 await app.listen({ host: '127.0.0.1', port: Number(process.env['ASR_PORT']) });

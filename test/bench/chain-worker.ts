@@ -1,24 +1,44 @@
-/** The inference process of chain-server.ts, without a model: it answers with the number of bytes that it was given. */
+/** The inference process of chain-server.ts: it answers with the number of bytes that it was given, and how long the model ran. */
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
+import { readInferenceConfig } from '../../common/config/config.ts';
+import { ConfiguredRecognizer } from '../../inference/model/configured-recognizer.ts';
 import { CHAIN, type ChainJob } from './chain.ts';
 
 const FINISH = `
 redis.call('DEL', KEYS[2])
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('XADD', KEYS[3], '*', 'bytes', ARGV[2])
+redis.call('XADD', KEYS[3], '*', 'bytes', ARGV[2], 'inferenceMs', ARGV[3])
 redis.call('PEXPIRE', KEYS[3], 5000)
 return redis.call('DEL', KEYS[1])`;
+
+/** Of the WAV files of clips.ts. */
+const HEADER_BYTES = 44;
 
 const connect = (): Redis => new Redis(process.env['REDIS_URL'] ?? '', { maxRetriesPerRequest: null });
 const redis = connect();
 const finish = String(await redis.script('LOAD', FINISH));
+const { model, executionProviders: providers, threads } = readInferenceConfig(process.env);
+const recognizer = new ConfiguredRecognizer(model, { providers, threads });
+await recognizer.load();
+
+/** @returns how long it took, in milliseconds */
+async function recognize(wav: Buffer): Promise<number> {
+  const startedAtMs = performance.now();
+  const stream = await recognizer.open();
+  await stream.finish(wav.subarray(HEADER_BYTES));
+  await stream.close();
+  return performance.now() - startedAtMs;
+}
+
 const worker = new Worker<ChainJob, void>(
   CHAIN.queueName,
-  async ({ data: { id } }) => {
+  async ({ data: { id, recognizes } }) => {
     const samples = CHAIN.samples(id);
-    const [, pcm] = await redis.mgetBuffer(CHAIN.slot, samples);
-    await redis.evalsha(finish, 3, CHAIN.slot, samples, CHAIN.end(id), id, pcm?.length ?? 0);
+    const [, wav] = await redis.mgetBuffer(CHAIN.slot, samples);
+    if (wav === null || wav === undefined) throw new Error('the samples are gone');
+    const inferenceMs = recognizes ? await recognize(wav) : 0;
+    await redis.evalsha(finish, 3, CHAIN.slot, samples, CHAIN.end(id), id, wav.length, inferenceMs);
   },
   { connection: connect(), prefix: CHAIN.prefix },
 );

@@ -1,6 +1,8 @@
 /** What chain-server.ts and chain-worker.ts have between them. */
 export interface ChainJob {
   readonly id: string;
+  /** Whether the model runs, too. */
+  readonly recognizes: boolean;
 }
 
 /** Its keys are in one hash slot, as the service's. */

@@ -54,13 +54,14 @@ test('a database that Redis does not have: not ready, one line says why, and no 
   const redis = await startRedis(['--databases', '1']);
   cleanups.push(() => redis.stop());
   const { inference, api } = await startBoth(`${redis.url}/1`);
-  expect(await upload(api.origin, wavFile(scriptedPcm(1)))).toMatchObject({
-    status: 503,
-    body: { error: 'not_ready' },
-  });
   await expect
     .poll(() => inference.logged('model loaded'), { interval: 20, timeout: 20_000 })
     .toHaveLength(1);
+  // Not as before a model is there: then it is the model that is not ready.
+  expect(await upload(api.origin, wavFile(scriptedPcm(1)))).toMatchObject({
+    status: 503,
+    body: { error: 'not_ready', message: 'the service is not ready; try again shortly' },
+  });
   for (const process of [api.process, inference])
     expect(
       process.logged(

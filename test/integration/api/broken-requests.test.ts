@@ -38,6 +38,7 @@ async function count(series: string): Promise<number> {
 const handshake = (key: string, version: string, more = '') =>
   `GET /ws/asr HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: ${version}\r\n${more}\r\n`;
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
+const LARGE_HEADERS = `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`;
 const upload = `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nTransfer-Encoding: chunked\r\n\r\n`;
 
 test.each([
@@ -50,12 +51,7 @@ test.each([
     400,
   ],
   ['what is no HTTP', 'no HTTP\r\n\r\n', 'unknown', 400],
-  [
-    'headers that are too large',
-    `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
-    'unknown',
-    431,
-  ],
+  ['headers that are too large', LARGE_HEADERS, 'unknown', 431],
   ['an upload that breaks off into what is no chunk', `${upload}zz\r\n`, '/v1/audio/transcriptions', 400],
 ] as const)('%s', async (_what, request, route, status) => {
   const series = `asr_http_requests_total{route="${route}",status="${status}",code="bad_request"}`;
@@ -72,12 +68,18 @@ test.each([
 
 test('a request that its client breaks off has an answer, and is none that was refused', async () => {
   const series = 'asr_http_requests_total{route="unknown",status="400",code="bad_request"}';
-  const before = [await count(series), api.log.length] as const;
+  const next = series.replace('400', '431');
+  const before = [await count(series), await count(next), api.log.length] as const;
   const socket = connect(Number(new URL(api.origin).port), '127.0.0.1');
   socket.end('GET /healthz HTTP/1.1\r\nHost: x\r\n');
   expect(String((await once(socket, 'data'))[0])).toMatch('HTTP/1.1 400 ');
+  // What is counted comes behind it.
+  await answerTo(LARGE_HEADERS);
+  await expect.poll(() => count(next)).toBe(before[1] + 1);
   expect(await count(series)).toBe(before[0]);
-  expect(api.log.slice(before[1]).filter(({ route }) => route === 'unknown')).toEqual([]);
+  expect(api.log.slice(before[2]).filter(({ route }) => route === 'unknown')).toMatchObject([
+    { status: 431 },
+  ]);
 });
 
 test.each([

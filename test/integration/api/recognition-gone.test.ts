@@ -227,9 +227,12 @@ describe.concurrent('recognition that goes away', () => {
       const holder = await service.slot();
       victim.kill('SIGCONT');
       victim.release();
-      await expect.poll(() => service.keys('inference:*')).toHaveLength(2);
-      // By then whatever came to it has been read.
-      await delay(300);
+      const beating = () => expect.poll(() => service.keys('inference:*')).toHaveLength(2);
+      await beating();
+      // By its next beat, a second later, it has read whatever came to it.
+      const beats = await service.keys(`inference:*:${victim.child.pid}:*`);
+      expect(await redis.client.del(beats)).toBe(1);
+      await beating();
       expect(victim.calls).toHaveLength(calls);
       expect(await service.slot()).toBe(holder);
       gate.release();

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { EngineModel } from '../../../inference/engine/engine-model.ts';
 import { loadModel } from '../../../inference/engine/load-model.ts';
 import { ExecutionProviderError } from '../../../inference/recognizer.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
@@ -243,7 +244,11 @@ describe('execution providers', () => {
       log: () => {},
     });
     const outcome = await load.catch((cause: unknown) => cause);
-    if (!(outcome instanceof Error)) return;
+    if (!(outcome instanceof Error)) {
+      const model = outcome as EngineModel;
+      onTestFinished(() => model.release());
+      return expect(model.provider).toBe('cuda');
+    }
     expect(outcome).toBeInstanceOf(ExecutionProviderError);
     expect(outcome.message).toMatch(
       /^ASR_EXECUTION_PROVIDERS="cuda,cpu": cuda does not load on this machine \(.+\); run npm run gpu:install .+, or write auto or cpu$/,

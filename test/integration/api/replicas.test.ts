@@ -45,6 +45,7 @@ test('a stream on one is busy on the other, for streams, uploads and readyz', as
   const other = await StreamClient.connect(second.wsUrl, AUTHORIZED);
   other.start();
   expect(await other.message('error')).toMatchObject({ code: 'busy' });
+  expect(await other.closed()).toBe(1008);
   expect(await upload(second.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({
     status: 409,
     body: { error: 'busy' },

@@ -1,6 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { STREAM_TIMEOUTS } from '../../../api/streams/stream-clocks.ts';
-import { SLOT_RENEW_MS } from '../../../common/slot/slot.ts';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { RedisMonitor } from '../../support/redis-monitor.ts';
 import { TestService } from '../../support/service.ts';
 import type { StreamClient } from '../../support/stream-client.ts';
@@ -10,10 +8,7 @@ let service: TestService;
 beforeAll(async () => {
   service = await TestService.start();
 });
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await service.expectNothingLeft();
-});
+afterEach(() => service.expectNothingLeft());
 afterAll(() => service.stop());
 
 test.each([
@@ -28,31 +23,7 @@ test.each([
   expect((await service.redis.keys()).filter((key) => key.includes(':session:'))).toEqual([]);
 });
 
-test.each([
-  ['has its final', (client: StreamClient) => client.message('final')],
-  ['has left behind its "end"', async (client: StreamClient) => client.terminate()],
-])(
-  'nothing goes on for one that %s: no renewal of the slot, no look who is left, no repetition of the end, no clock',
-  async (_name, leave) => {
-    const intervals = vi.spyOn(globalThis, 'setInterval');
-    const timeouts = vi.spyOn(globalThis, 'setTimeout');
-    const clears = [vi.spyOn(globalThis, 'clearInterval'), vi.spyOn(globalThis, 'clearTimeout')];
-    const client = await service.ready();
-    client.end();
-    await leave(client);
-    await service.api.logged((line) => line['sessionId'] === client.received[0]?.['session_id']);
-    const begun = ({ mock }: typeof intervals | typeof timeouts, ms: number): unknown[] =>
-      mock.results.filter((_, call) => mock.calls[call]?.[1] === ms).map(({ value }) => value);
-    const { messageMs, sessionMs } = STREAM_TIMEOUTS;
-    const everySecond = begun(intervals, SLOT_RENEW_MS);
-    const clocks = [...begun(timeouts, messageMs), ...begun(timeouts, sessionMs)];
-    expect([everySecond.length, clocks.length]).toEqual([3, 3]);
-    const ended = new Set(clears.flatMap(({ mock }) => mock.calls.map(([timer]): unknown => timer)));
-    expect([...everySecond, ...clocks].filter((timer) => !ended.has(timer))).toEqual([]);
-  },
-);
-
-test('nor are the results of one that is over read any more', async () => {
+test('the results of one that is over are not read any more', async () => {
   const first = await service.ready();
   first.end();
   await first.message('final');

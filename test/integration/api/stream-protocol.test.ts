@@ -82,11 +82,13 @@ describe('a recording', () => {
     }
   });
 
-  test('end without audio: a final with empty text and 0 ms', async () => {
+  test('end without audio: a final with empty text and 0 ms, without a model call', async () => {
+    const calls = service.recognizer.calls.length;
     const client = await service.ready();
     client.end();
-    expect(await client.message('final')).toMatchObject({ text: '', audio_ms: 0 });
+    expect(await client.message('final')).toMatchObject({ revision: 1, text: '', audio_ms: 0 });
     expect(await client.closed()).toBe(1000);
+    expect(service.recognizer.calls).toHaveLength(calls);
   });
 
   test('shorter than one chunk: no partial, the final has its text', async () => {
@@ -96,7 +98,8 @@ describe('a recording', () => {
     client.audio(pcm.subarray(3_200, 6_400));
     client.audio(pcm.subarray(6_400));
     client.end();
-    expect(await client.message('final')).toMatchObject({ text: scriptedText(pcm), audio_ms: 300 });
+    const final = { revision: 1, text: scriptedText(pcm), audio_ms: 300 };
+    expect(await client.message('final')).toMatchObject(final);
     expect(client.received.map((message) => message.type)).toEqual(['ready', 'final']);
   });
 
@@ -104,7 +107,7 @@ describe('a recording', () => {
     const client = await service.ready();
     client.send(Buffer.alloc(12 * 3_200));
     client.end();
-    await client.message('final');
+    expect(await client.message('final')).toMatchObject({ revision: 1, text: '' });
     expect(client.received.map((message) => message.type)).toEqual(['ready', 'final']);
   });
 
@@ -214,19 +217,6 @@ test('a final that comes a moment after its slot was seen to be free is a final'
 });
 
 describe('busy', () => {
-  test('a second stream → busy, 1008; an upload → 409; readyz says busy', async () => {
-    await service.ready();
-    const second = await service.connect();
-    second.start();
-    expect(await service.refusal(second)).toEqual({ code: 'busy', closeCode: 1008 });
-    expect(await upload(service.api.origin, wavFile(scriptedPcm(0.1)))).toMatchObject({
-      status: 409,
-      body: { error: 'busy' },
-    });
-    const response = await fetch(`${service.api.origin}/readyz`, { headers: AUTHORIZED });
-    expect(response.status).toBe(200);
-    expect(await response.json()).toEqual({ status: 'ready', busy: true });
-  });
   test('an upload holds the slot against a stream, and its answer frees it', async () => {
     const gate = service.recognizer.hold();
     const pcm = scriptedPcm(1);

@@ -12,6 +12,7 @@ import { nothingLeft } from '../../support/nothing-left.ts';
 import { pausesSkipped } from '../../support/pauses.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
+import type { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 import { WAV_CASES } from '../../support/wav-cases.ts';
 
@@ -72,7 +73,17 @@ test('each case of the table of WAV files is heard as it is, or refused in its w
 });
 
 test('a replica whose uploads and streams are over wants nothing of Redis any more', async () => {
-  await redis.client.flushall();
+  const inference = await startReadyInference();
+  for (const leave of [
+    (client: StreamClient) => client.message('final'),
+    async (client: StreamClient) => client.terminate(),
+  ]) {
+    const client = await openStream(api.wsUrl);
+    client.end();
+    await leave(client);
+    await nothingLeft(redis);
+  }
+  await inference.stop();
   await api.services.readiness.beat({ id: 'killed', host: 'host', pid: 1, state: 'ready' });
   expect(await upload(api.origin, wav)).toMatchObject({ status: 503 });
   await nothingLeft(redis);

@@ -1,6 +1,6 @@
-import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../common/process/log.ts';
 import { packageVersion } from '../../../common/process/package-root.ts';
@@ -9,7 +9,6 @@ import { RedisKeys } from '../../../common/redis/keys.ts';
 import { OutageLog } from '../../../common/redis/outage.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { type EngineLost, ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
-import { folderFingerprint } from '../../../inference/model/folder-change.ts';
 import { HeartbeatSender } from '../../../inference/model/heartbeat.ts';
 import { ModelLoading } from '../../../inference/model/model-loading.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
@@ -173,17 +172,6 @@ describe('a model that does not load', () => {
     await rm(modelFolder, { recursive: true });
   });
 
-  it('is tried again when its folder appears', async () => {
-    const parent = await mkdtemp(join(tmpdir(), 'asr-model-'));
-    const folder = join(parent, 'model');
-    inference = await startInference(redis.url, (recognizer) => recognizer.failNextLoad(broken), folder);
-    await whenSaid({ ready: false, error: 'ModelLoadError' });
-    await mkdir(folder);
-    await writeFile(join(folder, 'model.onnx'), 'a model');
-    await whenSaid({ ready: true, error: undefined });
-    await rm(parent, { recursive: true });
-  });
-
   it('is tried again for what changed in its folder during the attempt', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
     const recognizer = new ScriptedRecognizer();
@@ -194,42 +182,6 @@ describe('a model that does not load', () => {
     const parts = { recognizer, heartbeat: heartbeatOf('copied-to'), modelFolder: folder, log };
     const loaded = new ModelLoading(parts).untilLoaded(new AbortController().signal, () => undefined);
     expect(await loaded).toMatchObject({ id: 'scripted' });
-    await rm(folder, { recursive: true });
-  });
-
-  it('is tried again when a file of it may be read', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
-    const file = join(folder, 'model.onnx');
-    await writeFile(file, 'a model', { mode: 0o000 });
-    inference = await startInference(redis.url, (recognizer) => recognizer.failNextLoad(broken), folder);
-    await whenSaid({ ready: false, error: 'ModelLoadError' });
-    await chmod(file, 0o644);
-    await whenSaid({ ready: true, error: undefined });
-    await rm(folder, { recursive: true });
-  });
-
-  it.each(['appears', 'is replaced'])('is tried again when a file in a subfolder of it %s', async (what) => {
-    const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
-    const file = join(folder, 'data', 'parts', 'weights.bin');
-    await mkdir(dirname(file), { recursive: true });
-    if (what === 'is replaced') await writeFile(file, 'half');
-    inference = await startInference(redis.url, (recognizer) => recognizer.failNextLoad(broken), folder);
-    await whenSaid({ ready: false, error: 'ModelLoadError' });
-    await writeFile(`${file}.new`, 'the weights');
-    await rename(`${file}.new`, file);
-    await whenSaid({ ready: true, error: undefined });
-    await rm(folder, { recursive: true });
-  });
-
-  it('is not tried again for what changes in a hidden folder, and is in spite of a circle of links', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
-    await mkdir(join(folder, '.git', 'objects'), { recursive: true });
-    await symlink('.', join(folder, 'itself'));
-    const before = await folderFingerprint(folder);
-    await writeFile(join(folder, '.git', 'objects', 'pack'), '');
-    expect(await folderFingerprint(folder)).toBe(before);
-    await writeFile(join(folder, 'model.onnx'), '');
-    expect(await folderFingerprint(folder)).not.toBe(before);
     await rm(folder, { recursive: true });
   });
 

@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ScriptedProcess } from '../../support/inference-process.ts';
-import { nothingLeft } from '../../support/nothing-left.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { RedisMonitor } from '../../support/redis-monitor.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
@@ -168,27 +167,6 @@ describe('a process that was paused for longer than its lease', () => {
     await next.close();
   });
 
-  it('leaves the slot free where a standby has ended its session', async () => {
-    const paused = await start();
-    const pcm = scriptedPcm(0.6);
-    const session = await TestSession.open(redis);
-    await paused.hold();
-    await session.send(pcm);
-    await session.producer.end();
-    await paused.held();
-    paused.kill('SIGSTOP');
-    await start();
-    await session.until('final');
-    await session.close();
-    paused.kill('SIGCONT');
-    // Its call runs on, and it says so.
-    await expect.poll(() => redis.keys('{asr}:model-call')).toHaveLength(1);
-    expect(await redis.keys('{asr}:slot')).toEqual([]);
-    paused.release();
-    await eventually(() => expect(paused.logged('session')).toMatchObject([{ outcome: 'lease-lost' }]));
-    await nothingLeft(redis);
-  });
-
   it('takes its session up again when nobody else has', async () => {
     const only = await start();
     const pcm = scriptedPcm(1.7);
@@ -198,24 +176,6 @@ describe('a process that was paused for longer than its lease', () => {
     only.kill('SIGSTOP');
     await eventually(async () => expect(await redis.keys('*:lease')).toEqual([]));
     only.kill('SIGCONT');
-    await session.send(pcm.subarray(CHUNK_BYTES));
-    await session.producer.end();
-    await session.until('final');
-    expectUndisturbed(session, pcm);
-    await session.close();
-  });
-});
-
-describe('a process that loses its lease', () => {
-  it('again and again claims its session each time, and ends it with the text of an undisturbed run', async () => {
-    await start();
-    const pcm = scriptedPcm(1.7);
-    const session = await TestSession.open(redis);
-    await session.send(pcm.subarray(0, CHUNK_BYTES));
-    for (let claims = 1; claims <= 5; claims += 1) {
-      await session.until('claimed', () => session.of('claimed').length === claims);
-      await redis.client.del(`{asr}:session:${session.sessionId}:lease`);
-    }
     await session.send(pcm.subarray(CHUNK_BYTES));
     await session.producer.end();
     await session.until('final');

@@ -49,20 +49,6 @@ describe('a session', () => {
     await session.close();
   });
 
-  it('says what goes into a model call before the call', async () => {
-    const gate = inference.recognizer.hold();
-    const session = await TestSession.open(redis);
-    await session.send(scriptedPcm(0.5));
-    await gate.entered;
-    await session.until('progress');
-    expect(session.results.map((entry) => entry.kind)).toEqual(['claimed', 'progress']);
-    expect(session.of('progress')).toEqual([{ kind: 'progress', takenBytes: CHUNK_BYTES }]);
-    gate.release();
-    await session.producer.end();
-    await session.until('final');
-    await session.close();
-  });
-
   it('stays with its process while a model call takes longer than the lease', async () => {
     const gate = inference.recognizer.hold();
     const session = await TestSession.open(redis);
@@ -87,64 +73,6 @@ describe('a session', () => {
     await session.producer.end();
     await session.until('final');
     await session.close();
-  });
-
-  it('says progress but no partial while the text stays the same', async () => {
-    const session = await TestSession.open(redis);
-    await session.send(Buffer.alloc(2 * CHUNK_BYTES));
-    await session.producer.end();
-    expect(await session.until('final')).toEqual({
-      kind: 'final',
-      takenBytes: 2 * CHUNK_BYTES,
-      revision: 1,
-      text: '',
-    });
-    expect(session.of('progress')).toHaveLength(2);
-    expect(session.of('partial')).toEqual([]);
-    await session.close();
-  });
-
-  it('shorter than a chunk goes straight to the final', async () => {
-    const pcm = scriptedPcm(0.25);
-    const session = await TestSession.open(redis);
-    await session.send(pcm);
-    await session.producer.end();
-    expect(await session.until('final')).toMatchObject({ revision: 1, text: scriptedText(pcm) });
-    expect(session.of('partial')).toEqual([]);
-    await session.close();
-  });
-
-  it('without audio is an empty final without a model call', async () => {
-    const session = await TestSession.open(redis);
-    await session.producer.end();
-    expect(await session.until('final')).toEqual({ kind: 'final', takenBytes: 0, revision: 1, text: '' });
-    expect(inference.recognizer.calls).toEqual([]);
-    await session.close();
-  });
-
-  it('gives the same text in frames of two bytes', async () => {
-    const pcm = scriptedPcm(0.6);
-    const session = await TestSession.open(redis);
-    const frames: Promise<boolean>[] = [];
-    for (let start = 0; start < pcm.length; start += 2) {
-      frames.push(session.producer.append(pcm.subarray(start, start + 2)));
-    }
-    await Promise.all(frames);
-    await session.producer.end();
-    expect(await session.until('final')).toMatchObject({ revision: 2, text: scriptedText(pcm) });
-    await session.close();
-  });
-
-  it('begins at once when the one before has ended', async () => {
-    for (const seed of [1, 2, 3]) {
-      const session = await TestSession.open(redis);
-      const pcm = scriptedPcm(1, seed);
-      await session.send(pcm);
-      await session.producer.end();
-      expect(await session.until('final')).toMatchObject({ text: scriptedText(pcm) });
-      await session.close();
-    }
-    expect(inference.recognizer.openStreams).toBe(0);
   });
 });
 

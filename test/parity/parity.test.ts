@@ -195,12 +195,4 @@ describe('the small CTC model', () => {
       expect(texts.size).toBe(0);
     },
   );
-
-  test.each(fixtures())(
-    'hears the text of $name also in pieces of 100 ms',
-    LONG,
-    async ({ samples, text }) => {
-      expect((await engine.recognize(pcmBytes(samples), 3200)).text).toBe(text);
-    },
-  );
 });

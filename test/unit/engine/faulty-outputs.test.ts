@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
+import { InferenceError } from '../../../inference/recognizer.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { type Fault, writeFaultyModel } from '../../onnx/faulty.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
+import { loadError } from './broken-models.ts';
 import { LocalEngine } from './local-engine.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-faulty-'));
@@ -16,12 +17,6 @@ function folderWith(fault: Fault | undefined): string {
   const folder = mkdtempSync(join(workDir, 'model-'));
   writeFaultyModel(folder, fault);
   return folder;
-}
-
-async function loadError(folder: string): Promise<string> {
-  const error: unknown = await LocalEngine.load(folder).catch((cause: unknown) => cause);
-  expect(error).toBeInstanceOf(ModelLoadError);
-  return (error as Error).message;
 }
 
 describe('a model whose files fit together and whose outputs do not', () => {

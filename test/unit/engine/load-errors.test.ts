@@ -20,12 +20,6 @@ const folders = new ModelFolders();
 afterAll(() => folders.remove());
 
 describe('a model that cannot be used is refused with file, found and expected', () => {
-  test('a folder that is not there', async () => {
-    expect(await loadError(join(folders.workDir, 'none'))).toMatch(
-      /none: cannot be read .*expected a folder with \*\.onnx/,
-    );
-  });
-
   test('tokens that do not fit the output', async () => {
     const path = folders.small('zipformer2-ctc', (at) => writeTokens(at, CHINESE_SYMBOLS.slice(0, -1)));
     expect(await loadError(path)).toBe(
@@ -36,7 +30,6 @@ describe('a model that cannot be used is refused with file, found and expected',
   test.each([
     ['tokens.txt', 'a device', (at: string) => symlinkSync('/dev/zero', at)],
     ['tokens.txt', 'a pipe', (at: string) => void execFileSync('mkfifo', [at])],
-    ['model.onnx', 'a pipe', (at: string) => void execFileSync('mkfifo', [at])],
   ])('%s that is %s, which would be read without end', async (name, _kind, make) => {
     const path = folders.small('nemo-ctc', (at) => {
       rmSync(join(at, name));
@@ -58,32 +51,6 @@ describe('a model that cannot be used is refused with file, found and expected',
     );
     expect(await loadError(path)).toBe(
       'tokens.txt: found bytes that are not UTF-8, expected a line "symbol id" per token',
-    );
-  });
-
-  test('a graph of nothing but inputs', async () => {
-    const path = folders.small('nemo-ctc', (at) => {
-      const inputs = Buffer.alloc(20_002, Buffer.from([0x5a, 0]));
-      // ModelProto.graph, its length, then that many times GraphProto.input without a byte.
-      const graph = Buffer.from([0x3a, 0xa2, 0x9c, 0x01]);
-      writeFileSync(join(at, 'model.onnx'), Buffer.concat([graph, inputs]));
-    });
-    expect(await loadError(path)).toBe(
-      'model.onnx: found over 10000 inputs or outputs, expected some hundred at most',
-    );
-  });
-
-  test('tokens without a blank', async () => {
-    const path = folders.small('nemo-ctc', (at) => writeTokens(at, ['x', ...CHINESE_SYMBOLS.slice(1)]));
-    expect(await loadError(path)).toBe(
-      'tokens.txt: found no blank symbol, expected one of <blk>, <eps>, <blank>',
-    );
-  });
-
-  test('a truncated file', async () => {
-    const path = folders.small('zipformer2-ctc', (at) => truncateSync(join(at, 'model.onnx'), 100_000));
-    expect(await loadError(path)).toMatch(
-      /^model\.onnx: found 100000 bytes, expected at least \d+: the file is truncated/,
     );
   });
 
@@ -116,13 +83,6 @@ describe('a model that cannot be used is refused with file, found and expected',
     const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
     expect(await loadError(path)).toBe(
       'model.onnx: metadata num_encoder_layers adds up to 1001, expected at most 1000',
-    );
-  });
-
-  test('lists of different lengths in the metadata', async () => {
-    const path = folders.small('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '8,6,4', '8,6.4'));
-    expect(await loadError(path)).toBe(
-      'model.onnx: metadata left_context_len has 2 values, expected 3 as in the other lists',
     );
   });
 
@@ -205,25 +165,6 @@ describe('a model that cannot be used is refused with file, found and expected',
     const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), bytes));
     expect(await loadError(path)).toBe(
       'model.onnx: the last dimension of output "logprobs" is open, expected the number of tokens',
-    );
-  });
-
-  test('a model without metadata', async () => {
-    const graph = new OnnxGraph();
-    graph.output('y', graph.input('x', 'float32', ['N', 80]), 'float32', ['N', 80]);
-    const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
-    expect(await loadError(path)).toMatch(/^model\.onnx: found model_type \(none\) and inputs "x", expected/);
-  });
-
-  test('two models', async () => {
-    const path = folders.small('nemo-ctc', (at) =>
-      writeFileSync(
-        join(at, 'other.onnx'),
-        buildNemoCtc({ windowFrames: 24, shiftFrames: 16, vocabularySize: 45, seed: 1 }),
-      ),
-    );
-    expect(await loadError(path)).toBe(
-      `${path}: found model.onnx, other.onnx for *.onnx, expected exactly one`,
     );
   });
 });

@@ -53,7 +53,9 @@ describe('tokens.txt', () => {
     expect(table('你', '<blk>', '<eps>').ctcBlankId).toBe(1);
     expect(table('<eps>', '<blank>').ctcBlankId).toBe(0);
     expect(table('你', '<blank>').ctcBlankId).toBe(1);
-    expect(() => table('你').ctcBlankId).toThrow('tokens.txt: found no blank symbol, expected one of <blk>');
+    expect(() => table('你').ctcBlankId).toThrow(
+      new ModelLoadError('tokens.txt: found no blank symbol, expected one of <blk>, <eps>, <blank>'),
+    );
   });
 });
 

@@ -85,7 +85,7 @@ describe('pulling from an archive that was carried here', () => {
     );
   });
 
-  it('is what the error of a failed pull says, and the other commands know the model', async () => {
+  it('is what the error of a failed pull says', async () => {
     const { server, stick, folders, entry, paths } = await setUp();
     server.script.push(server.status(403));
     const settings = JSON.stringify({ root: dirname(dirname(folders.downloaded)), catalogue: [entry] });
@@ -104,10 +104,6 @@ describe('pulling from an archive that was carried here', () => {
       code: 0,
       stdout: `small is in ${paths.model}. Use it: ASR_MODEL=small npm start\n`,
     });
-    expect((await run(['list'])).stdout).toMatch(/^small +here /m);
-    expect((await run(['path', 'small'])).stdout).toBe(`${paths.model}\n`);
-    expect((await run(['verify', 'small'])).code).toBe(0);
-    expect((await run(['remove', 'small'])).stdout).toBe('small is removed\n');
     expect(await readdir(stick)).toEqual([NAME]);
   });
 });

@@ -22,42 +22,27 @@ describe('npm run models, the real catalogue', () => {
     expect(stdout).toContain('npm run models -- pull <id>');
   });
 
-  it.each([
-    [[], 'no command'],
-    [['fetch', 'x-asr-480ms'], 'not a command: fetch'],
-    [['pull'], 'pull takes one id'],
-    [['pull', 'x-asr-480ms', 'x'], 'pull takes one id'],
-    [['list', 'x'], 'list takes no id'],
-    [['pull', 'x-asr-480ms', '--from'], "Option '--from <value>' argument missing"],
-    [['pull', '--from', 'a.tar.bz2'], 'pull takes one id'],
-    [['pull', 'x-asr-480ms', '--form', 'a.tar.bz2'], "Unknown option '--form'"],
-    [['verify', 'x-asr-480ms', '--from', 'a.tar.bz2'], 'verify takes no --from: only pull does'],
-  ])('explains itself after %j', async (args, wrong) => {
-    const { code, stdout, stderr } = await models(args);
+  it('explains itself after a command that is none', async () => {
+    const { code, stdout, stderr } = await models(['fetch', 'x-asr-480ms']);
     expect(code).toBe(2);
     expect(stdout).toBe('');
-    expect(stderr.split('\n').slice(0, 3)).toEqual([wrong, '', 'npm run models -- <command>']);
+    expect(stderr.split('\n').slice(0, 3)).toEqual([
+      'not a command: fetch',
+      '',
+      'npm run models -- <command>',
+    ]);
   });
 
-  it.each([[['--help']], [['help']], [['pull', '--help']], [['remove', 'x-asr-480ms', '-h']]])(
-    'says how it is used when %j asks for that',
-    async (args) => {
-      const { code, stdout, stderr } = await models(args);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toMatch(/^npm run models -- <command>\n/);
-    },
-  );
+  it('says how it is used when that is asked for', async () => {
+    const { code, stdout, stderr } = await models(['--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^npm run models -- <command>\n/);
+  });
 
   it('names the ids when one is wrong', async () => {
     const { code, stderr } = await models(['pull', '../x']);
     expect(code).toBe(2);
     expect(stderr).toMatch(/^there is no model "\.\.\/x"; there are: x-asr-480ms, .*, whisper-small\n$/);
-  });
-
-  it.each(['pull', 'verify', 'remove'])('has nothing to %s of the bundled model', async (command) => {
-    const { code, stderr } = await models([command, 'bundled']);
-    expect(code).toBe(2);
-    expect(stderr).toBe(`the bundled model comes with the server: there is nothing to ${command}\n`);
   });
 
   it('says where the bundled model is', async () => {

@@ -19,20 +19,6 @@ describe('a pull that was broken off', () => {
     expect(screen.text.match(/the connection broke \(.*\); trying again in 0 s/g)).toHaveLength(2);
   });
 
-  it('goes on where a stopped pull left off', async () => {
-    const { server, folders, entry, stored, pull } = await setUp();
-    const stop = new AbortController();
-    server.script.push(server.stallAt(50_000));
-    const stopped = expect(pull({}, stop.signal)).rejects.toThrow('stopped');
-    await stored(50_000);
-    stop.abort(new Error('stopped'));
-    await stopped;
-    expect(await readdir(folders.downloaded)).not.toContain('small.lock');
-    await pull();
-    await expectWhole(folders, entry);
-    expect(server.requests[1]).toMatchObject({ range: 'bytes=50000-' });
-  });
-
   it('gives up a silent connection and makes a new one', async () => {
     const { server, folders, screen, entry, pull } = await setUp();
     server.script.push(server.stallAt(60_000));

@@ -28,15 +28,6 @@ export async function archiveOf(files: readonly ArchiveFile[]): Promise<Buffer> 
 
 export const TOP = 'sherpa-onnx-small';
 
-/** The shape of the real Whisper archives: both precisions, the size in front of each name. */
-export function whisperArchive(): Promise<Buffer> {
-  const names = ['encoder.onnx', 'encoder.int8.onnx', 'decoder.onnx', 'decoder.int8.onnx', 'tokens.txt'];
-  return archiveOf([
-    ...names.map((name) => ({ name: `${TOP}/tiny-${name}`, content: randomBytes(500) })),
-    { name: `${TOP}/test_wavs/0.wav`, content: randomBytes(500) },
-  ]);
-}
-
 /** The shape of the real transducer archives: both precisions, recordings, a tokenizer; graphs of random bytes that do not shrink. */
 export async function transducerArchive(
   graphBytes: number,

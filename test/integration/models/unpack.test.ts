@@ -12,7 +12,6 @@ import {
   smallDisk,
   TOP,
   transducerArchive,
-  whisperArchive,
 } from './small-model.ts';
 
 describe('unpacking an archive', () => {
@@ -67,13 +66,6 @@ describe('unpacking an archive', () => {
       });
     }
     expect(progress.at(-1)).toBe(1);
-  });
-
-  it('keeps the int8 graphs and the tokens of a Whisper archive', async () => {
-    const names = ['tiny-decoder.int8.onnx', 'tiny-encoder.int8.onnx', 'tiny-tokens.txt'];
-    const unpacked = await unpack(await whisperArchive(), { family: 'whisper' });
-    expect((await readdir(folder)).sort()).toEqual(names);
-    expect(unpacked.map((file) => file.name).sort()).toEqual(names);
   });
 
   it('makes nothing of what is no file', async () => {

@@ -1,12 +1,10 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Value from 'typebox/value';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AsrErrorCode, ServiceErrorCode } from '../../api/client/protocol/errors.ts';
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
 import { ClientMessage, ServerMessage } from '../../common/messages/stream.ts';
@@ -14,6 +12,7 @@ import { packageRoot } from '../../common/process/package-root.ts';
 import { TOKEN } from '../support/api.ts';
 import { type RealService, startRealService } from '../support/real-service.ts';
 import { type ReceivedMessage, StreamClient } from '../support/stream-client.ts';
+import { drop, type HttpScript, html, ScriptedService } from '../unit/client/scripted-service.ts';
 
 const root = packageRoot();
 const REFERENCE = readFileSync(join(root, 'api/docs/reference/api-reference.md'), 'utf8');
@@ -105,32 +104,27 @@ describe('the messages shown in /api-reference.md', () => {
   });
 });
 
-/** What the other end does with one request. */
-type Play = (response: ServerResponse) => void;
-const json = (status: number, body: object): Play => {
-  return (response) =>
+/** As the service writes it: the examples look for this type alone. */
+const json =
+  (status: number, body: object): HttpScript =>
+  (response) => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-};
+  };
 
 describe('the examples that send a file', () => {
   let folder: string;
-  let server: Server;
-  let plays: Play[];
+  let service: ScriptedService;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'asr-reference-'));
-    server = createServer((request, response) => {
-      request.resume().on('end', () => (plays.shift() ?? json(599, {}))(response));
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('no port');
-    const text = REFERENCE.replaceAll('{base_url}', `http://127.0.0.1:${address.port}`);
+    service = await ScriptedService.start();
+    const text = REFERENCE.replaceAll('{base_url}', service.url);
     for (const [, code = '', file = ''] of text.matchAll(/^```\w+\n((?:\/\/|#) (\w+\.\w+)\n[\s\S]*?)^```$/gm))
       writeFileSync(join(folder, file), code);
     writeFileSync(join(folder, 'recording.wav'), readFileSync(join(root, 'test/fixtures/e12.wav')));
   });
-  afterAll(() => {
-    server.close();
+  beforeEach(() => void service.requests.splice(0));
+  afterAll(async () => {
+    await service.stop();
     rmSync(folder, { recursive: true });
   });
 
@@ -148,27 +142,26 @@ describe('the examples that send a file', () => {
     test.skipIf(!there)(
       'tries again what passes: no answer, half of one, busy, a proxy without its service',
       async () => {
-        plays = [
-          (response) => response.destroy(),
+        service.http = [
+          drop,
           (response) => {
             response.writeHead(200, { 'content-type': 'application/json', 'content-length': 44 });
             response.write('{"text":', () => response.socket?.end());
           },
           json(409, { error: 'busy' }),
-          (response) => response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad Gateway</h1>'),
+          html(502, '<h1>Bad Gateway</h1>'),
           json(200, { text: '你好', audio_ms: 1, inference_ms: 1 }),
         ];
         expect((await run()).stdout).toBe('你好\n');
-        expect(plays).toEqual([]);
+        expect(service.requests).toHaveLength(5);
       },
     );
 
     test.skipIf(!there)('gives up at once on what does not, and says why', async () => {
-      const never = json(200, {});
-      plays = [json(401, { error: 'unauthorized', message: 'the token is wrong' }), never];
+      service.http = [json(401, { error: 'unauthorized', message: 'the token is wrong' })];
       const failed = await run().catch((error: { code: number; stderr: string }) => error);
       expect(failed).toMatchObject({ code: 1, stderr: expect.stringMatching(/401.*the token is wrong/) });
-      expect(plays).toEqual([never]);
+      expect(service.requests).toHaveLength(1);
     });
   });
 });

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +12,7 @@ import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { openStream, TOKEN, upload } from '../support/api.ts';
 import { fullPipe } from '../support/full-pipe.ts';
+import { takenPort } from '../support/ports.ts';
 import { fixture, SMALL_CTC, sendPaced } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
@@ -256,12 +255,8 @@ test('a Redis that does not start: its own words and exit code 1, which is no wr
 });
 
 test('a port that is taken: one line that says so', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  const address = other.address();
-  const port = address !== null && typeof address === 'object' ? address.port : 0;
+  const port = await takenPort();
   const { launched } = await start({ ASR_PORT: String(port) });
   expect(await launched.ended).toBe(78);
   expect(launched.lines).toEqual([expect.stringContaining(`port ${port} of 127.0.0.1 is taken`)]);
-  other.close();
 });

@@ -47,6 +47,7 @@ async function runOf(options: readonly string[], mostFiles = 1024) {
 
 it('without options measures recordings of real people, which streams hear as uploads do', async () => {
   const recordings = await readSet(DEFAULT_SET);
+  expect(recordings.every(({ truth, pcm }) => truth !== '' && pcm.byteLength > 32_000)).toBe(true);
   const characters = recordings.flatMap(({ truth }) => spokenCharacters(truth)).length;
   const { stdout, stderr, code } = await evalOf('--all');
   expect(stderr).toBe('');

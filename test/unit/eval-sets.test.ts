@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { DEFAULT_SET, readSet, setsIn } from '../eval/sets.ts';
+import { readSet, setsIn } from '../eval/sets.ts';
 import { wavFile } from '../support/wav.ts';
 
 const PCM = Buffer.from([1, 2, 3, 4]);
@@ -77,10 +77,4 @@ it('a set of the form without a header is refused with what to do, alone or amon
   const message = `${join(old, 'text.tsv')} has the old form: rename it to texts.tsv and write file<TAB>text above its first line`;
   await expect(setsIn(old)).rejects.toThrow(message);
   await expect(setsIn(folder)).rejects.toThrow(message);
-});
-
-it('the default set is a dozen recordings of real people', async () => {
-  const recordings = await readSet(DEFAULT_SET);
-  expect(recordings).toHaveLength(12);
-  expect(recordings.every(({ truth, pcm }) => truth !== '' && pcm.byteLength > 32_000)).toBe(true);
 });

@@ -34,6 +34,8 @@ describe('/openapi.json', () => {
     const { status, type, body } = await text('/openapi.json');
     expect(status).toBe(200);
     expect(type).toContain('application/json');
+    // What the page alone asks for: which model answers.
+    expect(body).not.toMatch(/model\.json|family/);
     const document: {
       openapi: string;
       info: { version: string; description: string };
@@ -143,15 +145,12 @@ describe('/examples/', () => {
 
 describe('pages', () => {
   test.each(['/', '/api-docs'])('%s names no other host and runs no inline script', async (path) => {
-    const { status, type, body, headers } = await text(path);
+    const { status, type, body } = await text(path);
     expect(status).toBe(200);
     expect(type).toContain('text/html');
     expect(body).not.toMatch(/(src|href)="(https?:)?\/\//);
-    expect(body).not.toMatch(/<script(?![^>]*\bsrc=)[^>]*>/);
-    const policy = headers.get('content-security-policy') ?? '';
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toContain("script-src 'self'");
-    expect(policy).not.toMatch(/https?:|upgrade-insecure-requests/);
+    expect(body).not.toMatch(/<script(?![^>]*\bsrc=)[^>]*>|\son\w+=/);
+    if (path === '/') expect(body).not.toMatch(/<style|\sstyle=|https?:\/\//);
   });
 
   test('what the pages may do is what they need, and nobody shows them in a frame of his own', async () => {

@@ -58,12 +58,6 @@ describe('/page/model.json', () => {
     }
   });
 
-  test('is not in the description of the interface', async () => {
-    const description = await (await fetch(`${api.origin}/openapi.json`)).text();
-    expect(description).toContain('/readyz');
-    expect(description).not.toMatch(/model\.json|family/);
-  });
-
   test('cannot be told while the store is away', async () => {
     const away = await startApi('redis://127.0.0.1:1', {}, { waitForRedis: false });
     try {

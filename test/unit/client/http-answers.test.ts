@@ -28,7 +28,11 @@ test('of an answer without end nothing more is read', async () => {
       },
     ];
   });
-  expect((await failure(client.transcribe(PCM))).message).toContain('over 1048576 bytes');
+  expect(await failure(client.transcribe(PCM))).toMatchObject({
+    code: 'unexpected_response',
+    status: 200,
+    message: expect.stringContaining('over 1048576 bytes'),
+  });
   await hungUp;
 });
 

@@ -270,16 +270,15 @@ test.each([{ attempts: Number.NaN }, { attempts: 0 }, { firstDelayMs: -1 }, { ma
 );
 
 test.each([
-  ['that is all beginnings of tags', '<'.repeat(600_000), 'not an answer of the service'],
-  ['that is all beginnings of a style', '<style>'.repeat(100_000), 'not an answer of the service'],
-  ['without end', ' '.repeat(1_048_577), 'over 1048576 bytes'],
+  ['tags', '<'.repeat(600_000)],
+  ['a style', '<style>'.repeat(100_000)],
 ])(
-  'a page %s is told from the service without holding up the program',
-  async (_kind, page, says) => {
+  'a page that is all beginnings of %s is told from the service without holding up the program',
+  async (_kind, page) => {
     service.http = [html(200, page)];
     const error = await failure(client.transcribe(PCM));
     expect(error).toMatchObject({ code: 'unexpected_response', status: 200 });
-    expect(error.message).toContain(says);
+    expect(error.message).toContain('not an answer of the service');
   },
   10_000,
 );

@@ -1,14 +1,6 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { checkPort, freePort } from '../../../common/launch/supervisor/ports.ts';
-
-async function takenPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
+import { takenPort } from '../../support/ports.ts';
 
 it.each([
   ['freePort', () => freePort()],

@@ -1,8 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { BYTES_PER_SECOND } from '../../common/audio/limits.ts';
-import { readPcm16 } from '../../common/audio/pcm16.ts';
-import { packageRoot } from '../../common/process/package-root.ts';
+import { fixtures } from '../support/fixtures.ts';
 import { wavFile } from '../support/wav.ts';
 
 const BOUNDARY = '----asr-bench-0123456789abcdef';
@@ -16,14 +13,8 @@ export class Speech {
     this.#pcm = pcm;
   }
 
-  static async read(): Promise<Speech> {
-    const folder = join(packageRoot(), 'test', 'fixtures');
-    const names = (await readdir(folder)).filter((name) => name.endsWith('.wav')).sort();
-    return new Speech(
-      Buffer.concat(
-        await Promise.all(names.map(async (name) => readPcm16(await readFile(join(folder, name))))),
-      ),
-    );
+  static read(): Speech {
+    return new Speech(Buffer.concat(fixtures().map(({ pcm }) => pcm)));
   }
 
   /** @returns 16 kHz mono PCM16 bytes of exactly this length. */

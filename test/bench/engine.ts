@@ -3,7 +3,7 @@ import { FrameWindow } from '../../inference/engine/features/frame-window.ts';
 import { writeZipformer2 } from '../onnx/model-folder.ts';
 import { REAL_SIZES, type RealSize } from '../onnx/real-size.ts';
 import type { ReferenceModel } from '../onnx/reference-engine.ts';
-import { SMALL_CTC } from '../support/real-service.ts';
+import { SMALL_CTC } from '../support/fixtures.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { Speech } from './clips.ts';
 import { comparison, measureInTurns, threadsText } from './engine-turns.ts';
@@ -54,7 +54,7 @@ function models(): StreamingModel[] {
 
 /** @param only the models with this in their name, such as "25 M" or "transducer" */
 export async function measureEngines(repetitions: number, only: string): Promise<Row[]> {
-  const rows: Row[] = [await featureRow('kaldi', repetitions), await featureRow('whisper', repetitions)];
+  const rows: Row[] = [featureRow('kaldi', repetitions), featureRow('whisper', repetitions)];
   for (const model of models().filter(({ name }) => name.includes(only))) {
     console.error(`  ${model.name} ...`);
     rows.push(...(await measureModel(model, repetitions)));
@@ -64,7 +64,7 @@ export async function measureEngines(repetitions: number, only: string): Promise
 
 /** Both engines: wall time and processor time over the length of the speech, and peak memory. */
 async function measureModel({ name, prepare }: StreamingModel, repetitions: number): Promise<Row[]> {
-  const pcm = (await Speech.read()).pcm(CLIP_MS);
+  const pcm = Speech.read().pcm(CLIP_MS);
   const rows: Row[] = [];
   const folder = temporaryFolder();
   try {
@@ -104,9 +104,9 @@ async function measureModel({ name, prepare }: StreamingModel, repetitions: numb
   return rows;
 }
 
-async function featureRow(features: 'kaldi' | 'whisper', repetitions: number): Promise<Row> {
+function featureRow(features: 'kaldi' | 'whisper', repetitions: number): Row {
   const clipMs = 15_000;
-  const pcm = (await Speech.read()).pcm(clipMs);
+  const pcm = Speech.read().pcm(clipMs);
   const samples = Float32Array.from({ length: pcm.length / 2 }, (_, i) => pcm.readInt16LE(2 * i) / 32_768);
   const filterBank = createFilterBank(features);
   const extract = (): number => {

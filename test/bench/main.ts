@@ -74,7 +74,7 @@ async function measureService(
   repetitions: number,
 ): Promise<Row[]> {
   if (parts.length === 0) return [];
-  const speech = await Speech.read();
+  const speech = Speech.read();
   const service = await startService();
   const rows: Row[] = [];
   try {

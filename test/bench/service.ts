@@ -7,7 +7,7 @@ import { readInferenceConfig } from '../../common/config/config.ts';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { whenServing } from '../../common/launch/supervisor/when-serving.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { SMALL_CTC } from '../support/real-service.ts';
+import { SMALL_CTC } from '../support/fixtures.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { HttpClient } from './http-client.ts';

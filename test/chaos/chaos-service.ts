@@ -73,7 +73,7 @@ export class ChaosService {
       model,
       logLevel: 'debug',
     });
-    const service = new ChaosService(kept, redis, relay, tally, await clips(CLIP_SECONDS));
+    const service = new ChaosService(kept, redis, relay, tally, clips(CLIP_SECONDS));
     try {
       await service.#listenOnce();
     } catch (error) {

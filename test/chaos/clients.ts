@@ -34,8 +34,8 @@ export interface Client {
   leave(): void;
 }
 
-export async function clips(lengths: readonly number[]): Promise<Clip[]> {
-  const speech = await Speech.read();
+export function clips(lengths: readonly number[]): Clip[] {
+  const speech = Speech.read();
   return lengths.map((seconds) => {
     const pcm = speech.pcm(seconds * 1_000);
     return { seconds, pcm, wav: wavFile(pcm) };

@@ -1,7 +1,7 @@
 /** `npm run chaos -- [--minutes N] [--seed N] [--model MODEL]`: random walks over a real service, as long as asked. See USAGE. */
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { SMALL_CTC } from '../support/real-service.ts';
+import { SMALL_CTC } from '../support/fixtures.ts';
 import { exitOnSignals, runTool } from '../support/tool.ts';
 import { keepResult } from './results.ts';
 import { Tally } from './tally.ts';

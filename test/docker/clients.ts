@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { upload } from '../support/api.ts';
-import { fixture, sendPaced } from '../support/real-service.ts';
+import { fixture } from '../support/fixtures.ts';
+import { sendPaced } from '../support/real-service.ts';
 import { StreamClient } from '../support/stream-client.ts';
 import type { Compose } from './compose.ts';
 

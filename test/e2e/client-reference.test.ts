@@ -4,16 +4,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { packageRoot } from '../../common/process/package-root.ts';
 import { type CodeBlock, codeBlocks, readersFolder } from '../examples/reader.ts';
 import { TOKEN, upload } from '../support/api.ts';
 import { chromiumPath } from '../support/chromium.ts';
+import { fixture } from '../support/fixtures.ts';
 import { type RealService, startRealService } from '../support/real-service.ts';
 import { wavFile } from '../support/wav.ts';
 
-const root = packageRoot();
-const fixture = join(root, 'test/fixtures/e12.wav');
-const spoken = readFileSync(join(root, 'test/fixtures/e12.txt'), 'utf8').trim();
+const { path: recording, pcm, text: spoken } = fixture('e12');
 const run = promisify(execFile);
 
 /** The code blocks of /api-reference.md, as they stand in the text that a reader gets. */
@@ -27,10 +25,9 @@ beforeAll(async () => {
   service = await startRealService({});
   blocks = codeBlocks(await (await fetch(`${service.origin}/api-reference.md`)).text());
 
-  folder = readersFolder(blocks, fixture);
+  folder = readersFolder(blocks, recording);
   const silence = (seconds: number): Buffer => Buffer.alloc(seconds * 32_000);
-  const speech = readFileSync(fixture).subarray(44);
-  const microphone = wavFile(Buffer.concat([silence(0.5), speech, silence(15)]));
+  const microphone = wavFile(Buffer.concat([silence(0.5), pcm, silence(15)]));
   writeFileSync(join(folder, 'microphone.wav'), microphone);
 }, 30_000);
 afterAll(async () => {
@@ -87,7 +84,7 @@ describe('shell', () => {
       '-v',
       'error',
       '-i',
-      fixture,
+      recording,
       '-ar',
       '44100',
       '-c:a',
@@ -166,7 +163,7 @@ describe('Chromium', () => {
     const page = await browser.newPage();
     await page.goto(`${service.origin}/examples/upload.html`);
     await page.getByLabel('Token').fill(TOKEN);
-    await page.getByLabel('WAV file').setInputFiles(fixture);
+    await page.getByLabel('WAV file').setInputFiles(recording);
     await page.getByRole('button', { name: 'Recognize' }).click();
     await page.getByRole('status').getByText(spoken, { exact: true }).waitFor();
   });

@@ -11,12 +11,11 @@ import { AsrClient, type Retry } from '../../api/client/node.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { TOKEN } from '../support/api.ts';
 import { chromiumPath } from '../support/chromium.ts';
+import { fixture } from '../support/fixtures.ts';
 import { type RealService, startRealService } from '../support/real-service.ts';
 
 const root = packageRoot();
-const fixture = join(root, 'test/fixtures/e12.wav');
-const wav = readFileSync(fixture);
-const spoken = readFileSync(join(root, 'test/fixtures/e12.txt'), 'utf8').trim();
+const { path: recording, wav, text: spoken } = fixture('e12');
 
 let service: RealService;
 let client: AsrClient;
@@ -74,7 +73,7 @@ test('the text of a recording, whole and streamed: the same', async () => {
 });
 
 test('the command: a file, standard input as it comes, JSON, ready', async () => {
-  expect(await asrClient(['transcribe', fixture])).toEqual({ code: 0, stdout: `${spoken}\n`, stderr: '' });
+  expect(await asrClient(['transcribe', recording])).toEqual({ code: 0, stdout: `${spoken}\n`, stderr: '' });
   const streamed = await asrClient(['transcribe', '--stream', '--json', '-'], wav);
   const messages = streamed.stdout
     .trim()

@@ -10,6 +10,7 @@ import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
 import { ClientMessage, ServerMessage } from '../../common/messages/stream.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { TOKEN } from '../support/api.ts';
+import { fixture } from '../support/fixtures.ts';
 import { type RealService, startRealService } from '../support/real-service.ts';
 import { type ReceivedMessage, StreamClient } from '../support/stream-client.ts';
 import { drop, type HttpScript, html, ScriptedService } from '../unit/client/scripted-service.ts';
@@ -86,7 +87,7 @@ describe('the messages shown in /api-reference.md', () => {
     const other = await StreamClient.connect(url);
     other.json({ ...one('start'), api_token: TOKEN });
     expect(await other.message('error')).toEqual(one('error'));
-    const pcm = readFileSync(join(root, 'test/fixtures/e12.wav')).subarray(44);
+    const { pcm } = fixture('e12');
     // Under two seconds at once; the rest when the model has taken these.
     for (let start = 0; start < 57_600; start += 3_200) client.audio(pcm.subarray(start, start + 3_200));
     await client.message('partial');
@@ -120,7 +121,7 @@ describe('the examples that send a file', () => {
     const text = REFERENCE.replaceAll('{base_url}', service.url);
     for (const [, code = '', file = ''] of text.matchAll(/^```\w+\n((?:\/\/|#) (\w+\.\w+)\n[\s\S]*?)^```$/gm))
       writeFileSync(join(folder, file), code);
-    writeFileSync(join(folder, 'recording.wav'), readFileSync(join(root, 'test/fixtures/e12.wav')));
+    writeFileSync(join(folder, 'recording.wav'), fixture('e12').wav);
   });
   beforeEach(() => void service.requests.splice(0));
   afterAll(async () => {

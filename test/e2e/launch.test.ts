@@ -11,9 +11,10 @@ import { packageRoot } from '../../common/process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { openStream, TOKEN, upload } from '../support/api.ts';
+import { SMALL_CTC, fixture } from '../support/fixtures.ts';
 import { fullPipe } from '../support/full-pipe.ts';
 import { takenPort } from '../support/ports.ts';
-import { fixture, SMALL_CTC, sendPaced } from '../support/real-service.ts';
+import { sendPaced } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
 

@@ -1,8 +1,6 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { packageRoot } from '../../common/process/package-root.ts';
 import { countErrors } from '../eval/error-rate.ts';
-import { readSet } from '../eval/sets.ts';
+import { DEFAULT_SET, readSet } from '../eval/sets.ts';
 import { upload } from '../support/api.ts';
 import { type RealService, startRealService } from '../support/real-service.ts';
 import { wavFile } from '../support/wav.ts';
@@ -16,7 +14,7 @@ afterAll(() => service.stop());
 // Measured: 16 % of the characters. The small CTC model, which was the bundled one before, gets 75 % wrong.
 test('of real people, the bundled model gets less than a quarter of the characters wrong, and some sentences right', async () => {
   const all = { wrong: 0, total: 0, right: 0 };
-  for (const { pcm, truth } of await readSet(join(packageRoot(), 'test', 'fixtures', 'real-speech'))) {
+  for (const { pcm, truth } of await readSet(DEFAULT_SET)) {
     const { status, body } = await upload(service.origin, wavFile(pcm));
     expect(status).toBe(200);
     const { wrong, total } = countErrors(truth, String(body['text']));

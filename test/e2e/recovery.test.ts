@@ -6,10 +6,10 @@ import { packageRoot } from '../../common/process/package-root.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
 import { openStream, upload } from '../support/api.ts';
+import { fixture } from '../support/fixtures.ts';
 import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { nothingLeft } from '../support/nothing-left.ts';
 import {
-  fixture,
   type RealService,
   sendPaced,
   startInferenceProcess,

@@ -10,9 +10,10 @@ import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { AUTHORIZED, startApi, TOKEN, upload } from '../support/api.ts';
+import { fixture } from '../support/fixtures.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';
 import { takenPort } from '../support/ports.ts';
-import { fixture, startApiProcess, startInferenceProcess, untilReady } from '../support/real-service.ts';
+import { startApiProcess, startInferenceProcess, untilReady } from '../support/real-service.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { StreamClient } from '../support/stream-client.ts';
 

@@ -8,13 +8,14 @@ import { expect, it, onTestFinished } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { spokenCharacters } from '../eval/error-rate.ts';
 import { DEFAULT_SET, readSet } from '../eval/sets.ts';
+import { SMALL_CTC } from '../support/fixtures.ts';
 import { wavFile } from '../support/wav.ts';
 
 const SETS = new URL('../../dist/test/eval/sets.js', import.meta.url).href;
 const PROGRAM = join(packageRoot(), 'dist', 'test', 'eval', 'main.js');
 
 /** A quick one: how well it hears is no matter here. */
-const MODEL = join(packageRoot(), 'test', 'fixtures', 'small-ctc');
+const MODEL = SMALL_CTC;
 
 /** A folder with sets of recordings in which nothing is said. */
 async function folderOf(sets: Record<string, readonly string[]>): Promise<string> {

@@ -8,7 +8,8 @@ import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { openStream, upload } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { fixture, sendPaced, startRealService } from '../support/real-service.ts';
+import { fixture } from '../support/fixtures.ts';
+import { sendPaced, startRealService } from '../support/real-service.ts';
 import { temporaryFolder } from '../support/tool.ts';
 
 const run = promisify(execFile);

@@ -6,14 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import { InferenceError, ModelLoadError } from '../../inference/recognizer.ts';
 import { writeFailingModel } from '../onnx/echo.ts';
-import {
-  type Fixture,
-  fixtures,
-  MAX_SAMPLES,
-  pcmBytes,
-  recordings,
-  SMALL_CTC_DIR,
-} from '../unit/engine/recordings.ts';
+import { type Fixture, SMALL_CTC, fixtures } from '../support/fixtures.ts';
+import { MAX_SAMPLES, pcmBytes, recordings } from '../unit/engine/recordings.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-engine-'));
 const engines: OnnxRecognizer[] = [];
@@ -33,7 +27,7 @@ function engineOf(modelDir: string): OnnxRecognizer {
   return engine;
 }
 
-async function loadedEngine(modelDir = SMALL_CTC_DIR): Promise<OnnxRecognizer> {
+async function loadedEngine(modelDir = SMALL_CTC): Promise<OnnxRecognizer> {
   const engine = engineOf(modelDir);
   await engine.load();
   return engine;
@@ -63,7 +57,7 @@ const fifteenSeconds = pcmBytes(longest?.samples ?? new Int16Array(0));
 
 describe('loading', () => {
   test('tells what was loaded', async () => {
-    expect(await engineOf(SMALL_CTC_DIR).load()).toEqual({
+    expect(await engineOf(SMALL_CTC).load()).toEqual({
       id: 'test',
       family: 'nemo-ctc',
       features: 'kaldi',
@@ -78,7 +72,7 @@ describe('loading', () => {
   test('chooses the CPU by itself where CUDA does not load, and says so only where its library is installed', async () => {
     const said: string[] = [];
     const engine = new OnnxRecognizer({
-      modelDir: SMALL_CTC_DIR,
+      modelDir: SMALL_CTC,
       modelId: 'test',
       providers: 'auto',
       threads: 1,
@@ -98,14 +92,14 @@ describe('loading', () => {
     const engine = engineOf(modelDir);
     await expect(engine.load()).rejects.toThrow(ModelLoadError);
     await expect(engine.load()).rejects.toThrow(`${modelDir}: found nothing, expected tokens.txt among them`);
-    cpSync(SMALL_CTC_DIR, modelDir, { recursive: true });
+    cpSync(SMALL_CTC, modelDir, { recursive: true });
     expect((await engine.load()).family).toBe('nemo-ctc');
     await expect(engine.load()).rejects.toThrow('load() needs an idle engine, this one is ready');
     expect(await recognize(engine, fixture(0).samples)).toBe(fixture(0).text);
   });
 
   test('ends when the engine is closed', async () => {
-    const engine = engineOf(SMALL_CTC_DIR);
+    const engine = engineOf(SMALL_CTC);
     const load = engine.load();
     const closed = engine.close();
     await expect(load).rejects.toThrow(ModelLoadError);
@@ -117,7 +111,7 @@ describe('a recording', () => {
   /** One for all of them, as in the service. */
   let engine: OnnxRecognizer;
   beforeAll(async () => {
-    engine = newEngine(SMALL_CTC_DIR);
+    engine = newEngine(SMALL_CTC);
     await engine.load();
   });
   afterAll(() => engine.close());
@@ -221,7 +215,7 @@ describe('closing the engine', () => {
   });
 
   test('can come before loading', async () => {
-    const engine = engineOf(SMALL_CTC_DIR);
+    const engine = engineOf(SMALL_CTC);
     await expect(engine.open()).rejects.toThrow('no recording can start: the engine is idle');
     await engine.close();
   });

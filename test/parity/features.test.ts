@@ -10,7 +10,8 @@ import {
   WhisperFbank,
 } from '../../inference/engine/features/whisper-fbank.ts';
 import { Weights } from '../onnx/weights.ts';
-import { fixtures, withSilence } from '../unit/engine/recordings.ts';
+import { fixtures } from '../support/fixtures.ts';
+import { withSilence } from '../unit/engine/recordings.ts';
 import { referenceKaldi, referenceWhisper, SENSE_VOICE } from '../unit/engine/reference-features.ts';
 
 const BINS = 80;

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { countErrors } from '../eval/error-rate.ts';
 import { ECHO_DELAY_FRAMES, writeEchoModel } from '../onnx/echo.ts';
 import { Weights } from '../onnx/weights.ts';
+import { SMALL_CTC, fixtures } from '../support/fixtures.ts';
 import { LocalEngine } from '../unit/engine/local-engine.ts';
-import { fixtures, pcmBytes, SMALL_CTC_DIR } from '../unit/engine/recordings.ts';
+import { pcmBytes } from '../unit/engine/recordings.ts';
 
 const SAMPLES_PER_MS = 16;
 const CUTS_MS = [0, 10, 50, 100, 200, 300, 400, 500];
@@ -48,7 +49,7 @@ describe.each(['nemo-ctc', 'zipformer2-ctc', 'zipformer2-transducer'] as const)(
 describe('the small CTC model', () => {
   let engine: LocalEngine;
   beforeAll(async () => {
-    engine = await LocalEngine.load(SMALL_CTC_DIR);
+    engine = await LocalEngine.load(SMALL_CTC);
   });
   afterAll(() => engine.model.release());
 

@@ -14,8 +14,9 @@ import {
 } from '../onnx/model-folder.ts';
 import { buildNemoCtc } from '../onnx/nemo-ctc.ts';
 import { ReferenceEngine } from '../onnx/reference-engine.ts';
+import { SMALL_CTC, fixtures } from '../support/fixtures.ts';
 import { LocalEngine } from '../unit/engine/local-engine.ts';
-import { fixtures, pcmBytes, recordings, SMALL_CTC_DIR, withSilence } from '../unit/engine/recordings.ts';
+import { pcmBytes, recordings, withSilence } from '../unit/engine/recordings.ts';
 
 const kaldi = { features: 'kaldi', int8: false, symbols: CHINESE_SYMBOLS, seed: 5 } as const;
 
@@ -175,8 +176,8 @@ describe('the small CTC model', () => {
   let engine: LocalEngine;
   let reference: ReferenceEngine;
   beforeAll(async () => {
-    engine = await LocalEngine.load(SMALL_CTC_DIR);
-    reference = new ReferenceEngine(SMALL_CTC_DIR, { family: 'nemo-ctc', model: 'model.onnx' });
+    engine = await LocalEngine.load(SMALL_CTC);
+    reference = new ReferenceEngine(SMALL_CTC, { family: 'nemo-ctc', model: 'model.onnx' });
   });
   afterAll(() => engine.model.release());
 

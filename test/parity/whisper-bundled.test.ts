@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { packageRoot } from '../../common/process/package-root.ts';
 import type { EngineModel, EngineRecording } from '../../inference/engine/engine-model.ts';
 import { loadModel } from '../../inference/engine/load-model.ts';
 import { modelFolders } from '../../models/store/store.ts';
-import { type Recording, readSet } from '../eval/sets.ts';
+import { DEFAULT_SET, type Recording, readSet } from '../eval/sets.ts';
 import { Weights } from '../onnx/weights.ts';
 import { MAX_SAMPLES, pcmBytes } from '../unit/engine/recordings.ts';
 
@@ -21,7 +20,7 @@ let recordings: readonly Recording[];
 
 beforeAll(async () => {
   model = await loadModel(modelFolders().bundled, { providers: ['cpu'], threads: 2, log: () => {} });
-  recordings = await readSet(join(packageRoot(), 'test', 'fixtures', 'real-speech'));
+  recordings = await readSet(DEFAULT_SET);
 });
 afterAll(() => model.release());
 

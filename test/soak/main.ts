@@ -5,7 +5,7 @@ import { beginUpload, clips } from '../chaos/clients.ts';
 import { keepResult } from '../chaos/results.ts';
 import { KeptService } from '../chaos/service.ts';
 import { Tally } from '../chaos/tally.ts';
-import { SMALL_CTC } from '../support/real-service.ts';
+import { SMALL_CTC } from '../support/fixtures.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { exitOnSignals, runTool } from '../support/tool.ts';
 import { SoakLoad } from './load.ts';
@@ -59,7 +59,7 @@ async function main(): Promise<void> {
 async function loadFor({ replicas }: KeptService, tally: Tally): Promise<SoakLoad> {
   const [replica] = replicas;
   // As long as may come at once.
-  const [clip] = await clips([2]);
+  const [clip] = clips([2]);
   if (clip === undefined || replica === undefined) throw new Error('nothing to ask, or nobody');
   const outcome = await beginUpload(replica.origin, clip).outcome;
   if (outcome.kind !== 'text') throw new Error(`an undisturbed upload: ${JSON.stringify(outcome)}`);

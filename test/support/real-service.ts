@@ -1,43 +1,11 @@
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { readPcm16 } from '../../common/audio/pcm16.ts';
-import { packageRoot } from '../../common/process/package-root.ts';
 import { AUTHORIZED, TOKEN } from './api.ts';
+import { SMALL_CTC } from './fixtures.ts';
 import { ProcessUnderTest } from './inference-process.ts';
 import { startRedis, type TestRedis } from './redis.ts';
 import type { StreamClient } from './stream-client.ts';
 
 const READY_MS = 30_000;
-
-/** The small CTC model: fast, deterministic, and for tests alone. */
-export const SMALL_CTC = join(packageRoot(), 'test', 'fixtures', 'small-ctc');
-
-/** A recording and the exact text that the small CTC model hears in it. */
-export interface Fixture {
-  readonly name: string;
-  readonly wav: Buffer;
-  readonly pcm: Buffer;
-  readonly text: string;
-}
-
-export function fixtures(): Fixture[] {
-  const folder = join(packageRoot(), 'test', 'fixtures');
-  return readdirSync(folder)
-    .filter((file) => file.endsWith('.wav'))
-    .sort()
-    .map((file) => {
-      const wav = readFileSync(join(folder, file));
-      const text = readFileSync(join(folder, file.replace('.wav', '.txt')), 'utf8').trim();
-      return { name: file.replace('.wav', ''), wav, pcm: readPcm16(wav), text };
-    });
-}
-
-export function fixture(name: string): Fixture {
-  const found = fixtures().find((entry) => entry.name === name);
-  if (!found) throw new Error(`no fixture ${name}`);
-  return found;
-}
 
 /** An api replica as a real process on a free port. */
 export async function startApiProcess(

@@ -1,7 +1,8 @@
 import { startApi } from '../../support/api.ts';
+import { SMALL_CTC } from '../../support/fixtures.ts';
 import { startInference } from '../../support/inference.ts';
 import type { ProcessUnderTest } from '../../support/inference-process.ts';
-import { SMALL_CTC, startInferenceProcess } from '../../support/real-service.ts';
+import { startInferenceProcess } from '../../support/real-service.ts';
 import { startRedis } from '../../support/redis.ts';
 import { startRelay } from '../../support/relay.ts';
 import type { ScriptedRecognizer } from '../../support/scripted-recognizer.ts';

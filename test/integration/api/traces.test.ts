@@ -3,7 +3,8 @@ import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { openStream, upload } from '../../support/api.ts';
-import { fixture, sendPaced, startApiProcess, startRealService } from '../../support/real-service.ts';
+import { fixture } from '../../support/fixtures.ts';
+import { sendPaced, startApiProcess, startRealService } from '../../support/real-service.ts';
 import { startRedis } from '../../support/redis.ts';
 
 interface OtlpSpan {

@@ -9,8 +9,8 @@ import { RedisKeys } from '../../../common/redis/keys.ts';
 import { modelFolders } from '../../../models/store/store.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { eventually } from '../../support/eventually.ts';
+import { SMALL_CTC } from '../../support/fixtures.ts';
 import { ProcessUnderTest } from '../../support/inference-process.ts';
-import { SMALL_CTC } from '../../support/real-service.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let redis: TestRedis;

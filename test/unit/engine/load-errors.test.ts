@@ -8,8 +8,8 @@ import { ExecutionProviderError } from '../../../inference/recognizer.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
 import { CHINESE_SYMBOLS, writeTokens } from '../../onnx/model-folder.ts';
 import { buildNemoCtc } from '../../onnx/nemo-ctc.ts';
+import { SMALL_CTC } from '../../support/fixtures.ts';
 import { loadError, ModelFolders, patch } from './broken-models.ts';
-import { SMALL_CTC_DIR } from './recordings.ts';
 
 interface NemoOddity {
   readonly length: 'int64' | 'float32';
@@ -179,7 +179,7 @@ describe('execution providers', () => {
 
   test('asked for by name and not to be had are no fault of the model', async () => {
     // Loads on a machine with CUDA and its libraries installed, and nowhere else.
-    const load = loadModel(SMALL_CTC_DIR, {
+    const load = loadModel(SMALL_CTC, {
       providers: ['cuda', 'cpu'],
       threads: 1,
       log: () => {},

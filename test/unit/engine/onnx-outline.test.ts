@@ -9,7 +9,7 @@ import { readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts'
 import { readGraphNodes } from '../../../inference/engine/partition/graph-file.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
-import { SMALL_CTC_DIR } from './recordings.ts';
+import { SMALL_CTC } from '../../support/fixtures.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-metadata-'));
 afterAll(() => rmSync(workDir, { recursive: true }));
@@ -33,7 +33,7 @@ async function readModelMetadata(path: string): Promise<ModelMetadata> {
 
 describe('the metadata of an ONNX file', () => {
   test('is read from the small CTC model', async () => {
-    const metadata = await readModelMetadata(join(SMALL_CTC_DIR, 'model.onnx'));
+    const metadata = await readModelMetadata(join(SMALL_CTC, 'model.onnx'));
     expect(metadata.integer('subsampling_factor', 1, 100)).toBe(4);
     expect(metadata.text('normalize_type')).toBe('NA');
     expect(metadata.text('no such key')).toBeUndefined();
@@ -81,7 +81,7 @@ describe('the metadata of an ONNX file', () => {
 });
 
 test('the outline gives inputs and outputs', async () => {
-  const outline = await readOnnxOutline(join(SMALL_CTC_DIR, 'model.onnx'));
+  const outline = await readOnnxOutline(join(SMALL_CTC, 'model.onnx'));
   expect(outline.inputs.map(({ name, type, shape }) => [name, type, shape])).toEqual([
     ['audio_signal', 'float32', [expect.any(String), 80, expect.any(String)]],
     ['length', 'int64', [expect.any(String)]],

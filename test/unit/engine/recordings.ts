@@ -1,45 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { readPcm16 } from '../../../common/audio/pcm16.ts';
+import { DEFAULT_SET } from '../../eval/sets.ts';
 import { Weights } from '../../onnx/weights.ts';
-
-const FIXTURES = new URL('../../fixtures/', import.meta.url);
-const REAL_SPEECH = new URL('real-speech/', FIXTURES);
+import { fixtures, samplesOf } from '../../support/fixtures.ts';
 
 export const MAX_SAMPLES = 240_000;
-export const SMALL_CTC_DIR = fileURLToPath(new URL('../../fixtures/small-ctc', import.meta.url));
 
 export interface Recording {
   readonly name: string;
   readonly samples: Int16Array;
 }
 
-export interface Fixture extends Recording {
-  /** What the small CTC model hears in it. */
-  readonly text: string;
-}
-
-export function fixtures(): Fixture[] {
-  return readdirSync(FIXTURES)
-    .filter((name) => name.endsWith('.wav'))
-    .sort()
-    .map((name) => {
-      const text = readFileSync(new URL(name.replace('.wav', '.txt'), FIXTURES), 'utf8').trim();
-      return { name, samples: readSamples(new URL(name, FIXTURES)), text };
-    });
-}
-
 /** 12 sentences of real people. */
 export function realSpeech(): Recording[] {
-  return readdirSync(REAL_SPEECH)
+  return readdirSync(DEFAULT_SET)
     .filter((name) => name.endsWith('.wav'))
     .sort()
-    .map((name) => ({ name, samples: readSamples(new URL(name, REAL_SPEECH)) }));
-}
-
-function readSamples(path: URL): Int16Array {
-  const bytes = readPcm16(readFileSync(path));
-  return Int16Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(2 * i));
+    .map((name) => ({ name, samples: samplesOf(readPcm16(readFileSync(join(DEFAULT_SET, name)))) }));
 }
 
 /** 30 recordings: speech, silence, noise, from 1 sample to 15 s. */

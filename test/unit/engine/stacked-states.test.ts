@@ -14,7 +14,7 @@ import { findStackedStates } from '../../../inference/engine/partition/stacked-s
 import { StatefulNetwork } from '../../../inference/engine/partition/stateful-network.ts';
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
 import { Weights } from '../../onnx/weights.ts';
-import { SMALL_CTC_DIR } from './recordings.ts';
+import { SMALL_CTC } from '../../support/fixtures.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-stacked-'));
 afterAll(() => rmSync(workDir, { recursive: true }));
@@ -169,7 +169,7 @@ describe('states in one tensor', () => {
   });
 
   test('of the small CTC model are taken apart: it runs in parts, and gives what it gives in one piece', async () => {
-    const path = join(SMALL_CTC_DIR, 'model.onnx');
+    const path = join(SMALL_CTC, 'model.onnx');
     const { parts, found, expected } = await divided(
       path,
       (outline) => nemoCtcLayout(outline).signature,

@@ -5,7 +5,7 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { InferenceSession } from 'onnxruntime-node';
 import { afterAll, expect, test, vi } from 'vitest';
 import { loadOnnxModel } from '../../../inference/engine/onnx/onnx-session.ts';
-import { SMALL_CTC_DIR } from './recordings.ts';
+import { SMALL_CTC } from '../../support/fixtures.ts';
 
 const workDir = mkdtempSync(join(tmpdir(), 'asr-webgpu-'));
 afterAll(() => rmSync(workDir, { recursive: true }));
@@ -15,7 +15,7 @@ async function providersAsked(
   path: string,
   providers: readonly ['webgpu' | 'cpu', ...('webgpu' | 'cpu')[]],
 ): Promise<InferenceSession.SessionOptions['executionProviders']> {
-  const session = await InferenceSession.create(join(SMALL_CTC_DIR, 'model.onnx'));
+  const session = await InferenceSession.create(join(SMALL_CTC, 'model.onnx'));
   const create = vi.spyOn(InferenceSession, 'create').mockResolvedValue(session);
   await (await loadOnnxModel(path, { providers, threads: 1, log: () => {} })).release();
   // Of several forms its type knows the last one alone.
@@ -39,7 +39,7 @@ function fileWithNode(name: string, outputCount: number): string {
 }
 
 test('the Split of the small CTC model, too wide for a shader, is left to the CPU', async () => {
-  const path = join(SMALL_CTC_DIR, 'model.onnx');
+  const path = join(SMALL_CTC, 'model.onnx');
   const webgpu = { name: 'webgpu', forceCpuNodeNames: ['/Split'] };
   expect(await providersAsked(path, ['webgpu'])).toEqual([webgpu]);
   expect(await providersAsked(path, ['webgpu', 'cpu'])).toEqual([webgpu, 'cpu']);

@@ -1,32 +1,30 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compileErrors, validate } from '@readme/openapi-parser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { startApi, type TestApi } from '../support/api.ts';
+import { fileFolder } from '../support/folders.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 const run = promisify(execFile);
 const root = packageRoot();
 let redis: TestRedis;
 let api: TestApi;
-let folder: string;
+const folder = fileFolder();
 let description: string;
 
 beforeAll(async () => {
   redis = await startRedis();
   api = await startApi(redis.url);
   description = await (await fetch(`${api.origin}/openapi.json`)).text();
-  folder = mkdtempSync(join(tmpdir(), 'asr-openapi-'));
   writeFileSync(join(folder, 'openapi.json'), description);
 });
 afterAll(async () => {
   await api.stop();
   await redis.stop();
-  rmSync(folder, { recursive: true });
 });
 
 test('/openapi.json passes a validator without a warning', async () => {

@@ -1,6 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Value from 'typebox/value';
@@ -11,6 +10,7 @@ import { ClientMessage, ServerMessage } from '../../common/messages/stream.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { TOKEN } from '../support/api.ts';
 import { fixture } from '../support/fixtures.ts';
+import { fileFolder } from '../support/folders.ts';
 import { type RealService, startRealService } from '../support/real-service.ts';
 import { type ReceivedMessage, StreamClient } from '../support/stream-client.ts';
 import { drop, type HttpScript, html, ScriptedService } from '../unit/client/scripted-service.ts';
@@ -113,10 +113,9 @@ const json =
   };
 
 describe('the examples that send a file', () => {
-  let folder: string;
+  const folder = fileFolder();
   let service: ScriptedService;
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'asr-reference-'));
     service = await ScriptedService.start();
     const text = REFERENCE.replaceAll('{base_url}', service.url);
     for (const [, code = '', file = ''] of text.matchAll(/^```\w+\n((?:\/\/|#) (\w+\.\w+)\n[\s\S]*?)^```$/gm))
@@ -124,10 +123,7 @@ describe('the examples that send a file', () => {
     writeFileSync(join(folder, 'recording.wav'), fixture('e12').wav);
   });
   beforeEach(() => void service.requests.splice(0));
-  afterAll(async () => {
-    await service.stop();
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => service.stop());
 
   const python = spawnSync('python3', ['--version']).status === 0;
   describe.each([

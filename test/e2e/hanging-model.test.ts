@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
 import { writeHangingModel } from '../onnx/hanging.ts';
+import { testFolder } from '../support/folders.ts';
 import { startInferenceProcess } from '../support/real-service.ts';
 import { startRedis } from '../support/redis.ts';
 import { scriptedPcm } from '../support/scripted-recognizer.ts';
@@ -13,8 +11,7 @@ import { TestUploads } from '../support/test-upload.ts';
 
 /** An inference process whose model hangs in its first recording, which is submitted. */
 async function inferenceThatHangs(env: Readonly<Record<string, string>> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-hanging-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = testFolder();
   writeHangingModel(folder);
   const redis = await startRedis();
   onTestFinished(() => redis.stop());

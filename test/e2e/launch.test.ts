@@ -1,17 +1,17 @@
 import { execFile } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { openStream, TOKEN, upload } from '../support/api.ts';
-import { SMALL_CTC, fixture } from '../support/fixtures.ts';
+import { fixture, SMALL_CTC } from '../support/fixtures.ts';
+import { fileFolder, testFolder } from '../support/folders.ts';
 import { fullPipe } from '../support/full-pipe.ts';
 import { takenPort } from '../support/ports.ts';
 import { sendPaced } from '../support/real-service.ts';
@@ -22,13 +22,9 @@ const run = promisify(execFile);
 const pids = new Set<number>();
 const folders: string[] = [];
 /** What the tests use whose subject is not the text, since most of a start would be the bundled model's loading. */
-let quickModel: string;
+const quickModel = fileFolder();
 
-beforeAll(async () => {
-  quickModel = await mkdtemp(join(tmpdir(), 'asr-launch-model-'));
-  writeQuickModel(quickModel);
-});
-afterAll(() => rm(quickModel, { recursive: true }));
+beforeAll(() => writeQuickModel(quickModel));
 afterEach(async () => {
   await tidy(pids, ...folders.splice(0));
   pids.clear();
@@ -246,8 +242,7 @@ test('settings that only show to be wrong when the model is loaded end it, and a
 });
 
 test('a Redis that does not start: its own words and exit code 1, which is no wrong setting', async () => {
-  const bin = await mkdtemp(join(tmpdir(), 'asr-launch-bin-'));
-  folders.push(bin);
+  const bin = testFolder();
   await writeFile(join(bin, 'redis-server'), '#!/bin/sh\necho no room\nexit 3\n', { mode: 0o755 });
   const { launched, temp } = await start({ PATH: `${bin}:${process.env['PATH']}` });
   expect(await launched.ended).toBe(1);

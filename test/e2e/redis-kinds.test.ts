@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, expect, test } from 'vitest';
@@ -9,6 +7,7 @@ import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { closeRedis, connectRedis } from '../../common/redis/connection.ts';
 import { Outage } from '../../common/redis/outage.ts';
 import { openStream, upload } from '../support/api.ts';
+import { testFolder } from '../support/folders.ts';
 import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { startApiProcess, untilReady } from '../support/real-service.ts';
 import { startCluster, startRedis, startSentinel } from '../support/redis.ts';
@@ -72,8 +71,7 @@ test('a database that Redis does not have: not ready, one line says why, and no 
 }, 40_000);
 
 test('rediss://: TLS', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-tls-'));
-  cleanups.push(async () => rmSync(folder, { recursive: true }));
+  const folder = testFolder();
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const names = '-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1';
   const request = `req -x509 -newkey rsa:2048 -nodes -days 1 ${names} -keyout ${key} -out ${certificate}`;

@@ -1,7 +1,7 @@
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../common/launch/supervisor/ports.ts';
@@ -11,6 +11,7 @@ import { RedisKeys } from '../../common/redis/keys.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { AUTHORIZED, startApi, TOKEN, upload } from '../support/api.ts';
 import { fixture } from '../support/fixtures.ts';
+import { fileFolder } from '../support/folders.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';
 import { takenPort } from '../support/ports.ts';
 import { startApiProcess, startInferenceProcess, untilReady } from '../support/real-service.ts';
@@ -20,7 +21,7 @@ import { StreamClient } from '../support/stream-client.ts';
 /** What the settings do in real processes; access, time limits and wrong values have their own tests (see README's table). */
 let redis: TestRedis;
 /** What the tests use whose subject is not the text: it is loaded in no time. */
-const quickModel = mkdtempSync(join(tmpdir(), 'asr-settings-model-'));
+const quickModel = fileFolder();
 const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
@@ -31,10 +32,7 @@ afterEach(async () => {
   for (const process of running.splice(0)) await process.stop();
   await redis.client.flushall();
 });
-afterAll(async () => {
-  await redis.stop();
-  rmSync(quickModel, { recursive: true });
-});
+afterAll(() => redis.stop());
 
 async function api(env: Record<string, string> = {}) {
   const started = await startApiProcess({ REDIS_URL: redis.url, ...env });

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { spokenCharacters } from '../eval/error-rate.ts';
 import { DEFAULT_SET, readSet } from '../eval/sets.ts';
 import { SMALL_CTC } from '../support/fixtures.ts';
+import { testFolder } from '../support/folders.ts';
 import { wavFile } from '../support/wav.ts';
 
 const SETS = new URL('../../dist/test/eval/sets.js', import.meta.url).href;
@@ -19,8 +19,7 @@ const MODEL = SMALL_CTC;
 
 /** A folder with sets of recordings in which nothing is said. */
 async function folderOf(sets: Record<string, readonly string[]>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'asr-sets-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = testFolder();
   for (const [set, names] of Object.entries(sets)) {
     await mkdir(join(folder, set));
     const lines = ['file\ttext', ...names.map((name) => `${name}\t好`), ''];

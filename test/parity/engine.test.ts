@@ -1,20 +1,19 @@
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import { InferenceError, ModelLoadError } from '../../inference/recognizer.ts';
 import { writeFailingModel } from '../onnx/echo.ts';
-import { type Fixture, SMALL_CTC, fixtures } from '../support/fixtures.ts';
+import { type Fixture, fixtures, SMALL_CTC } from '../support/fixtures.ts';
+import { fileFolder } from '../support/folders.ts';
 import { MAX_SAMPLES, pcmBytes, recordings } from '../unit/engine/recordings.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-engine-'));
+const workDir = fileFolder();
 const engines: OnnxRecognizer[] = [];
 afterEach(async () => {
   await Promise.all(engines.splice(0).map((engine) => engine.close()));
 });
-afterAll(() => rmSync(workDir, { recursive: true }));
 
 function newEngine(modelDir: string): OnnxRecognizer {
   return new OnnxRecognizer({ modelDir, modelId: 'test', providers: ['cpu'], threads: 1 });

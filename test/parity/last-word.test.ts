@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { countErrors } from '../eval/error-rate.ts';
 import { ECHO_DELAY_FRAMES, writeEchoModel } from '../onnx/echo.ts';
 import { Weights } from '../onnx/weights.ts';
-import { SMALL_CTC, fixtures } from '../support/fixtures.ts';
+import { fixtures, SMALL_CTC } from '../support/fixtures.ts';
+import { fileFolder } from '../support/folders.ts';
 import { LocalEngine } from '../unit/engine/local-engine.ts';
 import { pcmBytes } from '../unit/engine/recordings.ts';
 
@@ -14,8 +13,7 @@ const CUTS_MS = [0, 10, 50, 100, 200, 300, 400, 500];
 /** A second where nothing else runs; a shared machine may take many times that. */
 const LONG = { timeout: 60_000 };
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-last-word-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 /** Three bursts of noise, the first at sample 0, the last followed by this much silence. */
 function bursts(silenceMs: number): Int16Array {

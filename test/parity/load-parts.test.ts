@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -16,9 +15,9 @@ import { OnnxGraph, type Value } from '../onnx/graph.ts';
 import { SMALL_SIZES } from '../onnx/model-folder.ts';
 import { Weights } from '../onnx/weights.ts';
 import { buildZipformer2 } from '../onnx/zipformer2.ts';
+import { fileFolder } from '../support/folders.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-parts-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 const CPU: SessionOptions = { providers: ['cpu'], threads: 1, log: () => {} };
 const VOCABULARY_SIZE = 20;

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { modelFolders } from '../../models/store/store.ts';
 import { whisperReference } from '../onnx/offline-reference.ts';
 import { tokenLines, type WhisperFiles, writeSmallWhisper } from '../onnx/whisper.ts';
+import { fileFolder } from '../support/folders.ts';
 import { LocalWhisper } from '../unit/engine/local-whisper.ts';
 import { type Recording, realSpeech, withSilence } from '../unit/engine/recordings.ts';
 
@@ -14,8 +14,7 @@ import { type Recording, realSpeech, withSilence } from '../unit/engine/recordin
 /** Seconds where nothing else runs; a shared machine may take many times that. */
 const LONG = { timeout: 120_000 };
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-whisper-parity-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 interface Heard {
   readonly name: string;

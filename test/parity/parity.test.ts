@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OnnxModel, type SessionOptions } from '../../inference/engine/onnx/onnx-session.ts';
@@ -14,7 +13,8 @@ import {
 } from '../onnx/model-folder.ts';
 import { buildNemoCtc } from '../onnx/nemo-ctc.ts';
 import { ReferenceEngine } from '../onnx/reference-engine.ts';
-import { SMALL_CTC, fixtures } from '../support/fixtures.ts';
+import { fixtures, SMALL_CTC } from '../support/fixtures.ts';
+import { fileFolder } from '../support/folders.ts';
 import { LocalEngine } from '../unit/engine/local-engine.ts';
 import { pcmBytes, recordings, withSilence } from '../unit/engine/recordings.ts';
 
@@ -43,8 +43,7 @@ const LONG = { timeout: 120_000 };
 /** Not part of our text; with byte-level BPE, sherpa-onnx puts a space behind the `>` in front of a word. */
 const SPECIAL_SYMBOLS = /<[^<>\s]+> ?/g;
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-parity-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 /** Cuts the small graphs as often as the largest ones are cut. */
 const SMALL_PARTS: Partial<SessionOptions> = { partValues: 500 };

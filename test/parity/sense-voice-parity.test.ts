@@ -1,15 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseTokens } from '../../inference/engine/text/tokens.ts';
 import { countErrors, errorRatePercent } from '../eval/error-rate.ts';
 import { DEFAULT_SET, readSet } from '../eval/sets.ts';
+import { fileFolder } from '../support/folders.ts';
 import { pcmBytes } from '../unit/engine/recordings.ts';
 import { CHINESE, loadSenseVoices, SENSE_VOICE_TOKENS } from '../unit/engine/sense-voice-pair.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-sense-voice-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 const clips = await readSet(DEFAULT_SET);
 const speech = clips[3]?.pcm ?? Buffer.alloc(0);

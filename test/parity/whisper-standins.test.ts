@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { EngineModel } from '../../inference/engine/engine-model.ts';
 import { loadModel } from '../../inference/engine/load-model.ts';
 import { whisperReference } from '../onnx/offline-reference.ts';
 import { type SmallWhisper, writeSmallWhisper } from '../onnx/whisper.ts';
+import { fileFolder } from '../support/folders.ts';
 import { loadError } from '../unit/engine/broken-models.ts';
 import { pcmBytes, realSpeech, withSilence } from '../unit/engine/recordings.ts';
 
@@ -19,8 +19,7 @@ const LONG = { timeout: 120_000 };
 /** Of a stream: 3 s. */
 const PIECE_BYTES = 96_000;
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-whisper-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 const speech = Int16Array.from(realSpeech().flatMap(({ samples }) => [...samples]));
 

@@ -1,21 +1,15 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { readSet, setsIn } from '../eval/sets.ts';
+import { testFolder } from '../support/folders.ts';
 import { wavFile } from '../support/wav.ts';
 
 const PCM = Buffer.from([1, 2, 3, 4]);
 
-async function emptyFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'asr-set-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return folder;
-}
-
 /** A folder with a.wav and these texts. */
 async function setOf(texts: string): Promise<string> {
-  const folder = await emptyFolder();
+  const folder = testFolder();
   await writeFile(join(folder, 'a.wav'), wavFile(PCM));
   await writeFile(join(folder, 'texts.tsv'), texts);
   return folder;
@@ -54,7 +48,7 @@ it('a recording that cannot be used is named', async () => {
 });
 
 it('a folder is a set, or has sets in it, which come in the order of their names', async () => {
-  const folder = await emptyFolder();
+  const folder = testFolder();
   const sets = ['b', 'a', 'not'].map((name) => join(folder, name));
   for (const set of sets) await mkdir(set);
   const [b = '', a = ''] = sets;
@@ -64,12 +58,12 @@ it('a folder is a set, or has sets in it, which come in the order of their names
 });
 
 it('a folder without a set is refused', async () => {
-  const folder = await emptyFolder();
+  const folder = testFolder();
   await expect(setsIn(folder)).rejects.toThrow(`${folder} has no texts.tsv, and no folder in it has one`);
 });
 
 it('a set of the form without a header is refused with what to do, alone or among others', async () => {
-  const folder = await emptyFolder();
+  const folder = testFolder();
   const [good, old] = [join(folder, 'good'), join(folder, 'old')];
   for (const set of [good, old]) await mkdir(set);
   await writeFile(join(good, 'texts.tsv'), 'file\ttext\n');

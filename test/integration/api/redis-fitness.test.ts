@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { AUTHORIZED, openStream, startApi, type TestApi, upload } from '../../support/api.ts';
+import { testFolder } from '../../support/folders.ts';
 import { startInference } from '../../support/inference.ts';
 import { leastUser, startRedis, type TestRedis } from '../../support/redis.ts';
 import { type Relay, startRelay } from '../../support/relay.ts';
@@ -16,8 +14,7 @@ const get = async (api: TestApi, path: string): Promise<{ status: number; body: 
 const wav = wavFile(scriptedPcm(0.5));
 
 test('a Redis that persists is warned about', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'asr-aof-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = testFolder();
   const persisting = await startRedis(['--dir', folder, '--appendonly', 'yes']);
   onTestFinished(() => persisting.stop());
   const api = await startApi(persisting.url);

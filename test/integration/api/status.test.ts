@@ -1,13 +1,13 @@
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type CommandContext, runStatus } from '../../../api/operations/status/command.ts';
 import { privateRedisUrl, showPrivateRedis } from '../../../common/redis/private-redis.ts';
 import { openStream, upload } from '../../support/api.ts';
+import { testFolder } from '../../support/folders.ts';
 import { startRedis } from '../../support/redis.ts';
 import { scriptedPcm } from '../../support/scripted-recognizer.ts';
 import { TestService } from '../../support/service.ts';
-import { temporaryFolder } from '../../support/tool.ts';
 import { wavFile } from '../../support/wav.ts';
 
 let service: TestService;
@@ -173,8 +173,7 @@ test.each([
 });
 
 test('the private Redis of npm start is found by a file that this user alone can read, while that runs', () => {
-  const { path, remove } = temporaryFolder();
-  onTestFinished(remove);
+  const path = testFolder();
   expect(privateRedisUrl(path)).toBeUndefined();
   // No process has this id (Linux has 2^22 at most).
   writeFileSync(join(path, 'private-redis-99999999'), 'redis://gone');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { wavFile } from '../../support/wav.ts';
 import { clientRuns, jsonLines, whenEnded } from '../../unit/client/client-process.ts';
 import { json, recognizeAs, ScriptedService } from '../../unit/client/scripted-service.ts';
@@ -11,8 +11,7 @@ import { json, recognizeAs, ScriptedService } from '../../unit/client/scripted-s
 const RESULT = { text: '你好', audio_ms: 100, inference_ms: 12.5 };
 
 let service: ScriptedService;
-const { folder, remove, file, start, run, good } = clientRuns(() => service);
-afterAll(remove);
+const { folder, file, start, run, good } = clientRuns(() => service);
 beforeEach(async () => {
   service = await ScriptedService.start();
 });

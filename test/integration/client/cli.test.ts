@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { wavFile } from '../../support/wav.ts';
 import { CLI, clientRuns, jsonLines, whenEnded } from '../../unit/client/client-process.ts';
 import { drop, html, json, ScriptedService } from '../../unit/client/scripted-service.ts';
@@ -14,8 +14,7 @@ const RESULT = { text: '你好', audio_ms: 100, inference_ms: 12.5 };
 const BUSY = json(409, { error: 'busy', message: 'another recognition task is active' });
 
 let service: ScriptedService;
-const { folder, remove, file, start, run, good } = clientRuns(() => service);
-afterAll(remove);
+const { folder, file, start, run, good } = clientRuns(() => service);
 beforeEach(async () => {
   service = await ScriptedService.start();
 });

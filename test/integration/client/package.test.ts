@@ -1,20 +1,19 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
+import { fileFolder } from '../../support/folders.ts';
 
 const run = promisify(execFile);
 const root = packageRoot();
 
 /** A project of somebody else, in which npm has installed the packed client; without a registry, so that `ws` comes from a file, too. */
-let project: string;
+const project = fileFolder();
 let installed: string;
 
 beforeAll(async () => {
-  project = mkdtempSync(join(tmpdir(), 'asr-consumer-'));
   const manifest = '{"name":"consumer","version":"1.0.0","type":"module","private":true}';
   writeFileSync(join(project, 'package.json'), manifest);
   // Without scripts: the build is there already, and other tests run from it.
@@ -27,7 +26,6 @@ beforeAll(async () => {
   await run('npm', ['install', '--offline', ...tarballs.map((name) => `./${name}`)], { cwd: project });
   installed = join(project, 'node_modules/chinese-asr-client');
 });
-afterAll(() => rmSync(project, { recursive: true }));
 
 test('the client brings ws and nothing else; its licence and its README are in it, its tests and its sources are not', () => {
   const modules = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'));

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -13,6 +13,7 @@ import { HeartbeatSender } from '../../../inference/model/heartbeat.ts';
 import { ModelLoading } from '../../../inference/model/model-loading.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
 import { eventually } from '../../support/eventually.ts';
+import { testFolder } from '../../support/folders.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { deferred, ScriptedRecognizer, scriptedPcm } from '../../support/scripted-recognizer.ts';
@@ -161,7 +162,7 @@ describe('a model that does not load', () => {
     const recognizer = new ScriptedRecognizer();
     for (let attempt = 0; attempt < 20; attempt += 1) recognizer.failNextLoad(broken);
     // Its own, in which nothing changes.
-    const modelFolder = await mkdtemp(join(tmpdir(), 'asr-model-'));
+    const modelFolder = testFolder();
     const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = timers();
     const parts = { recognizer, heartbeat, modelFolder, log, tryAgainMs: 5 };
@@ -169,11 +170,10 @@ describe('a model that does not load', () => {
     expect(await loaded).toMatchObject({ id: 'scripted' });
     // What an attempt has waited for is not looked at any more; the other timers of this process come and go.
     expect(timers()).toBeLessThan(before + 10);
-    await rm(modelFolder, { recursive: true });
   });
 
   it('is tried again for what changed in its folder during the attempt', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'asr-model-'));
+    const folder = testFolder();
     const recognizer = new ScriptedRecognizer();
     vi.spyOn(recognizer, 'load').mockImplementationOnce(async () => {
       await writeFile(join(folder, 'model.onnx'), 'a model');
@@ -182,7 +182,6 @@ describe('a model that does not load', () => {
     const parts = { recognizer, heartbeat: heartbeatOf('copied-to'), modelFolder: folder, log };
     const loaded = new ModelLoading(parts).untilLoaded(new AbortController().signal, () => undefined);
     expect(await loaded).toMatchObject({ id: 'scripted' });
-    await rm(folder, { recursive: true });
   });
 
   it('because of an execution provider asked for by name ends the process', async () => {

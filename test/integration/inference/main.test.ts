@@ -1,8 +1,7 @@
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { platform } from 'node:process';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { EXIT_CONFIG } from '../../../common/config/config-error.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
@@ -10,6 +9,7 @@ import { modelFolders } from '../../../models/store/store.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { eventually } from '../../support/eventually.ts';
 import { SMALL_CTC } from '../../support/fixtures.ts';
+import { testFolder } from '../../support/folders.ts';
 import { ProcessUnderTest } from '../../support/inference-process.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -74,8 +74,7 @@ describe('the inference process', () => {
 
   it.skipIf(platform !== 'linux')('runs its model with the threads it was told to', async () => {
     // A large one runs in parts, which have threads of their own.
-    const folder = await mkdtemp(join(tmpdir(), 'asr-threads-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = testFolder();
     writeEchoModel(folder, 'nemo-ctc', 16);
     const threadsOf = async (threads: number): Promise<number> => {
       const process = start({ REDIS_URL: redis.url, ASR_THREADS: String(threads), ASR_MODEL: folder });
@@ -130,8 +129,7 @@ describe('the inference process', () => {
   );
 
   it('stays up without its model, tries again on SIGHUP, and serves when the model is there', async () => {
-    const parent = await mkdtemp(join(tmpdir(), 'asr-model-'));
-    const folder = join(parent, 'mine');
+    const folder = join(testFolder(), 'mine');
     const process = start({ REDIS_URL: redis.url, ASR_MODEL: folder });
     const failures = () =>
       process.logged(
@@ -146,6 +144,5 @@ describe('the inference process', () => {
     await cp(SMALL_CTC, folder, { recursive: true });
     const { processes: said } = await whenSaid({ ready: true, error: undefined });
     expect(said).toMatchObject([{ model: folder }]);
-    await rm(parent, { recursive: true });
   });
 });

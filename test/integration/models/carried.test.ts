@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { RELEASE_URL } from '../../../models/catalogue.ts';
 import { ModelFailure } from '../../../models/failure.ts';
+import { testFolder } from '../../support/folders.ts';
 import { start } from './command-line.ts';
 import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
 import { sha256, TOP } from './small-model.ts';
@@ -22,8 +22,7 @@ describe('pulling from an archive that was carried here', () => {
   /** `stick` is a folder with the archive, as it was carried. */
   async function setUp(options: PullOptions & { carried?: Buffer } = {}) {
     const pulling = await setUpPull(archive, options);
-    const stick = await mkdtemp(join(tmpdir(), 'asr-carried-'));
-    onTestFinished(() => rm(stick, { recursive: true, force: true }));
+    const stick = testFolder();
     const file = join(stick, NAME);
     await writeFile(file, options.carried ?? archive);
     const take = (from: string) => pulling.pull({ mirror: 'no address' }, undefined, from);

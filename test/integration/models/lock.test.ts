@@ -1,20 +1,20 @@
-import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { readdir, symlink } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
 import { acquireLock } from '../../../models/store/lock.ts';
+import { testFolder } from '../../support/folders.ts';
 
 const OWN = `${process.pid}@${hostname()}`;
 
 describe("a model's lock", () => {
   let folder: string;
   let path: string;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'asr-lock-'));
+  beforeEach(() => {
+    folder = testFolder();
     path = join(folder, 'small.lock');
   });
-  afterEach(() => rm(folder, { recursive: true, force: true }));
 
   it('is held by one, and free after release', async () => {
     const release = await acquireLock(path);

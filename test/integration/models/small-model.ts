@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Header, pack } from 'tar-stream';
@@ -9,6 +8,7 @@ import { onTestFinished, type TestContext } from 'vitest';
 import type { CatalogueEntry } from '../../../models/catalogue.ts';
 import type { ProgressOutput } from '../../../models/download/report.ts';
 import { type ModelFolders, modelFolders } from '../../../models/store/store.ts';
+import { testFolder } from '../../support/folders.ts';
 import { bzip2 } from './bzip2.ts';
 
 export type ArchiveFile = Partial<Header> & {
@@ -71,16 +71,14 @@ export function entryFor(archive: Buffer, overrides: Partial<CatalogueEntry> = {
 
 /** Folders of their own, deleted after the test. */
 export async function temporaryFolders(): Promise<ModelFolders> {
-  const root = await mkdtemp(join(tmpdir(), 'asr-models-'));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const root = testFolder();
   await mkdir(join(root, 'models'));
   return modelFolders(root);
 }
 
 /** A folder with a disk of its own, of 64 KiB. */
 export async function smallDisk(context: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'asr-small-disk-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = testFolder();
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder]).status !== 0)
     context.skip('a file system of 64 KiB takes the right to mount');
   onTestFinished(() => void spawnSync('umount', ['-l', folder]));

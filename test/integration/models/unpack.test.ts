@@ -1,28 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type UnpackOptions, unpackModel } from '../../../models/download/unpack.ts';
 import { ModelFailure } from '../../../models/failure.ts';
-import {
-  type ArchiveFile,
-  archiveOf,
-  sha256,
-  smallDisk,
-  TOP,
-  transducerArchive,
-} from './small-model.ts';
+import { testFolder } from '../../support/folders.ts';
+import { type ArchiveFile, archiveOf, sha256, smallDisk, TOP, transducerArchive } from './small-model.ts';
 
 describe('unpacking an archive', () => {
   let root: string;
   let folder: string;
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), 'asr-unpack-'));
+    root = testFolder();
     folder = join(root, 'model');
     await mkdir(folder);
   });
-  afterEach(() => rm(root, { recursive: true, force: true }));
 
   const unpack = async (archive: Uint8Array, options: Partial<UnpackOptions> = {}) => {
     const archivePath = join(root, 'archive.tar.bz2');

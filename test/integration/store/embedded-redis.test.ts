@@ -1,9 +1,9 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startRedis } from '../../../common/launch/supervisor/embedded-redis.ts';
+import { testFolder } from '../../support/folders.ts';
 
 test('no recording ever reaches a disk, or another machine; a server in its place is found by its clients', async () => {
   const first = await startRedis();
@@ -35,8 +35,7 @@ test('only who knows its password gets in', async () => {
 
 /** @returns the folder that is the whole PATH now, with a program in place of redis-server */
 async function replaceServer(script: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'asr-redis-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = testFolder();
   const program = join(folder, 'redis-server');
   const { PATH } = process.env;
   await writeFile(program, `#!/bin/sh\ncd '${folder}'\nPATH='${PATH}'\n${script}\n`);

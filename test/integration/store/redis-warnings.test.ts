@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../../common/process/log.ts';
 import { factsOf, warningsOf, warnOfRedis } from '../../../common/redis/warnings.ts';
+import { testFolder } from '../../support/folders.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let redis: TestRedis;
@@ -61,8 +60,7 @@ test.each([
 ])(
   'a replica with repl-diskless-load %s writes to its disk: %s, and both sides are warned about',
   async (load, writes) => {
-    const folder = await mkdtemp(join(tmpdir(), 'asr-replica-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = testFolder();
     const settings = [
       '--repl-diskless-sync',
       'yes',

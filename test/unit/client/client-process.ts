@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { temporaryFolder } from '../../support/tool.ts';
+import { fileFolder } from '../../support/folders.ts';
 import { wavFile } from '../../support/wav.ts';
 import type { ScriptedService } from './scripted-service.ts';
 import { TOKEN } from './sessions.ts';
@@ -42,7 +42,7 @@ export const jsonLines = (stdout: string): unknown[] =>
 
 /** For the tests of one file: a folder of recordings, and the command run against the present service. */
 export function clientRuns(service: () => ScriptedService) {
-  const { path: folder, remove } = temporaryFolder();
+  const folder = fileFolder();
   const file = (name: string, content: string | Buffer): string => {
     writeFileSync(join(folder, name), content);
     return join(folder, name);
@@ -55,5 +55,5 @@ export function clientRuns(service: () => ScriptedService) {
     return whenEnded(child);
   };
   const good = file('good.wav', wavFile(Buffer.alloc(3_200, 1)));
-  return { folder, remove, file, start, run, good };
+  return { folder, file, start, run, good };
 }

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { readAhead } from '../../../api/client/cli/read-ahead.ts';
 import { readRecordingFile, readRecordingInput } from '../../../api/client/cli/recording.ts';
 import { Deferred } from '../../../api/client/protocol/waiting.ts';
+import { testFolder } from '../../support/folders.ts';
 import { wavFile } from '../../support/wav.ts';
 
 const { signal } = new AbortController();
@@ -43,16 +43,11 @@ test('a WAV of over 256 MiB is refused before it is in memory, from a file and f
     code: 'audio_too_long',
     message: expect.stringContaining('268 MB, more than a recording'),
   };
-  const folder = mkdtempSync(join(tmpdir(), 'asr-client-'));
-  try {
-    const path = join(folder, 'film.wav');
-    writeFileSync(path, wavFile(Buffer.alloc(2)));
-    // With a hole, which takes no place on the disk.
-    truncateSync(path, 268_435_457);
-    await expect(readRecordingFile(path, signal)).rejects.toMatchObject(tooLong);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const path = join(testFolder(), 'film.wav');
+  writeFileSync(path, wavFile(Buffer.alloc(2)));
+  // With a hole, which takes no place on the disk.
+  truncateSync(path, 268_435_457);
+  await expect(readRecordingFile(path, signal)).rejects.toMatchObject(tooLong);
   async function* endless(): AsyncGenerator<Buffer, void, void> {
     const piece = Buffer.alloc(1_048_576, 'RIFF');
     for (let n = 0; n < 300; n += 1) yield piece;

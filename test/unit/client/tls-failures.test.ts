@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AsrClient, AsrError } from '../../../api/client/node.ts';
+import { fileFolder } from '../../support/folders.ts';
 import { ScriptedService } from './scripted-service.ts';
 import { failure, PCM, TOKEN } from './sessions.ts';
 
@@ -14,16 +14,15 @@ import { failure, PCM, TOKEN } from './sessions.ts';
 const ports = { selfSigned: 0, plain: 0 };
 let plain: ScriptedService;
 let stopTls: () => Promise<void>;
+const folder = fileFolder();
 
 beforeAll(async () => {
   plain = await ScriptedService.start();
   ports.plain = Number(new URL(plain.url).port);
-  const folder = mkdtempSync(join(tmpdir(), 'asr-tls-'));
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const made = ['-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', '/CN=localhost'];
   execFileSync('openssl', ['req', '-x509', ...made, '-keyout', key, '-out', cert], { stdio: 'ignore' });
   const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) });
-  rmSync(folder, { recursive: true });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   ports.selfSigned = (server.address() as AddressInfo).port;

@@ -1,11 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { ExecutionProviders } from '../../../common/config/config.ts';
 import { loadModel } from '../../../inference/engine/load-model.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
 import { CHINESE_SYMBOLS, type SmallModel, writeSmallModel } from '../../onnx/model-folder.ts';
+import { testFolder } from '../../support/folders.ts';
 
 /** Of 45 symbols. */
 export const SMALL = {
@@ -16,25 +15,12 @@ export const SMALL = {
   seed: 5,
 } as const;
 
-/** Model folders of a test file, to be broken one by one. */
-export class ModelFolders {
-  readonly workDir = mkdtempSync(join(tmpdir(), 'asr-load-'));
-
-  empty(): string {
-    return mkdtempSync(join(this.workDir, 'model-'));
-  }
-
-  /** A small model that loads, as far as `change` leaves it so. */
-  small(family: SmallModel['family'], change: (path: string) => void = () => {}): string {
-    const path = this.empty();
-    writeSmallModel(path, { ...SMALL, family });
-    change(path);
-    return path;
-  }
-
-  remove(): void {
-    rmSync(this.workDir, { recursive: true });
-  }
+/** A folder with a small model that loads, as far as `change` leaves it so. It is gone when the test has ended. */
+export function smallModel(family: SmallModel['family'], change: (path: string) => void = () => {}): string {
+  const path = testFolder();
+  writeSmallModel(path, { ...SMALL, family });
+  change(path);
+  return path;
 }
 
 /** @returns what the refusal to load this folder says, in one line */

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { OnnxRecognizer } from '../../../inference/engine/engine.ts';
 import { InferenceError, ModelLoadError } from '../../../inference/recognizer.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
+import { fileFolder } from '../../support/folders.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-thread-'));
+const workDir = fileFolder();
 const modelDir = join(workDir, 'model');
 writeEchoModel(modelDir, 'nemo-ctc', 32);
 const engines: OnnxRecognizer[] = [];
@@ -15,7 +14,6 @@ afterEach(async () => {
   vi.unstubAllEnvs();
   await Promise.all(engines.splice(0).map((engine) => engine.close()));
 });
-afterAll(() => rmSync(workDir, { recursive: true }));
 
 function engineOf(folder = modelDir): OnnxRecognizer {
   const engine = new OnnxRecognizer({ modelDir: folder, modelId: 'test', providers: ['cpu'], threads: 1 });

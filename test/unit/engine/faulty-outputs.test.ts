@@ -1,17 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { InferenceError } from '../../../inference/recognizer.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { type Fault, writeFaultyModel } from '../../onnx/faulty.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
+import { fileFolder } from '../../support/folders.ts';
 import { loadError } from './broken-models.ts';
 import { LocalEngine } from './local-engine.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-faulty-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 function folderWith(fault: Fault | undefined): string {
   const folder = mkdtempSync(join(workDir, 'model-'));

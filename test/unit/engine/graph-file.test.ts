@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type GraphFile, readGraphFile } from '../../../inference/engine/partition/graph-file.ts';
 import { readGraphPart } from '../../../inference/engine/partition/graph-part-file.ts';
+import { fileFolder } from '../../support/folders.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-graph-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 const tensorOf = (dataType: number, field: number, bytes: Uint8Array): Uint8Array => {
   const tensor = new BinaryWriter().tag(2, WireType.Varint).int32(dataType);

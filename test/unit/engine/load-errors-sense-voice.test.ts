@@ -1,13 +1,11 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OnnxGraph } from '../../onnx/graph.ts';
 import { writeTokens } from '../../onnx/model-folder.ts';
-import { loadError, ModelFolders, patch } from './broken-models.ts';
+import { testFolder } from '../../support/folders.ts';
+import { loadError, patch } from './broken-models.ts';
 import { SENSE_VOICE_DIR } from './sense-voice-pair.ts';
-
-const folders = new ModelFolders();
-afterAll(() => folders.remove());
 
 const ROW_VALUES = 560;
 const METADATA = {
@@ -41,7 +39,7 @@ function folderWith({ metadata = {}, without, rowValues, xLength, outputSize = 3
   const all: Metadata = { ...METADATA, ...metadata };
   if (without !== undefined) delete all[without];
   graph.metadata(all);
-  const folder = folders.empty();
+  const folder = testFolder();
   writeTokens(folder, ['<unk>', '<s>', '</s>']);
   writeFileSync(join(folder, 'model.onnx'), graph.build());
   return folder;
@@ -114,7 +112,7 @@ describe('a SenseVoice is refused', () => {
   });
 
   test('whose metadata names a row that its graph does not have', async () => {
-    const folder = folders.empty();
+    const folder = testFolder();
     for (const name of ['model.onnx', 'tokens.txt'])
       copyFileSync(join(SENSE_VOICE_DIR, name), join(folder, name));
     patch(join(folder, 'model.onnx'), 'with_itn\x12\x0214', 'with_itn\x12\x0299');

@@ -1,11 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OnnxGraph } from '../../onnx/graph.ts';
-import { loadError, ModelFolders, patch } from './broken-models.ts';
-
-const folders = new ModelFolders();
-afterAll(() => folders.remove());
+import { loadError, patch, smallModel } from './broken-models.ts';
 
 /** A metadata entry's key, the tag of its value, and the value's length in front of it. */
 function entry(key: string, value: string): string {
@@ -22,15 +19,13 @@ describe('metadata that asks for sizes that no model has is refused', () => {
     ['nemo-ctc', 'window_size', '24', '-1', 'an integer from 1 to 3000'],
     ['nemo-ctc', 'cache_last_time_dim3', '3', '0', 'an integer from 1 to 1000000'],
   ] as const)('of a %s: %s', async (family, key, good, bad, expected) => {
-    const path = folders.small(family, (at) =>
-      patch(join(at, 'model.onnx'), entry(key, good), entry(key, bad)),
-    );
+    const path = smallModel(family, (at) => patch(join(at, 'model.onnx'), entry(key, good), entry(key, bad)));
     const found = bad.split(',').find((part, i) => part !== good.split(',')[i]);
     expect(await loadError(path)).toBe(`model.onnx: metadata ${key} is "${found}", expected ${expected}`);
   });
 
   test('and lists of another number of layers than the model has stacks', async () => {
-    const path = folders.small('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '1,2,1', '1,211'));
+    const path = smallModel('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '1,2,1', '1,211'));
     expect(await loadError(path)).toBe(
       'model.onnx: metadata num_encoder_layers has 2 values, expected 3 as in the other lists',
     );
@@ -42,7 +37,7 @@ test('a NeMo model that hears whole recordings only is none of the families', as
   const signal = graph.input('audio_signal', 'float32', ['N', 80, 'T']);
   graph.input('length', 'int64', ['N']);
   graph.output('logprobs', signal, 'float32', ['N', 80, 'T']);
-  const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+  const path = smallModel('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
   expect(await loadError(path)).toBe(
     'model.onnx: found model_type (none) and inputs "audio_signal", "length", expected a streaming zipformer2 or NeMo CTC model, or SenseVoice',
   );
@@ -59,7 +54,7 @@ describe('a NeMo model is refused whose inputs', () => {
     const keys = [1, 2, 3].flatMap((n) => [`cache_last_channel_dim${n}`, `cache_last_time_dim${n}`]);
     const ones = Object.fromEntries(keys.map((key) => [key, 1]));
     graph.metadata({ window_size: 24, chunk_shift: 16, ...ones });
-    return folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+    return smallModel('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
   };
 
   test.each([

@@ -1,31 +1,29 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
 import { CHINESE_SYMBOLS, writeSmallModel, writeTokens } from '../../onnx/model-folder.ts';
-import { loadError, ModelFolders, patch, SMALL } from './broken-models.ts';
-
-const folders = new ModelFolders();
-afterAll(() => folders.remove());
+import { testFolder } from '../../support/folders.ts';
+import { loadError, patch, SMALL, smallModel } from './broken-models.ts';
 
 describe('a transducer that cannot be used is refused with file, found and expected', () => {
   test('a transducer of another family', async () => {
-    const path = folders.small('zipformer2-transducer', (at) =>
+    const path = smallModel('zipformer2-transducer', (at) =>
       patch(join(at, 'encoder.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformer1'),
     );
     expect(await loadError(path)).toBe('encoder.onnx: found model_type "zipformer1", expected zipformer2');
   });
 
   test("a transducer's parts that do not belong together", async () => {
-    const other = folders.small('nemo-ctc');
+    const other = smallModel('nemo-ctc');
     mkdirSync(join(other, 'x'));
     writeSmallModel(join(other, 'x'), {
       ...SMALL,
       family: 'zipformer2-transducer',
       symbols: [...CHINESE_SYMBOLS, '余'],
     });
-    const path = folders.small('zipformer2-transducer', (at) =>
+    const path = smallModel('zipformer2-transducer', (at) =>
       writeFileSync(join(at, 'joiner.onnx'), readFileSync(join(other, 'x', 'joiner.onnx'))),
     );
     expect(await loadError(path)).toBe(
@@ -45,21 +43,19 @@ describe('a transducer that cannot be used is refused with file, found and expec
       'vocab_size is "-1", expected an integer from 1 to 1000000',
     ],
   ])('a decoder that asks for what no search could have: %j', async (from, to, message) => {
-    const path = folders.small('zipformer2-transducer', (at) => patch(join(at, 'decoder.onnx'), from, to));
+    const path = smallModel('zipformer2-transducer', (at) => patch(join(at, 'decoder.onnx'), from, to));
     expect(await loadError(path)).toBe(`decoder.onnx: metadata ${message}`);
   });
 
   test('tokens that do not fit the scores', async () => {
-    const path = folders.small('zipformer2-transducer', (at) =>
-      writeTokens(at, CHINESE_SYMBOLS.slice(0, -1)),
-    );
+    const path = smallModel('zipformer2-transducer', (at) => writeTokens(at, CHINESE_SYMBOLS.slice(0, -1)));
     expect(await loadError(path)).toBe(
       'tokens.txt: found no symbol for id 44, expected ids 0 to 44 as in the output of joiner.onnx',
     );
   });
 
   test('a decoder that sees another number of tokens than it says', async () => {
-    const path = folders.small('zipformer2-transducer', (at) =>
+    const path = smallModel('zipformer2-transducer', (at) =>
       patch(join(at, 'decoder.onnx'), 'context_size\x12\x012', 'context_size\x12\x013'),
     );
     expect(await loadError(path)).toBe('decoder.onnx: input "y" is int64 ["N", 2], expected int64 [1, 3]');
@@ -69,7 +65,7 @@ describe('a transducer that cannot be used is refused with file, found and expec
     ['encoder_out', 3, 2],
     ['decoder_out', 2, 3],
   ])('a joiner that takes frames of another size than %s gives', async (name, heardDim, saidDim) => {
-    const path = folders.empty();
+    const path = testFolder();
     writeEchoModel(path, 'zipformer2-transducer', 16);
     const graph = new OnnxGraph();
     graph.input('encoder_out', 'float32', ['N', heardDim]);
@@ -84,8 +80,8 @@ describe('a transducer that cannot be used is refused with file, found and expec
 
   test('a joiner that gives another number of scores than the decoder says, told by no graph', async () => {
     const open = { ...SMALL, family: 'zipformer2-transducer', openSizes: true } as const;
-    const path = folders.empty();
-    const other = folders.empty();
+    const path = testFolder();
+    const other = testFolder();
     writeSmallModel(path, open);
     writeSmallModel(other, { ...open, symbols: [...CHINESE_SYMBOLS, '余'] });
     writeFileSync(join(path, 'joiner.onnx'), readFileSync(join(other, 'joiner.onnx')));
@@ -101,7 +97,7 @@ describe('a transducer that cannot be used is refused with file, found and expec
   ])(
     'a transducer of which the joiner says "%s" for the size of a frame, and the encoder nothing',
     async (dim, shown) => {
-      const path = folders.empty();
+      const path = testFolder();
       writeEchoModel(path, 'zipformer2-transducer', 16, 'D');
       const graph = new OnnxGraph();
       const heard = graph.input('encoder_out', 'float32', ['N', dim]);
@@ -115,7 +111,7 @@ describe('a transducer that cannot be used is refused with file, found and expec
   );
 
   test('a transducer of frames without values, which a search would step through without end', async () => {
-    const path = folders.empty();
+    const path = testFolder();
     const write = (encoderDim: number | string, joinerDim: number | string): void => {
       writeEchoModel(path, 'zipformer2-transducer', 16, encoderDim);
       const graph = new OnnxGraph();

@@ -1,14 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type SmallWhisper, WHISPER_VOCABULARY_SIZE, writeSmallWhisper } from '../../onnx/whisper.ts';
-import { loadError, ModelFolders } from './broken-models.ts';
-
-const folders = new ModelFolders();
-afterAll(() => folders.remove());
+import { testFolder } from '../../support/folders.ts';
+import { loadError } from './broken-models.ts';
 
 function write(options: SmallWhisper): string {
-  const path = folders.empty();
+  const path = testFolder();
   writeSmallWhisper(path, options);
   return path;
 }
@@ -93,7 +91,7 @@ describe('a Whisper is refused whose tokens', () => {
 
 test('a Whisper is refused whose decoder belongs to another one', async () => {
   const path = write({});
-  const other = folders.empty();
+  const other = testFolder();
   const { decoder } = writeSmallWhisper(other, { textContext: 32 });
   writeFileSync(join(path, 'tiny-decoder.onnx'), readFileSync(decoder));
   expect(await loadError(path)).toBe(

@@ -1,11 +1,8 @@
 import { mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OnnxGraph } from '../../onnx/graph.ts';
-import { loadError, ModelFolders } from './broken-models.ts';
-
-const folders = new ModelFolders();
-afterAll(() => folders.remove());
+import { loadError, smallModel } from './broken-models.ts';
 
 const ONE_OF_EACH = {
   query_head_dims: 1,
@@ -32,7 +29,7 @@ describe('what a refusal shows of a model steers no terminal and forges no line'
     for (let i = 0; i < 8; i++) graph.input(`state ${i}`, 'float32', ['N']);
     graph.output('y', x, 'float32', [dimension, 80]);
     graph.metadata({ model_type: type, ...sizes });
-    const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+    const path = smallModel('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
     const message = await loadError(path);
     expect(message).toContain('"x');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -44,7 +41,7 @@ describe('what a refusal shows of a model steers no terminal and forges no line'
     const graph = new OnnxGraph();
     const heard = graph.input('encoder_out', 'float32', ['N', 32]);
     graph.output('logit', graph.op('No\u001b[31mSuch', [heard]), 'float32', ['N', 45]);
-    const path = folders.small('zipformer2-transducer', (at) =>
+    const path = smallModel('zipformer2-transducer', (at) =>
       writeFileSync(join(at, 'joiner.onnx'), graph.build()),
     );
     const message = await loadError(path);
@@ -55,7 +52,7 @@ describe('what a refusal shows of a model steers no terminal and forges no line'
   test.each(['\u001b[31mred.onnx', 'model\u009b2J\u202e.onnx', 'line\nforged line.onnx'])(
     'files whose own names steer a terminal: %j',
     async (name) => {
-      const path = folders.small('nemo-ctc', (at) => renameSync(join(at, 'model.onnx'), join(at, name)));
+      const path = smallModel('nemo-ctc', (at) => renameSync(join(at, 'model.onnx'), join(at, name)));
       truncateSync(join(path, name), 1000);
       const truncated = await loadError(path);
       writeFileSync(join(path, 'other.onnx'), '');

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { EngineModel } from '../../../inference/engine/engine-model.ts';
 import { loadModel } from '../../../inference/engine/load-model.ts';
 import { ExecutionProviderError } from '../../../inference/recognizer.ts';
@@ -9,19 +9,16 @@ import { OnnxGraph } from '../../onnx/graph.ts';
 import { CHINESE_SYMBOLS, writeTokens } from '../../onnx/model-folder.ts';
 import { buildNemoCtc } from '../../onnx/nemo-ctc.ts';
 import { SMALL_CTC } from '../../support/fixtures.ts';
-import { loadError, ModelFolders, patch } from './broken-models.ts';
+import { loadError, patch, smallModel } from './broken-models.ts';
 
 interface NemoOddity {
   readonly length: 'int64' | 'float32';
   readonly chunk_shift: number;
 }
 
-const folders = new ModelFolders();
-afterAll(() => folders.remove());
-
 describe('a model that cannot be used is refused with file, found and expected', () => {
   test('tokens that do not fit the output', async () => {
-    const path = folders.small('zipformer2-ctc', (at) => writeTokens(at, CHINESE_SYMBOLS.slice(0, -1)));
+    const path = smallModel('zipformer2-ctc', (at) => writeTokens(at, CHINESE_SYMBOLS.slice(0, -1)));
     expect(await loadError(path)).toBe(
       'tokens.txt: found no symbol for id 44, expected ids 0 to 44 as in the output of model.onnx',
     );
@@ -31,7 +28,7 @@ describe('a model that cannot be used is refused with file, found and expected',
     ['tokens.txt', 'a device', (at: string) => symlinkSync('/dev/zero', at)],
     ['tokens.txt', 'a pipe', (at: string) => void execFileSync('mkfifo', [at])],
   ])('%s that is %s, which would be read without end', async (name, _kind, make) => {
-    const path = folders.small('nemo-ctc', (at) => {
+    const path = smallModel('nemo-ctc', (at) => {
       rmSync(join(at, name));
       make(join(at, name));
     });
@@ -39,14 +36,12 @@ describe('a model that cannot be used is refused with file, found and expected',
   });
 
   test('a tokens.txt that is no table', async () => {
-    const path = folders.small('nemo-ctc', (at) =>
-      truncateSync(join(at, 'tokens.txt'), 64 * 1024 * 1024 + 1),
-    );
+    const path = smallModel('nemo-ctc', (at) => truncateSync(join(at, 'tokens.txt'), 64 * 1024 * 1024 + 1));
     expect(await loadError(path)).toContain('tokens.txt: cannot be read (67108865 bytes, over 67108864)');
   });
 
   test('a tokens.txt in another encoding than UTF-8', async () => {
-    const path = folders.small('nemo-ctc', (at) =>
+    const path = smallModel('nemo-ctc', (at) =>
       writeFileSync(join(at, 'tokens.txt'), Buffer.from('3c626c6b3e20300ac4e320310a', 'hex')),
     );
     expect(await loadError(path)).toBe(
@@ -55,23 +50,21 @@ describe('a model that cannot be used is refused with file, found and expected',
   });
 
   test('a graph that the runtime cannot run', async () => {
-    const path = folders.small('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), 'Softmax', 'Hardmox'));
+    const path = smallModel('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), 'Softmax', 'Hardmox'));
     expect(await loadError(path)).toMatch(
       /^model\.onnx: onnxruntime with cpu says ".*Softmax.*", expected a model that loads$/,
     );
   });
 
   test('states that do not fit the metadata', async () => {
-    const path = folders.small('zipformer2-ctc', (at) =>
-      patch(join(at, 'model.onnx'), '16,24,20', '16,24,22'),
-    );
+    const path = smallModel('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '16,24,20', '16,24,22'));
     expect(await loadError(path)).toBe(
       'model.onnx: input "cached_nonlin_attn_3" is float32 [1, "N", 4, 15], expected float32 [1, 1, 4, 16]',
     );
   });
 
   test('fewer layers in the metadata than states', async () => {
-    const path = folders.small('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '1,2,1', '1,1,1'));
+    const path = smallModel('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), '1,2,1', '1,1,1'));
     expect(await loadError(path)).toBe('model.onnx: found 27 inputs, expected 21 by its family and metadata');
   });
 
@@ -80,14 +73,14 @@ describe('a model that cannot be used is refused with file, found and expected',
     graph.output('y', graph.input('x', 'float32', ['N', 29, 80]), 'float32', ['N', 29, 80]);
     const encoder = { encoder_dims: [4, 4], num_encoder_layers: [1000, 1] };
     graph.metadata({ model_type: 'zipformer2', T: 29, decode_chunk_len: 16, ...encoder });
-    const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+    const path = smallModel('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
     expect(await loadError(path)).toBe(
       'model.onnx: metadata num_encoder_layers adds up to 1001, expected at most 1000',
     );
   });
 
   test('a cache that does not fit the metadata', async () => {
-    const path = folders.small('nemo-ctc', (at) =>
+    const path = smallModel('nemo-ctc', (at) =>
       patch(join(at, 'model.onnx'), 'cache_last_time_dim3\x12\x013', 'cache_last_time_dim3\x12\x017'),
     );
     expect(await loadError(path)).toBe(
@@ -114,7 +107,7 @@ describe('a model that cannot be used is refused with file, found and expected',
     };
     const timeDims = { cache_last_time_dim1: 1, cache_last_time_dim2: 1, cache_last_time_dim3: 1 };
     graph.metadata({ window_size: 24, chunk_shift: 16, ...channelDims, ...timeDims });
-    const path = folders.small('nemo-ctc', (at) => {
+    const path = smallModel('nemo-ctc', (at) => {
       writeFileSync(join(at, 'model.onnx'), graph.build());
       writeTokens(at, ['<blk>', ...Array.from({ length: 23 }, (_, i) => `s${i}`)]);
     });
@@ -141,12 +134,12 @@ describe('a model that cannot be used is refused with file, found and expected',
     const dims = [1, 2, 3].flatMap((n) => [`cache_last_channel_dim${n}`, `cache_last_time_dim${n}`]);
     const ones = Object.fromEntries(dims.map((key) => [key, 1]));
     graph.metadata({ window_size: 24, chunk_shift: 16, ...ones, ...sizes });
-    const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+    const path = smallModel('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
     expect(await loadError(path)).toBe(`model.onnx: ${message}`);
   });
 
   test('another family', async () => {
-    const path = folders.small('zipformer2-ctc', (at) =>
+    const path = smallModel('zipformer2-ctc', (at) =>
       patch(join(at, 'model.onnx'), 'model_type\x12\x0azipformer2', 'model_type\x12\x0azipformerX'),
     );
     expect(await loadError(path)).toBe(
@@ -162,7 +155,7 @@ describe('a model that cannot be used is refused with file, found and expected',
       seed: 1,
       isOpen: true,
     });
-    const path = folders.small('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), bytes));
+    const path = smallModel('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), bytes));
     expect(await loadError(path)).toBe(
       'model.onnx: the last dimension of output "logprobs" is open, expected the number of tokens',
     );
@@ -171,7 +164,7 @@ describe('a model that cannot be used is refused with file, found and expected',
 
 describe('execution providers', () => {
   test('asked for by name are not blamed for a model that does not load anywhere', async () => {
-    const path = folders.small('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), 'Softmax', 'Hardmox'));
+    const path = smallModel('zipformer2-ctc', (at) => patch(join(at, 'model.onnx'), 'Softmax', 'Hardmox'));
     expect(await loadError(path, ['cuda', 'cpu'])).toMatch(
       /^model\.onnx: onnxruntime with .* says ".*Softmax.*", expected a model that loads$/,
     );

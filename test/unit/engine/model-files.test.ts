@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findModelFiles } from '../../../inference/engine/onnx/model-files.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
+import { fileFolder } from '../../support/folders.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-files-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 function folder(...names: string[]): string {
   const path = mkdtempSync(join(workDir, 'model-'));

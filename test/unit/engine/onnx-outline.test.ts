@@ -1,18 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ModelMetadata } from '../../../inference/engine/onnx/model-metadata.ts';
 import { readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
 import { readGraphNodes } from '../../../inference/engine/partition/graph-file.ts';
 import { ModelLoadError } from '../../../inference/recognizer.ts';
 import { OnnxGraph } from '../../onnx/graph.ts';
 import { SMALL_CTC } from '../../support/fixtures.ts';
+import { fileFolder } from '../../support/folders.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-metadata-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 function modelFile(name: string, metadata: Record<string, string | number>): string {
   const graph = new OnnxGraph();

@@ -1,17 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Tensor } from 'onnxruntime-node';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { loadOnnxModel } from '../../../inference/engine/onnx/onnx-session.ts';
 import { outputNamed } from '../../../inference/engine/onnx/tensors.ts';
 import { type GraphFile, readGraphFile } from '../../../inference/engine/partition/graph-file.ts';
 import { readScanPart, type ScanContents } from '../../../inference/engine/partition/scan-part-file.ts';
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
+import { fileFolder } from '../../support/folders.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-scan-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 const FLOATS = { element: 'float32', shape: [2] } as const;
 let files = 0;

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { nemoCtcLayout } from '../../../inference/engine/families/nemo-ctc.ts';
 import type { NetworkSignature } from '../../../inference/engine/onnx/network-signature.ts';
 import { readOnnxOutline } from '../../../inference/engine/onnx/onnx-outline.ts';
@@ -15,9 +14,9 @@ import { StatefulNetwork } from '../../../inference/engine/partition/stateful-ne
 import { OnnxGraph, type Value } from '../../onnx/graph.ts';
 import { Weights } from '../../onnx/weights.ts';
 import { SMALL_CTC } from '../../support/fixtures.ts';
+import { fileFolder } from '../../support/folders.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-stacked-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 const CPU: SessionOptions = { providers: ['cpu'], threads: 1, log: () => {} };
 const never = new AbortController().signal;

@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { InferenceSession } from 'onnxruntime-node';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { loadOnnxModel } from '../../../inference/engine/onnx/onnx-session.ts';
 import { SMALL_CTC } from '../../support/fixtures.ts';
+import { fileFolder } from '../../support/folders.ts';
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-webgpu-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 /** What the runtime, which may have no device here, is asked for. */
 async function providersAsked(

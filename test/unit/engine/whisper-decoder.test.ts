@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Tensor } from 'onnxruntime-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DecoderState, WhisperDecoder } from '../../../inference/engine/families/whisper-decoder.ts';
@@ -8,6 +5,7 @@ import { greedySearch } from '../../../inference/engine/search/autoregressive-gr
 import { beamSearch } from '../../../inference/engine/search/beam-search.ts';
 import { logProbabilities } from '../../../inference/engine/search/token-decoder.ts';
 import { writeSmallWhisper } from '../../onnx/whisper.ts';
+import { fileFolder } from '../../support/folders.ts';
 import { LocalWhisper } from './local-whisper.ts';
 import { realSpeech, withSilence } from './recordings.ts';
 
@@ -16,8 +14,7 @@ import { realSpeech, withSilence } from './recordings.ts';
 const TEXT_CONTEXT = 24;
 const { signal } = new AbortController();
 
-const workDir = mkdtempSync(join(tmpdir(), 'asr-whisper-decoder-'));
-afterAll(() => rmSync(workDir, { recursive: true }));
+const workDir = fileFolder();
 
 function zeros(like: Tensor): Tensor {
   return new Tensor('float32', new Float32Array(like.size), like.dims);

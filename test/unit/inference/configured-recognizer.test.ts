@@ -1,15 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
 import { ConfiguredRecognizer } from '../../../inference/model/configured-recognizer.ts';
 import { folderFingerprint } from '../../../inference/model/folder-change.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
+import { testFolder } from '../../support/folders.ts';
 
 test('a model that was copied into its folder behind the load begun ahead is loaded all the same', async () => {
-  const parent = mkdtempSync(join(tmpdir(), 'asr-located-'));
-  onTestFinished(() => rmSync(parent, { recursive: true }));
+  const parent = testFolder();
   const folder = join(parent, 'model');
   const recognizer = (): ConfiguredRecognizer =>
     new ConfiguredRecognizer(folder, { providers: ['cpu'], threads: 1 });

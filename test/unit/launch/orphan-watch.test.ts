@@ -1,18 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { startOrphanWatch } from '../../../common/launch/supervisor/orphan-watch.ts';
 import { packageRoot } from '../../../common/process/package-root.ts';
+import { testFolder } from '../../support/folders.ts';
 
 const MODULE = pathToFileURL(join(packageRoot(), 'dist/common/launch/supervisor/orphan-watch.js')).href;
 
 test('of a supervisor that was killed, Redis ends five seconds later', async () => {
-  const bin = mkdtempSync(join(tmpdir(), 'asr-orphan-bin-'));
-  onTestFinished(() => rmSync(bin, { recursive: true }));
+  const bin = testFolder();
   // It sleeps no time, and says for how long it was to.
   const slept = join(bin, 'slept');
   writeFileSync(join(bin, 'sleep'), `#!/bin/sh\necho "$1" >> '${slept}'\n`);

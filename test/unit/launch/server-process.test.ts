@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { startServer } from '../../../common/launch/supervisor/server-process.ts';
+import { testFolder } from '../../support/folders.ts';
 
 const node = process.execPath;
 
@@ -16,8 +16,7 @@ test('no process to be had is a start that failed, to be tried again, and no wro
 });
 
 test('on a terminal its log is for a person', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-server-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = testFolder();
   const program = join(folder, 'server.mjs');
   writeFileSync(program, `console.log('{"level":30,"process":"api","msg":"serving"}');`);
   const shown = vi.spyOn(console, 'log').mockImplementation(() => undefined);

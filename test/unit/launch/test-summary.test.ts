@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
+import { testFolder } from '../../support/folders.ts';
 
 const passed = { status: 'passed', assertionResults: [{ status: 'passed' }] };
 const failed = { status: 'failed', assertionResults: [{ status: 'passed' }, { status: 'failed' }] };
@@ -15,8 +15,7 @@ test.each([
   ['a file could not be loaded', 1, 0, [passed, notLoaded], '1 passed, 1 failed', 1],
   ['there was none', 0, 0, [], '0 passed, 0 failed', 1],
 ])('the last line of CI and its exit code, when %s', (_, passes, failures, files, line, exitCode) => {
-  const folder = mkdtempSync(join(tmpdir(), 'asr-summary-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = testFolder();
   const path = join(folder, 'result.json');
   const result = { numPassedTests: passes, numFailedTests: failures, testResults: files };
   writeFileSync(path, JSON.stringify(result));

@@ -1,19 +1,18 @@
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ModelFailure } from '../../../models/failure.ts';
 import { locateModel } from '../../../models/store/locate.ts';
 import { type ModelFolders, modelFolders, writeReceipt } from '../../../models/store/store.ts';
+import { testFolder } from '../../support/folders.ts';
 
 describe('ASR_MODEL', () => {
   let root: string;
   let folders: ModelFolders;
-  beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), 'asr-locate-'));
+  beforeEach(() => {
+    root = testFolder();
     folders = modelFolders(root);
   });
-  afterEach(() => rm(root, { recursive: true, force: true }));
 
   const failure = async (setting: string): Promise<string> => {
     const error: unknown = await locateModel(setting, { folders }).then(

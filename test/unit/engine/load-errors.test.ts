@@ -181,7 +181,7 @@ describe('execution providers', () => {
     if (!(outcome instanceof Error)) {
       const model = outcome as EngineModel;
       onTestFinished(() => model.release());
-      return expect(model.provider).toBe('cuda');
+      return expect(model.info.provider).toBe('cuda');
     }
     expect(outcome).toBeInstanceOf(ExecutionProviderError);
     expect(outcome.message).toMatch(

@@ -35,7 +35,8 @@ export async function startRedis(address?: RedisAddress): Promise<EmbeddedRedis>
   const lines: string[] = [];
   const ended = new Promise<string>((resolve) => {
     server.once('error', (error) => resolve(`it cannot be run: ${error.message}`));
-    server.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+    // Not 'exit': its last lines may come behind that.
+    server.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
   const ready = new Promise<true>((resolve) => {
     const keep = (line: string): void => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { greedySearch } from '../../../inference/engine/search/autoregressive-greedy.ts';
 import { beamSearch } from '../../../inference/engine/search/beam-search.ts';
+import { textLogProbabilities } from '../../../inference/engine/search/forced-decoding.ts';
 import { lengthWithoutLoop } from '../../../inference/engine/search/repetition.ts';
 import type { SearchRules } from '../../../inference/engine/search/token-decoder.ts';
 import { ScriptedDecoder } from './scripted-decoder.ts';
@@ -108,6 +109,23 @@ describe('the beam search', () => {
     expect(beam.meanLogProbability).toBeCloseTo(greedy.meanLogProbability, 6);
     expect(beam.firstLogProbability).toBeCloseTo(greedy.firstLogProbability, 6);
   });
+});
+
+test('texts are as likely in one pass each as the search found them', async () => {
+  const model = decoder({ '': { 3: 20, 4: 19 }, '3': { 4: 20, 5: 20 }, '4': { 5: 3 } });
+  const found = await beamSearch(model, RULES, 5, 10, signal);
+  const searched = model.runs.length;
+  const [likely = 0, other = 0, suppressed] = await textLogProbabilities(
+    model,
+    RULES,
+    [found.tokens, [4, 5], [3, 6]],
+    signal,
+  );
+  expect(likely).toBeCloseTo(found.meanLogProbability * (found.tokens.length + 1), 6);
+  // ln of e¹⁹ / (e²⁰ + e¹⁹), and of e³ / (e³ + 8).
+  expect(other).toBeCloseTo(-Math.log(1 + Math.E) - Math.log(1 + 6 / Math.exp(3)), 2);
+  expect(suppressed).toBe(Number.NEGATIVE_INFINITY);
+  expect(model.runs.slice(searched)).toEqual([[PROMPT], [found.tokens], [[4, 5]], [[3, 6]]]);
 });
 
 /** A model that never ends: the same token again and again, or one after the other. */

@@ -1,8 +1,11 @@
 import type { ModelInfo } from '../recognizer.ts';
+import type { Judge } from './postprocessing/postprocessor.ts';
 
 /** A loaded model of any family, as the engine's thread sees it. */
 export interface EngineModel {
   readonly info: Omit<ModelInfo, 'id' | 'threads' | 'loadMs'>;
+  /** Its recordings can say how likely a text is. */
+  readonly judges: boolean;
 
   /**
    * Starts a recording from nothing.
@@ -29,4 +32,7 @@ export interface EngineRecording {
    * @returns the final text, which depends on the samples alone.
    */
   finish(pcm: Uint8Array): Promise<string>;
+
+  /** After `finish()`; missing in families that cannot tell. */
+  readonly judge?: Judge | undefined;
 }

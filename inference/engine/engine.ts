@@ -1,10 +1,13 @@
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../recognizer.ts';
+import type { Hotword } from './postprocessing/hotword-list.ts';
 import { EngineThread, ThreadStream } from './thread/engine-thread.ts';
 import type { EngineOptions } from './thread/messages.ts';
 
 export interface OnnxRecognizerOptions extends EngineOptions {
   /** Receives one line when `auto` falls back from CUDA, and when a large graph cannot be divided. */
   readonly log?: (line: string) => void;
+  /** Asked for each recording: a list other than before counts from that recording on. */
+  readonly hotwords?: (() => Promise<readonly Hotword[]>) | undefined;
 }
 
 /*
@@ -33,15 +36,19 @@ const NEXT: Readonly<Record<State['name'], readonly State['name'][]>> = {
   closed: ['closed'],
 };
 
+const NO_HOTWORDS: readonly Hotword[] = [];
+
 /** The recognizer of the model in a folder, on a thread of its own. */
 export class OnnxRecognizer implements Recognizer {
   readonly #options: Required<OnnxRecognizerOptions>;
+  /** What the thread has. */
+  #hotwords: readonly Hotword[] = NO_HOTWORDS;
   /** Callers of `open()` in their order; the first one has the stream or is getting it. */
   readonly #turns: Turn[] = [];
   #state: State = { name: 'idle' };
 
   constructor(options: OnnxRecognizerOptions) {
-    this.#options = { log: () => {}, ...options };
+    this.#options = { log: () => {}, hotwords: undefined, ...options };
   }
 
   async load(): Promise<ModelInfo> {
@@ -54,6 +61,8 @@ export class OnnxRecognizer implements Recognizer {
     void thread.exited.then(() => this.#forget(thread));
     try {
       const info = await thread.loaded;
+      this.#hotwords = NO_HOTWORDS;
+      await this.#sendHotwords(thread);
       if (this.#uses(thread)) this.#to({ name: 'ready', thread });
       return { ...info, loadMs: Math.round(performance.now() - startedAtMs) };
     } catch (cause) {
@@ -71,6 +80,7 @@ export class OnnxRecognizer implements Recognizer {
     try {
       if (this.#state.name !== 'ready') throw notReady(this.#state);
       const { thread } = this.#state;
+      await this.#sendHotwords(thread);
       await thread.call({ type: 'open' });
       return new ThreadStream(thread, () => this.#endTurn());
     } catch (cause) {
@@ -84,6 +94,13 @@ export class OnnxRecognizer implements Recognizer {
     this.#to({ name: 'closed' });
     for (const { reject } of this.#turns.splice(1)) reject(notReady(this.#state));
     if ('thread' in state) await state.thread.shutdown();
+  }
+
+  async #sendHotwords(thread: EngineThread): Promise<void> {
+    const hotwords = (await this.#options.hotwords?.()) ?? NO_HOTWORDS;
+    if (hotwords === this.#hotwords) return;
+    await thread.call({ type: 'hotwords', hotwords });
+    this.#hotwords = hotwords;
   }
 
   #endTurn(): void {

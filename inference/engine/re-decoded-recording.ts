@@ -1,4 +1,5 @@
 import type { EngineRecording } from './engine-model.ts';
+import type { Judge } from './postprocessing/postprocessor.ts';
 import { sampleBlocks } from './samples.ts';
 
 /** One recording in a family that looks at all of its audio in each update. */
@@ -11,6 +12,9 @@ export interface ReDecoder {
 
   /** @returns the text of the whole recording; depends on its samples alone. @throws as `update()` */
   finish(): Promise<string>;
+
+  /** After `finish()`. */
+  judge?: Judge;
 }
 
 /** Brings PCM to a re-decoder. */
@@ -31,5 +35,6 @@ export function reDecoded(decoder: ReDecoder): EngineRecording {
       hear(pcm);
       return isEmpty ? '' : await decoder.finish();
     },
+    judge: decoder.judge?.bind(decoder),
   };
 }

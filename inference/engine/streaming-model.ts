@@ -10,6 +10,7 @@ const FRAME_MS = 10;
 /** A model that carries its state from step to step and sees each sample once. */
 export class StreamingModel implements EngineModel {
   readonly info: EngineModel['info'];
+  readonly judges = false;
   readonly acoustic: AcousticModel;
   readonly #filterBank: FilterBank;
   readonly #transcript: TranscriptWriter;

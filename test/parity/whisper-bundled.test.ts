@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import type { EngineModel, EngineRecording } from '../../inference/engine/engine-model.ts';
 import { loadModel } from '../../inference/engine/load-model.ts';
+import type { Hotword } from '../../inference/engine/postprocessing/hotword-list.ts';
 import { modelFolders } from '../../models/store/store.ts';
 import { DEFAULT_SET, type Recording, readSet } from '../eval/sets.ts';
 import { Weights } from '../onnx/weights.ts';
@@ -64,6 +66,47 @@ describe('real recordings', { timeout: 120_000 }, () => {
   );
 });
 
+describe('recordings of several sentences', { timeout: 120_000 }, () => {
+  /** One more in front would be too long for three. */
+  const [LAUGHS, FEE, REALLY] = [
+    'BAC009S0150W0409.wav',
+    'BAC009S0150W0453.wav',
+    'tfasr_S0764_0121.wav',
+  ] as const;
+  const WORDS = { [LAUGHS]: '完全没准备好', [FEE]: '出库时', [REALLY]: '甚至出现交易' };
+
+  function quiet(seconds: number, level: number): Buffer {
+    const random = new Weights(5);
+    return Buffer.from(
+      pcmBytes(Int16Array.from({ length: seconds * 16_000 }, () => Math.round(random.normal(level)))),
+    );
+  }
+
+  const said = (text: string, words: string): number => text.split(words).length - 1;
+
+  test.each([
+    ['a pause of digital silence', [LAUGHS, FEE], 1, 0, 0],
+    ['a long pause with noise', [FEE, REALLY], 3, 60, 0],
+    ['three', [LAUGHS, REALLY, FEE], 0.8, 0, 0],
+    ['the same twice', [LAUGHS, LAUGHS], 0.8, 0, 0],
+    ['six seconds of silence in front', [REALLY], 0, 0, 6],
+    ['five seconds of noise in front', [LAUGHS], 0, 20, 5],
+  ] as const)(
+    '%s: each as often as it was said, over both ways',
+    async (_what, names, pause, level, leadSeconds) => {
+      const parts = names.flatMap((name) => [quiet(pause, level), named(name).pcm]);
+      const pcm = Buffer.concat([quiet(leadSeconds, level), ...parts.slice(1)]);
+      const text = await open().finish(pcm);
+      for (const name of names)
+        expect(said(text, WORDS[name]), text).toBe(names.filter((other) => other === name).length);
+      const stream = await streamed(pcm);
+      expect(stream.text).toBe(text);
+      // Also shown before the end.
+      for (const name of names) expect(stream.partials.join(), text).toContain(WORDS[name].slice(0, 3));
+    },
+  );
+});
+
 /** 15 s each. Levels in dB below full scale. */
 const NOISES: Readonly<Record<string, (sample: number, random: Weights) => number>> = {
   silence: () => 0,
@@ -85,6 +128,43 @@ describe('there is no text, not even for a moment, in', { timeout: 120_000 }, ()
     expect(await recording.accept(pcm.subarray(64_000))).toBe('');
     expect(await recording.finish(new Uint8Array(0))).toBe('');
   });
+});
+
+test('a listed phrase that sounds like what was heard is in the text of the next recording', {
+  timeout: 120_000,
+}, async () => {
+  const { pcm } = named('BAC009S0150W0453.wav');
+  let hotwords: readonly Hotword[] = [];
+  const recognizer = new OnnxRecognizer({
+    modelDir: modelFolders().bundled,
+    modelId: 'bundled',
+    providers: ['cpu'],
+    threads: 2,
+    hotwords: async () => hotwords,
+  });
+  onTestFinished(() => recognizer.close());
+  await recognizer.load();
+  const heard = async (pieceBytes: number): Promise<string> => {
+    const stream = await recognizer.open();
+    for (let start = 0; start + pieceBytes < pcm.length; start += pieceBytes)
+      await stream.accept(pcm.subarray(start, start + pieceBytes));
+    const text = await stream.finish(pcm.subarray(Math.floor((pcm.length - 1) / pieceBytes) * pieceBytes));
+    await stream.close();
+    return text;
+  };
+  const before = await heard(pcm.length);
+  expect(before).not.toContain('停车费');
+  hotwords = [{ phrase: '停车费', score: 2.5 }];
+  expect(await heard(pcm.length)).toBe('出库时被收取两块钱停车费。');
+  expect(await heard(CHUNK_BYTES)).toBe('出库时被收取两块钱停车费。');
+  // The model decides: a phrase of another sound, or one that is not wanted at all, changes nothing.
+  for (const other of [
+    { phrase: '挺拔非', score: 2.5 },
+    { phrase: '停车费', score: -20 },
+  ]) {
+    hotwords = [other];
+    expect(await heard(pcm.length)).toBe(before);
+  }
 });
 
 test('the licences and the recipe lie beside the model', () => {

@@ -23,6 +23,7 @@ const TAG_FRAMES = 4;
  */
 export class SenseVoiceModel implements EngineModel {
   readonly info: EngineModel['info'];
+  readonly judges = false;
   readonly #onnx: OnnxModel;
   readonly #layout: SenseVoiceLayout;
   readonly #transcript: TranscriptWriter;

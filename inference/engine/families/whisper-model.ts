@@ -6,22 +6,20 @@ import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
 import { outputNamed } from '../onnx/tensors.ts';
 import { reDecoded } from '../re-decoded-recording.ts';
-import type { SearchRules } from '../search/token-decoder.ts';
-import type { ByteTokens } from '../text/byte-tokens.ts';
 import type { Simplify } from '../text/chinese-text.ts';
 import type { TokenTable } from '../text/tokens.ts';
-import { type WhisperLayout, whisperVocabulary } from './whisper.ts';
+import { type WhisperLayout, type WhisperVocabulary, whisperVocabulary } from './whisper.ts';
 import { WhisperDecoder } from './whisper-decoder.ts';
 import { WhisperRecording } from './whisper-recording.ts';
 
 /** A loaded Whisper: encoder and decoder. */
 export class WhisperModel implements EngineModel {
   readonly info: EngineModel['info'];
+  readonly judges = true;
   readonly #encoder: OnnxModel;
   readonly #decoder: OnnxModel;
   readonly #layout: WhisperLayout;
-  readonly #rules: SearchRules;
-  readonly #tokens: ByteTokens;
+  readonly #vocabulary: WhisperVocabulary;
   readonly #simplify: Simplify;
   readonly #filterBank: WhisperFbank;
 
@@ -34,23 +32,20 @@ export class WhisperModel implements EngineModel {
     table: TokenTable,
     simplify: Simplify,
   ) {
-    const { rules, tokens } = whisperVocabulary(outline, layout, table);
     const { vocabularySize } = layout;
     const { provider } = encoder;
     this.info = { family: 'whisper', features: 'whisper', vocabularySize, stepMs: 500, provider };
     this.#encoder = encoder;
     this.#decoder = decoder;
     this.#layout = layout;
-    this.#rules = rules;
-    this.#tokens = tokens;
+    this.#vocabulary = whisperVocabulary(outline, layout, table);
     this.#simplify = simplify;
     this.#filterBank = new WhisperFbank(layout.melBins);
   }
 
   open(signal: AbortSignal): EngineRecording {
     const parts = {
-      rules: this.#rules,
-      tokens: this.#tokens,
+      ...this.#vocabulary,
       simplify: this.#simplify,
       encode: (mel: Float32Array, frameCount: number) => this.#encode(mel, frameCount),
     };

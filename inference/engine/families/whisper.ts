@@ -6,8 +6,8 @@ import type { SearchRules } from '../search/token-decoder.ts';
 import { ByteTokens } from '../text/byte-tokens.ts';
 import type { TokenTable } from '../text/tokens.ts';
 
-/** Room for a recording of 15 s and half a second behind it. A frame has 10 ms, and the encoder takes two at a time. */
-const MIN_AUDIO_CONTEXT = 775;
+/** Room for a recording of 15 s and two seconds behind it. A frame has 10 ms, and the encoder takes two at a time. */
+const MIN_AUDIO_CONTEXT = 850;
 const MAX_VALUES = 1_000_000;
 const LANGUAGE = 'zh';
 
@@ -81,6 +81,13 @@ export function whisperLayout(encoder: OnnxOutline, decoder: OnnxOutline): Whisp
   };
 }
 
+export interface WhisperVocabulary {
+  readonly tokens: ByteTokens;
+  readonly rules: SearchRules;
+  /** The same with nothing said before: for a recording in which the model hears the prompt itself. */
+  readonly rulesWithoutPrompt: SearchRules;
+}
+
 /**
  * What a text may hold, by the encoder's metadata: Chinese transcription without timestamps, whatever language the model
  * would guess.
@@ -90,7 +97,7 @@ export function whisperVocabulary(
   { metadata, fileName }: OnnxOutline,
   { vocabularySize, textContext }: WhisperLayout,
   table: TokenTable,
-): { readonly rules: SearchRules; readonly tokens: ByteTokens } {
+): WhisperVocabulary {
   const id = (key: string): number => metadata.integer(key, 0, vocabularySize - 1);
   const endId = id('eot');
   const tokens = new ByteTokens(table, endId);
@@ -105,18 +112,13 @@ export function whisperVocabulary(
   }
   const suppressed = new Uint8Array(vocabularySize).fill(1, endId + 1);
   for (const token of metadata.integers('non_speech_tokens', 0, vocabularySize - 1)) suppressed[token] = 1;
-  const prompt = [
-    id('sot_prev'),
-    ...tokens.encode(PROMPT_TEXT),
-    id('sot'),
-    language,
-    id('transcribe'),
-    id('no_timestamps'),
-  ];
+  const task = [id('sot'), language, id('transcribe'), id('no_timestamps')];
+  const prompt = [id('sot_prev'), ...tokens.encode(PROMPT_TEXT), ...task];
   if (prompt.length >= textContext) {
     throw new ModelLoadError(
       `${fileName}: metadata n_text_ctx is ${textContext}, expected more than the ${prompt.length} tokens of the prompt`,
     );
   }
-  return { tokens, rules: { prompt, endId, suppressed, suppressedFirst: new Set([endId, id('blank_id')]) } };
+  const rules = { prompt, endId, suppressed, suppressedFirst: new Set([endId, id('blank_id')]) };
+  return { tokens, rules, rulesWithoutPrompt: { ...rules, prompt: task } };
 }

@@ -40,13 +40,19 @@ export class GrowingFrames {
     return this.#frames.values();
   }
 
-  /** @returns the first `frameCount` frames of the recording with digital silence behind it: (frameCount, bins) row by row. */
-  followedBySilence(frameCount: number): Float32Array {
+  /**
+   * A stretch of the recording with digital silence behind it.
+   * @param frameCount of both together.
+   * @param start frame that it begins with.
+   * @param end frame that it ends before. Behind the last complete frame, those that the silence completes come with it.
+   * @returns (frameCount, bins) row by row.
+   */
+  followedBySilence(frameCount: number, start = 0, end = Number.POSITIVE_INFINITY): Float32Array {
     const { bins } = this.#frames;
     const padded = new FrameList(bins, frameCount);
-    const complete = this.#frames.values().subarray(0, frameCount * bins);
-    padded.append(complete);
-    this.#extractor.fork().accept(SILENCE, 0, padded);
+    const complete = this.#frames.values();
+    padded.append(complete.subarray(start * bins, Math.min(end, start + frameCount) * bins));
+    if (end * bins >= complete.length) this.#extractor.fork().accept(SILENCE, 0, padded);
     while (!padded.full) padded.append(this.#silence);
     return padded.values();
   }

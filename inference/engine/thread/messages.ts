@@ -1,5 +1,6 @@
 import type { ExecutionProviders } from '../../../common/config/config.ts';
 import type { ModelInfo } from '../../recognizer.ts';
+import type { Hotword } from '../postprocessing/hotword-list.ts';
 
 /** What the worker thread is started with. */
 export interface EngineOptions {
@@ -15,6 +16,8 @@ export interface EngineOptions {
 /** Main thread → worker. Each request but the last is answered by one `done` or `failed`, in their order. */
 export type EngineRequest =
   | { readonly type: 'open' }
+  /** For the recordings that are opened from now on. */
+  | { readonly type: 'hotwords'; readonly hotwords: readonly Hotword[] }
   /** `pcm` is transferred. */
   | { readonly type: 'accept' | 'finish'; readonly pcm: Uint8Array<ArrayBuffer> }
   /** Stops the running request between two model runs; answered after that request. */

@@ -5,13 +5,18 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ExecutionProviderError, ModelLoadError } from '../../recognizer.ts';
 import type { EngineModel, EngineRecording } from '../engine-model.ts';
+import { Postprocessor } from '../postprocessing/postprocessor.ts';
 import { errorText } from '../text/error-text.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 import { runtimeFailure } from './runtime-failure.ts';
 
+const WITHOUT_JUDGE =
+  'this model cannot judge hot words: of the Chinese ones, those of three and more characters that sound the same are used, and scores are not';
+
 class EngineWorker {
   readonly #port: MessagePort;
   readonly #model: EngineModel;
+  readonly #postprocessor = new Postprocessor();
   #recording: EngineRecording | undefined;
   #abort = new AbortController();
   /** Ends when every request so far has been answered. */
@@ -49,10 +54,16 @@ class EngineWorker {
         this.#abort = new AbortController();
         this.#recording = this.#model.open(this.#abort.signal);
         return '';
+      case 'hotwords':
+        await this.#postprocessor.use(request.hotwords);
+        if (!this.#model.judges) reply(this.#port, { type: 'log', line: WITHOUT_JUDGE });
+        return '';
       case 'accept':
-        return this.#open().accept(request.pcm);
-      case 'finish':
-        return this.#open().finish(request.pcm);
+        return this.#postprocessor.partial(await this.#open().accept(request.pcm));
+      case 'finish': {
+        const recording = this.#open();
+        return this.#postprocessor.final(await recording.finish(request.pcm), recording.judge);
+      }
       case 'close':
         this.#recording = undefined;
         return '';

@@ -47,6 +47,34 @@ test('a thread that dies in a recording fails what runs and all that comes, ends
   await next.close();
 });
 
+test('a list of hot words goes to the thread when it is another one, and the log says what a model without a judge does with it', async () => {
+  const [lines, asked]: [string[], number[]] = [[], []];
+  let list = [{ phrase: '净利润', score: 2.5 }];
+  const engine = new OnnxRecognizer({
+    modelDir,
+    modelId: 'test',
+    providers: ['cpu'],
+    threads: 1,
+    log: (line) => lines.push(line),
+    hotwords: async () => {
+      asked.push(list.length);
+      return list;
+    },
+  });
+  engines.push(engine);
+  const told = (): number =>
+    lines.filter((line) => line.startsWith('this model cannot judge hot words')).length;
+  await engine.load();
+  expect(told()).toBe(1);
+  for (const expected of [1, 2, 2]) {
+    const stream = await engine.open();
+    await stream.close();
+    expect(told()).toBe(expected);
+    list = expected === 1 ? [] : list;
+  }
+  expect(asked).toEqual([1, 1, 0, 0]);
+});
+
 test('a thread that dies while it loads is a model that does not load, and can be tried again', async () => {
   const engine = engineOf();
   const loading = engine.load();

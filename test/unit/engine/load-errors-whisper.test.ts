@@ -35,13 +35,13 @@ describe('a Whisper is refused of which the metadata', () => {
     ],
     [
       'says that it hears less than the longest recording',
-      { n_audio_ctx: 774 },
-      'metadata n_audio_ctx is "774", expected an integer from 775 to 1000000',
+      { n_audio_ctx: 849 },
+      'metadata n_audio_ctx is "849", expected an integer from 850 to 1000000',
     ],
     [
       'says other bands than the encoder takes',
       { n_mels: 128 },
-      'input "mel" is float32 ["n_audio", 80, "T"], expected float32 [1, 128, 1550]',
+      'input "mel" is float32 ["n_audio", 80, "T"], expected float32 [1, 128, 1700]',
     ],
     [
       'says neither English-only nor multilingual',

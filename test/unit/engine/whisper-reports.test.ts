@@ -94,6 +94,34 @@ describe('no text is', () => {
   });
 });
 
+describe('where the model says its prompt, which nobody said,', () => {
+  /** A model that says the prompt where it has been given one. */
+  function echoing(text: string, score = 20): ScriptedDecoder {
+    const { rules, rulesWithoutPrompt, tokens } = vocabulary;
+    return new ScriptedDecoder(vocabularySize, (all) => {
+      const isPrompted = all[0] === rules.prompt[0];
+      const { length } = isPrompted ? rules.prompt : rulesWithoutPrompt.prompt;
+      const script = tokens.encode(isPrompted ? PROMPT_TEXT.trim() : text);
+      return { [script[all.length - length] ?? rules.endId]: isPrompted ? 20 : score };
+    });
+  }
+
+  test('the text is what it says without one', async () => {
+    expect(await finalOf(echoing('二三五六六六六六六'))).toBe('二三五六六六六六六');
+  });
+
+  test.each([
+    ['a text that it is not sure of', '伊森巴尼', 8.5],
+    ['a subtitle credit', '请不吝点赞订阅转发', 20],
+  ])('there is no text if that is %s', async (_what, text, score) => {
+    expect(await finalOf(echoing(text, score))).toBe('');
+  });
+
+  test('nothing of it is shown on the way', async () => {
+    expect(new Set(await partialsOf(echoing('二三五六')))).toEqual(new Set(['']));
+  });
+});
+
 test('a sentence that only contains such words is text', async () => {
   const text = '这个视频的字幕由Amara.org社群提供吗';
   expect(await finalOf(saying(text), 8)).toBe(text);

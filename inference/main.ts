@@ -8,6 +8,7 @@ import { endProcess, shutdownOnSignal } from '../common/process/shutdown.ts';
 import type { Inference } from './inference.ts';
 import { ConfiguredRecognizer } from './model/configured-recognizer.ts';
 import { EngineLost } from './model/exclusive-run.ts';
+import { HotwordFile } from './model/hotword-file.ts';
 import { ExecutionProviderError } from './recognizer.ts';
 
 /** The longest stream session, and an upload of 15 s on a slow machine. */
@@ -19,10 +20,13 @@ async function main(): Promise<void> {
   process.on('SIGHUP', () => retryLoad());
   const config = readInferenceConfig(process.env);
   const log = createLogger(config.logLevel, 'inference');
+  const hotwords = config.hotwords === undefined ? undefined : new HotwordFile(config.hotwords, log);
+  await hotwords?.load();
   const recognizer = new ConfiguredRecognizer(config.model, {
     providers: config.executionProviders,
     threads: config.threads,
     log: (line) => log.info(line),
+    hotwords: hotwords && (() => hotwords.current()),
   });
   // The engine's thread loads the model while this one loads the store's clients, which takes as long. With an admin port it begins later, because that
   // port may be taken: an exit while the engine's thread is in the runtime ends with SIGABRT instead of the exit code (seen in one of three).

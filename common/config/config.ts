@@ -45,6 +45,8 @@ export interface InferenceConfig extends CommonConfig {
   readonly executionProviders: ExecutionProviders;
   /** Threads of one model call. */
   readonly threads: number;
+  /** A file of phrases that are to be recognized. */
+  readonly hotwords: string | undefined;
   /** Metrics. */
   readonly admin: AdminConfig | undefined;
 }
@@ -148,6 +150,7 @@ export function readInferenceConfig(env: Environment): InferenceConfig {
     model: text(env, 'ASR_MODEL') ?? 'bundled',
     executionProviders: executionProviders(env),
     threads: integer(env, 'ASR_THREADS', 1, 64) ?? defaultThreads(),
+    hotwords: text(env, 'ASR_HOTWORDS'),
     admin: adminConfig(env, 'ASR_INFERENCE_ADMIN_PORT'),
   };
 }

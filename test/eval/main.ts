@@ -4,18 +4,24 @@ import { parseArgs } from 'node:util';
 import { defaultThreads } from '../../common/config/cpu-threads.ts';
 import { messageOf } from '../../common/errors/errors.ts';
 import { OnnxRecognizer } from '../../inference/engine/engine.ts';
+import type { Hotword, HotwordList } from '../../inference/engine/postprocessing/hotword-list.ts';
 import { type LocatedModel, locateModel } from '../../models/store/locate.ts';
 import { runTool } from '../support/tool.ts';
-import { type Measurement, measure } from './measure.ts';
-import { summaryLines, tableLines } from './report.ts';
-import { DEFAULT_SET, readSet, setsIn } from './sets.ts';
+import { readHotwords } from './hotwords.ts';
+import { measure, uploadText } from './measure.ts';
+import { hotwordLine, listLine, summaryLines, tableLines } from './report.ts';
+import { DEFAULT_SET, type Recording, readSet, setsIn } from './sets.ts';
 
-const USAGE = `npm run eval -- [MODEL ...] [--recordings FOLDER] [--all | --no-table]
+const USAGE = `npm run eval -- [MODEL ...] [--recordings FOLDER] [--hotwords FILE] [--all | --no-table]
   MODEL                what ASR_MODEL takes: bundled (the default), an id of the catalogue, a folder
   --recordings FOLDER  own recordings: a folder, or folders in it, with WAV files (16 kHz, mono, 16 bits, up to 15 s)
                        and texts.tsv: the header file<TAB>text, then a line for each file with what is said in it
+  --hotwords FILE      recognize the recordings without and with these phrases (a file as ASR_HOTWORDS takes it), and count in the uploads
+                       how often a phrase is right, lost (right without them, wrong with them) and false (heard with them, not said)
   --all                show also the sentences without a mistake
   --no-table           show no sentences, only the figures`;
+
+const NO_HOTWORDS: readonly Hotword[] = [];
 
 /** Which sentences are shown. */
 type Shown = 'all' | 'wrong' | 'none';
@@ -25,6 +31,7 @@ async function main(): Promise<void> {
     allowPositionals: true,
     options: {
       recordings: { type: 'string' },
+      hotwords: { type: 'string' },
       all: { type: 'boolean' },
       'no-table': { type: 'boolean' },
       help: { type: 'boolean' },
@@ -34,21 +41,30 @@ async function main(): Promise<void> {
     console.log(USAGE);
     return;
   }
+  const list = values.hotwords === undefined ? undefined : await readHotwords(values.hotwords);
   const models = await Promise.all(
     (positionals.length === 0 ? ['bundled'] : positionals).map((name) => locateModel(name)),
   );
   const sets = values.recordings === undefined ? [DEFAULT_SET] : await setsIn(values.recordings);
   const shown = values['no-table'] ? 'none' : values.all ? 'all' : 'wrong';
-  for (const model of models) await evaluate(model, sets, shown);
+  if (list !== undefined) console.log(listLine(list));
+  for (const model of models) await evaluate(model, sets, shown, list);
 }
 
 /** Prints each set's figures as soon as it is measured: it took minutes, and a later one may fail. */
-async function evaluate({ id, folder }: LocatedModel, sets: readonly string[], shown: Shown): Promise<void> {
+async function evaluate(
+  { id, folder }: LocatedModel,
+  sets: readonly string[],
+  shown: Shown,
+  list: HotwordList | undefined,
+): Promise<void> {
+  let inUse = NO_HOTWORDS;
   const recognizer = new OnnxRecognizer({
     modelDir: folder,
     modelId: id,
     providers: 'auto',
     threads: defaultThreads(),
+    hotwords: list && (async () => inUse),
   });
   try {
     await recognizer.load();
@@ -56,19 +72,34 @@ async function evaluate({ id, folder }: LocatedModel, sets: readonly string[], s
       const recordings = await readSet(set);
       const plural = recordings.length === 1 ? '' : 's';
       console.log(`${id} on ${basename(set)}, ${recordings.length} recording${plural}`);
-      const measurements: Measurement[] = [];
-      for (const recording of recordings) {
-        measurements.push(await measure(recognizer, recording));
-        // It takes minutes.
-        if (process.stderr.isTTY) process.stderr.write(`\r${measurements.length} of ${recordings.length}`);
-      }
-      if (process.stderr.isTTY) process.stderr.write('\n');
+      inUse = NO_HOTWORDS;
+      const before =
+        list === undefined ? [] : await each(recordings, (recording) => uploadText(recognizer, recording));
+      inUse = list?.hotwords ?? NO_HOTWORDS;
+      const measurements = await each(recordings, (recording) => measure(recognizer, recording));
       const table = shown === 'none' ? [] : tableLines(measurements, shown === 'all');
-      console.log([...table, ...summaryLines(measurements), ''].join('\n'));
+      const lines = [...table, ...summaryLines(measurements)];
+      if (list !== undefined) lines.push(hotwordLine(list, before, measurements));
+      console.log([...lines, ''].join('\n'));
     }
   } finally {
     await recognizer.close();
   }
+}
+
+/** @returns what `recognize` gives for each, one after the other. A terminal shows how far it is. */
+async function each<T>(
+  recordings: readonly Recording[],
+  recognize: (recording: Recording) => Promise<T>,
+): Promise<T[]> {
+  const results: T[] = [];
+  for (const recording of recordings) {
+    results.push(await recognize(recording));
+    // It takes minutes.
+    if (process.stderr.isTTY) process.stderr.write(`\r${results.length} of ${recordings.length}`);
+  }
+  if (process.stderr.isTTY) process.stderr.write('\n');
+  return results;
 }
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

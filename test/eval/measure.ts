@@ -33,23 +33,29 @@ const WHOLE = Number.POSITIVE_INFINITY;
 /** Recognizes a recording twice, as an upload and as a stream. */
 export async function measure(
   recognizer: Recognizer,
-  { name, truth, pcm }: Recording,
+  recording: Recording,
   now: Clock = () => performance.now(),
 ): Promise<Measurement> {
+  const { name, truth, pcm } = recording;
   return {
     name,
     truth,
     audioMs: audioMs(pcm.byteLength),
-    upload: await hear(recognizer, truth, pcm, WHOLE, now),
-    stream: await hear(recognizer, truth, pcm, CHUNK_BYTES, now),
+    upload: await hear(recognizer, recording, WHOLE, now),
+    stream: await hear(recognizer, recording, CHUNK_BYTES, now),
   };
+}
+
+/** @returns the text of an upload. */
+export async function uploadText(recognizer: Recognizer, recording: Recording): Promise<string> {
+  const { text } = await hear(recognizer, recording, WHOLE, () => performance.now());
+  return text;
 }
 
 /** Hands `pcm` over in whole chunks, and with `finish` what is left of it, which may be nothing. */
 async function hear(
   recognizer: Recognizer,
-  truth: string,
-  pcm: Buffer,
+  { truth, pcm }: Recording,
   chunkBytes: number,
   now: Clock,
 ): Promise<Hearing> {

@@ -1,4 +1,6 @@
+import type { HotwordList } from '../../inference/engine/postprocessing/hotword-list.ts';
 import { type Errors, errorRatePercent } from './error-rate.ts';
+import { countHotwords } from './hotwords.ts';
 import type { Hearing, Measurement } from './measure.ts';
 
 /** What a model made of a set that came in one way. */
@@ -45,6 +47,33 @@ function describe({ errors, recordings, right, realTimeFactor }: Summary): strin
     `${right} of ${recordings} recordings right`,
     `${realTimeFactor.toFixed(3)} s for a second of audio`,
   ].join(', ');
+}
+
+/** How many phrases a list has, and how many lines are ignored for which reason. */
+export function listLine({ hotwords, ignored }: HotwordList): string {
+  const reasons = Object.entries(ignored).map(([reason, lines]) => `${lines} × ${reason}`);
+  const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
+  const plural = hotwords.length === 1 ? '' : 's';
+  return `hot words: ${hotwords.length} phrase${plural}, ${sum(Object.values(ignored))} ignored${why}`;
+}
+
+/**
+ * What the list does to the uploads.
+ * @param before their texts without it
+ */
+export function hotwordLine(
+  { hotwords }: HotwordList,
+  before: readonly string[],
+  measurements: readonly Measurement[],
+): string {
+  const phrases = hotwords.map(({ phrase }) => phrase);
+  const texts = measurements.map(({ truth, upload }, i) => ({
+    truth,
+    before: before[i] ?? '',
+    after: upload.text,
+  }));
+  const { said, rightBefore, rightAfter, lost, falseAfter } = countHotwords(phrases, texts);
+  return `phrases ${rightBefore} of ${said} right without the list, ${rightAfter} with it, ${lost} lost, ${falseAfter} false`;
 }
 
 /**

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { spokenCharacters } from '../eval/error-rate.ts';
 import { DEFAULT_SET, readSet } from '../eval/sets.ts';
-import { SMALL_CTC } from '../support/fixtures.ts';
+import { fixture, SMALL_CTC } from '../support/fixtures.ts';
 import { testFolder } from '../support/folders.ts';
 import { wavFile } from '../support/wav.ts';
 
@@ -88,6 +88,27 @@ it('shows only the figures where no table is wanted', async () => {
   expect(uploads).toContain('uploads 100.0 %');
   expect(streams).toContain('streams 100.0 %');
   expect(rest).toEqual(['', '']);
+  expect(code).toBe(0);
+});
+
+it('recognizes each set without a list of hot words and with it', async () => {
+  const folder = await folderOf({ a: [], b: [] });
+  // What is heard sounds the same: 眼睛.
+  for (const set of ['a', 'b']) {
+    await writeFile(join(folder, set, 'e03.wav'), fixture('e03').wav);
+    await writeFile(join(folder, set, 'texts.tsv'), 'file\ttext\ne03.wav\t汤姆的眼镜是蓝色的\n');
+  }
+  await writeFile(join(folder, 'hotwords.txt'), '汤姆的眼镜\n好\n');
+  const { stdout, stderr, code } = await evalOf(
+    ...['--no-table', '--recordings', folder, '--hotwords', join(folder, 'hotwords.txt')],
+  );
+  expect(stderr).toBe('');
+  const [list, ...lines] = stdout.split('\n');
+  expect(list).toBe('hot words: 1 phrase, 1 ignored (1 × one character)');
+  const phrases = 'phrases 0 of 1 right without the list, 1 with it, 0 lost, 0 false';
+  const right = expect.stringContaining('  0.0 % (0 of 9 characters wrong)');
+  const ofSet = (set: string) => [`${MODEL} on ${set}, 1 recording`, right, right, phrases, ''];
+  expect(lines).toEqual([...ofSet('a'), ...ofSet('b'), '']);
   expect(code).toBe(0);
 });
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { parseHotwords } from '../../inference/engine/postprocessing/hotword-list.ts';
 import { countErrors } from '../eval/error-rate.ts';
 import { type Hearing, type Measurement, measure } from '../eval/measure.ts';
-import { summarize, summaryLines, tableLines } from '../eval/report.ts';
+import { hotwordLine, listLine, summarize, summaryLines, tableLines } from '../eval/report.ts';
 import { ScriptedRecognizer, scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 
 /** Measures `seconds` of audio with a recognizer whose call takes 100 ms and 1 ms for each 100 bytes. */
@@ -98,6 +99,24 @@ describe('the figures of a set', () => {
       'uploads  27.8 % (5 of 18 characters wrong), 3 of 6 recordings right, 0.150 s for a second of audio',
       'streams  44.4 % (8 of 18 characters wrong), 2 of 6 recordings right, 0.250 s for a second of audio, longest update 90 ms, 2 with another text than the upload',
     ]);
+  });
+});
+
+describe('a list of hot words', () => {
+  it.each([
+    ['天气\n你好', 'hot words: 2 phrases, 0 ignored'],
+    ['天气', 'hot words: 1 phrase, 0 ignored'],
+    ['天气\n好\n天气\n呀', 'hot words: 1 phrase, 3 ignored (2 × one character, 1 × repeated)'],
+  ])('is one line', (text, line) => {
+    expect(listLine(parseHotwords(text))).toBe(line);
+  });
+
+  it('is judged in one line by its uploads', () => {
+    const before = ['今天天气很好', '你好', '您好你好', '', '上海市第一', '好'];
+    const list = parseHotwords('天气\n你好\n您好');
+    expect(hotwordLine(list, before, MEASUREMENTS)).toBe(
+      'phrases 3 of 4 right without the list, 1 with it, 2 lost, 3 false',
+    );
   });
 });
 

@@ -36,7 +36,7 @@ export const WHISPER_LICENCE: Licence = {
 };
 
 /** Of uploads, by the rule of `npm run eval`. */
-export const BUNDLED_ERROR_PERCENT = 13.4;
+export const BUNDLED_ERROR_PERCENT = 13.7;
 
 /** The model that comes with the server; `bytes` is the size of its files. */
 export const BUNDLED: ModelCard & { readonly bytes: number } = {

@@ -11,7 +11,7 @@ export interface HotwordList {
   readonly ignored: Readonly<Record<string, number>>;
 }
 
-/** Of 52 listed phrases that were wrong in 82 recordings, it sets 41 right; with 1,000 phrases it puts one in that was not said. */
+/** Of 49 listed phrases that were wrong in 82 recordings, it sets 39 right. From 3 on, more words are put in that were not said. */
 const DEFAULT_SCORE = 2.5;
 const MAX_PHRASES = 5_000;
 const MAX_CHARACTERS = 32;

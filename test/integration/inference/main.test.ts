@@ -93,6 +93,14 @@ describe('the inference process', () => {
     expect(process.stdout).toBe('');
   });
 
+  it('does not start with a list of hot words that cannot be read: one line says which', async () => {
+    const process = start({ REDIS_URL: redis.url, ASR_HOTWORDS: '/nowhere/names.txt' });
+    expect(await process.exited).toEqual({ code: EXIT_CONFIG, signal: null });
+    expect(oneLine(process.stderr)).toMatch(
+      /^asr inference: ASR_HOTWORDS="\/nowhere\/names\.txt": cannot be read \(ENOENT.*\): name a file in UTF-8 with one phrase a line$/,
+    );
+  });
+
   it('does not start on a machine that onnxruntime has no library for: one line says so', async () => {
     // Both threads of the process take themselves for one.
     const preload = `data:text/javascript,Object.defineProperty(process,'arch',{value:'riscv64'})`;

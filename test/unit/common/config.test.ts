@@ -25,7 +25,12 @@ describe('defaults', () => {
       logLevel: 'info',
     });
     expect(config.allowedOrigins).toEqual(['http://localhost:8088', 'http://127.0.0.1:8088']);
-    expect(inference({})).toMatchObject({ model: 'bundled', executionProviders: 'auto', admin: undefined });
+    expect(inference({})).toMatchObject({
+      model: 'bundled',
+      executionProviders: 'auto',
+      hotwords: undefined,
+      admin: undefined,
+    });
     expect(inference({}).threads).toBeGreaterThanOrEqual(1);
     expect(inference({}).threads).toBeLessThanOrEqual(4);
   });

@@ -1,4 +1,4 @@
-import { BYTES_PER_SECOND, CHUNK_BYTES, CHUNK_MS } from '../../common/audio/limits.ts';
+import { BYTES_PER_SECOND, CHUNK_BYTES, CHUNK_MS, MAX_RECORDING_BYTES } from '../../common/audio/limits.ts';
 import { modelFolders } from '../../models/store/store.ts';
 import { MEMORY_GOAL } from './engine.ts';
 import type { Recognized } from './engine-child.ts';
@@ -17,10 +17,12 @@ const UPLOAD_GOAL: Goal = { relation: '≤', limit: 500 };
 const UPDATE_GOAL: Goal = { relation: '≤', limit: 2_000 - CHUNK_MS };
 const GOAL_UPLOAD_S = 5;
 const GOAL_UPDATE_S = 15;
+const SHORT_S = 6;
+const PAUSE_S = 1;
 /** For what is measured of our engine alone. */
 const THREADS = 2;
 
-/** The bundled Whisper: against sherpa-onnx on real recordings, by length of the audio, and until the first text. */
+/** The bundled Whisper: against sherpa-onnx on real recordings, by length of the audio, by sentences, and until the first text. */
 export async function measureWhisper(repetitions: number): Promise<Row[]> {
   const clips = await readRealClips();
   const rows: Row[] = [];
@@ -30,6 +32,8 @@ export async function measureWhisper(repetitions: number): Promise<Row[]> {
   }
   console.error('  by length ...');
   rows.push(...(await byLength(denseSpeech(clips), repetitions)));
+  console.error('  by sentences ...');
+  rows.push(...(await bySentences(clips, repetitions)));
   console.error('  first text ...');
   rows.push(...(await firstText(clips)));
   return rows;
@@ -87,6 +91,64 @@ async function byLength(speech: Buffer, repetitions: number): Promise<Row[]> {
       },
     ];
   });
+}
+
+/** Uploads of one sentence and of two with a pause between them; of two also the stream. */
+async function bySentences(clips: readonly RealClip[], repetitions: number): Promise<Row[]> {
+  const pairs = clips.flatMap((first, i) => {
+    const second = clips[i + 1];
+    const pcm = second && Buffer.concat([first.pcm, Buffer.alloc(PAUSE_S * BYTES_PER_SECOND), second.pcm]);
+    return pcm === undefined || pcm.length > MAX_RECORDING_BYTES ? [] : [{ first, pcm }];
+  });
+  const kinds = {
+    [`one sentence up to ${SHORT_S} s`]: clips.filter(isShort).map(({ pcm }) => pcm),
+    'one longer sentence': clips.filter((clip) => !isShort(clip)).map(({ pcm }) => pcm),
+    'two sentences': pairs.map(({ pcm }) => pcm),
+  };
+  const ours = { ...options('ours', THREADS), last: 'finish' } as const;
+  const rows: Row[] = [];
+  for (const [kind, recordings] of Object.entries(kinds)) {
+    const { upload } = await measureInTurns(
+      { upload: ours },
+      recordings.map((pcm) => [pcm]),
+      Math.ceil(repetitions / 3),
+    );
+    rows.push(
+      sentenceRow(
+        `upload of ${kind}`,
+        upload.map(({ wallMs }) => wallMs),
+      ),
+    );
+  }
+  const { stream } = await measureInTurns(
+    { stream: ours },
+    pairs.map(({ pcm }) => chunks(pcm)),
+    1,
+  );
+  const callMs = (at: (pair: (typeof pairs)[number]) => number): number[] =>
+    pairs.flatMap((pair, i) => stream[i]?.calls.at(at(pair))?.wallMs ?? []);
+  // The pause is heard when half a second of it is there.
+  rows.push(
+    sentenceRow(
+      'update that decodes a piece',
+      callMs(({ first }) => Math.ceil((first.speech.endMs + 500) / CHUNK_MS) - 1),
+    ),
+  );
+  rows.push(
+    sentenceRow(
+      'from `end` of two sentences to the final text',
+      callMs(() => -1),
+    ),
+  );
+  return rows;
+}
+
+function isShort({ pcm }: RealClip): boolean {
+  return pcm.length <= SHORT_S * BYTES_PER_SECOND;
+}
+
+function sentenceRow(what: string, values: readonly number[]): Row {
+  return { name: `${WHISPER}, ${threadsText(THREADS)}`, value: milliseconds(what, values) };
 }
 
 async function firstText(clips: readonly RealClip[]): Promise<Row[]> {

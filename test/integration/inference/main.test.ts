@@ -97,7 +97,7 @@ describe('the inference process', () => {
     const process = start({ REDIS_URL: redis.url, ASR_HOTWORDS: '/nowhere/names.txt' });
     expect(await process.exited).toEqual({ code: EXIT_CONFIG, signal: null });
     expect(oneLine(process.stderr)).toMatch(
-      /^asr inference: ASR_HOTWORDS="\/nowhere\/names\.txt": cannot be read \(ENOENT.*\): name a file in UTF-8 with one phrase a line$/,
+      /^asr inference: ASR_HOTWORDS="\/nowhere\/names\.txt": cannot be read \(ENOENT.*\): name a file in UTF-8 with one phrase a line\n$/,
     );
   });
 

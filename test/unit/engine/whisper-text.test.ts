@@ -63,6 +63,10 @@ describe('a sentence that the whole says again', () => {
     ).toBe('再次释放坚决执行房地产调控信号');
   });
 
+  test('goes, and another one that is lost comes back', () => {
+    expect(settled(`${STOP}${STOP}`, ['我们走吧', STOP], 2)).toBe(`我们走吧。${STOP}`);
+  });
+
   test('stays where the pieces say it, too', () => {
     expect(settled(BOOK + BOOK, [BOOK, BOOK], 2)).toBe(BOOK + BOOK);
   });

@@ -3,8 +3,11 @@ import { defineConfig } from 'vitest/config';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** `npm run test:unit` needs no Redis, and so does not look for one. */
-const unitOnly = process.argv.includes('test/unit');
+/** `npm run test:unit`, and unit files by name, need no Redis, and so do not look for one. */
+const named = process.argv.filter(
+  (argument) => argument.startsWith('test/') && argument !== 'test/vitest.config.ts',
+);
+const unitOnly = named.length > 0 && named.every((path) => path.startsWith('test/unit'));
 
 export default defineConfig({
   root,

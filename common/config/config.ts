@@ -1,10 +1,10 @@
 import { messageOf } from '../errors/errors.ts';
-import { parseRedisUrl, type RedisTarget } from '../redis/url.ts';
 import { address, baseUrl, browserOrigin, isBlockedPort, proxy } from './addresses.ts';
 import { type AdminConfig, adminConfig } from './admin.ts';
 import { ConfigError, fail } from './config-error.ts';
 import { defaultThreads } from './cpu-threads.ts';
 import { type Environment, integer, list, neededToken, text } from './environment.ts';
+import { parseRedisUrl, type RedisTarget } from './redis-url.ts';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -1,9 +1,9 @@
 import { Cluster, type RedisOptions as IoredisOptions, Redis } from 'ioredis';
+import type { RedisTarget } from '../config/redis-url.ts';
 import { messageOf, StoreUnavailable, unreachable } from '../errors/errors.ts';
 import type { RedisClient } from './scripts.ts';
 import { QuietSentinels } from './sentinels.ts';
 import { TimedCluster, TimedRedis } from './timeouts.ts';
-import type { RedisTarget } from './url.ts';
 
 /** Replies keep their RESP2 shapes: flat lists, which the stream readers take apart. */
 type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> & {

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { parseRedisUrl } from '../../../common/config/redis-url.ts';
 import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { freePort } from '../../../common/launch/supervisor/ports.ts';
 import { createLogger } from '../../../common/process/log.ts';
 import { closeRedis, connectRedis, fromStore, whenReady } from '../../../common/redis/connection.ts';
 import { Outage, OutageLog } from '../../../common/redis/outage.ts';
 import type { RedisClient } from '../../../common/redis/scripts.ts';
-import { parseRedisUrl } from '../../../common/redis/url.ts';
 import { startRedis } from '../../support/redis.ts';
 
 /** What real servers answer, and the line that is said of it. */

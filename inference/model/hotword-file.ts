@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { fail } from '../../common/config/config-error.ts';
 import { messageOf } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
@@ -12,7 +13,7 @@ export class HotwordFile {
   #version = '';
 
   constructor(path: string, log: Logger) {
-    this.#path = path;
+    this.#path = resolve(path);
     this.#log = log;
   }
 
@@ -50,6 +51,6 @@ export class HotwordFile {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(this.#path));
     const { hotwords, ignored } = parseHotwords(text);
     this.#hotwords = hotwords;
-    this.#log.info({ phrases: hotwords.length, ignored }, event);
+    this.#log[hotwords.length === 0 ? 'warn' : 'info']({ phrases: hotwords.length, ignored }, event);
   }
 }

@@ -41,6 +41,8 @@ function faultOf(phrase: string, score: number): string | undefined {
   const { length } = Array.from(phrase);
   if (!Number.isFinite(score)) return 'the score is no number';
   if (!/[\p{Letter}\p{Number}]/u.test(phrase)) return 'no letter';
+  // `停车费：2.5`, `停车费、净利润`, `# 停车费`: no text has such a phrase, and it would do nothing, without a word.
+  if (/\p{Script=Han}/u.test(phrase) && /\p{Punctuation}/u.test(phrase)) return 'a mark beside Chinese';
   // One character sounds like too many others.
   if (length === 1) return 'one character';
   return length > MAX_CHARACTERS ? `over ${MAX_CHARACTERS} characters` : undefined;

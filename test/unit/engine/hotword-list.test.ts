@@ -9,7 +9,11 @@ test.each([
     { 深度学习: 2.5, 'HELLO WORLD': 2.5, T恤衫: 2.5 },
   ],
   ['with a score of its own', '入 海 :1.5\n如海 :0\n语音 :-1', { 入海: 1.5, 如海: 0, 语音: -1 }],
-  ['a colon within', '比分3:2\n一 :二 :3', { '比分3:2': 2.5, '一:二': 3 }],
+  [
+    'marks in words that are not Chinese',
+    'C++\nWi-Fi :3\nC#\na:b :4',
+    { 'C++': 2.5, 'Wi-Fi': 3, 'C#': 2.5, 'a:b': 4 },
+  ],
   ['from an editor on Windows', '\uFEFF语音\r\n识别\r\n', { 语音: 2.5, 识别: 2.5 }],
   ['with empty lines', '\n语音\n\n  \n识别\n', { 语音: 2.5, 识别: 2.5 }],
   ['32 characters', '语'.repeat(32), { ['语'.repeat(32)]: 2.5 }],
@@ -25,6 +29,9 @@ test.each([
   ['no letter', '——\n。 。 :3'],
   ['over 32 characters', `${'语'.repeat(33)}\n${'a'.repeat(33)}`],
   ['the score is no number', '语音 :高\n识别 :'],
+  ['a mark beside Chinese', '停车费：2.5\n停车费:2.5'],
+  ['a mark beside Chinese', '# 停车费\n停车费、净利润'],
+  ['a mark beside Chinese', '停车费 2.5\n《净利润》'],
   ['repeated', '语音\n语 音 :3\n语音'],
 ])('it is said how many are ignored, and why: %s', (reason, text) => {
   const { hotwords, ignored } = parseHotwords(text);

@@ -38,6 +38,12 @@ test('a changed file counts from the next time on, and the log says how many phr
   expect(lines().match(/nats a character/g)).toHaveLength(1);
 });
 
+test('a list without a phrase that can be used is a warning', async () => {
+  const { file, lines } = fileWith('海\n');
+  await file.load();
+  expect(lines()).toMatch(/"level":40.*"phrases":0,"ignored":\{"one character":1\}/);
+});
+
 test('a change that cannot be read keeps the list before, and warns once', async () => {
   const { path, file, lines } = fileWith('语音\n');
   await file.load();

@@ -26,7 +26,7 @@ export interface Recognizer {
 
 export interface RecognizerStream {
   /**
-   * Takes the next samples and runs an update: in a streaming family every step they complete, in a re-decoding one the whole audio so far.
+   * Takes the next samples and runs an update: in a streaming family every step they complete, in a re-decoding one the audio so far (Whisper: since the last pause).
    * @param pcm 16 kHz mono PCM16, little-endian bytes, even length, at most 480,000 in all.
    * @returns the full text so far; the same string as before when nothing changed.
    * @throws InferenceError when a model run fails. The stream is then of no further use, but must still be closed.

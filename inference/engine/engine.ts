@@ -4,7 +4,7 @@ import { EngineThread, ThreadStream } from './thread/engine-thread.ts';
 import type { EngineOptions } from './thread/messages.ts';
 
 export interface OnnxRecognizerOptions extends EngineOptions {
-  /** Receives one line when `auto` falls back from CUDA, and when a large graph cannot be divided. */
+  /** Receives one line when `auto` falls back from CUDA, when a large graph cannot be divided, and for hot words that the model cannot judge. */
   readonly log?: (line: string) => void;
   /** Asked for each recording: a list other than before counts from that recording on. */
   readonly hotwords?: (() => Promise<readonly Hotword[]>) | undefined;
@@ -59,16 +59,14 @@ export class OnnxRecognizer implements Recognizer {
     const thread = new EngineThread({ modelDir, modelId, providers, threads }, log);
     this.#to({ name: 'loading', thread });
     void thread.exited.then(() => this.#forget(thread));
-    try {
-      const info = await thread.loaded;
-      this.#hotwords = NO_HOTWORDS;
-      await this.#sendHotwords(thread);
-      if (this.#uses(thread)) this.#to({ name: 'ready', thread });
-      return { ...info, loadMs: Math.round(performance.now() - startedAtMs) };
-    } catch (cause) {
+    const info = await thread.loaded.catch(async (cause: unknown) => {
       await thread.exited;
       throw cause;
-    }
+    });
+    this.#hotwords = NO_HOTWORDS;
+    await this.#sendHotwords(thread);
+    if (this.#uses(thread)) this.#to({ name: 'ready', thread });
+    return { ...info, loadMs: Math.round(performance.now() - startedAtMs) };
   }
 
   /** Waits for its turn; `close()` ends the wait with an InferenceError. */

@@ -2,7 +2,7 @@ import type { EngineRecording } from './engine-model.ts';
 import type { Judge } from './postprocessing/postprocessor.ts';
 import { sampleBlocks } from './samples.ts';
 
-/** One recording in a family that looks at all of its audio in each update. */
+/** One recording in a family that looks at its audio again in each update. */
 export interface ReDecoder {
   /** Only takes samples in. @param samples 16 kHz mono, in [-1, 1]; not kept. */
   accept(samples: Float32Array): void;

@@ -45,6 +45,15 @@ export function beginsCredit(text: string): boolean {
   return CREDITS.some((credit) => credit.startsWith(words(text)));
 }
 
+/** Whether most of a text is of the prompt, word for word or nearly: the model says that where it understands nothing. */
+export function echoesPrompt(text: string): boolean {
+  const [said, prompt] = [words(text), words(PROMPT_TEXT)];
+  const isOfPrompt = (at: number): boolean =>
+    at >= 0 && at + 2 <= said.length && prompt.includes(said.slice(at, at + 2));
+  const count = Array.from(said).filter((_, at) => isOfPrompt(at) || isOfPrompt(at - 1)).length;
+  return said.length >= 2 && count >= 0.6 * said.length;
+}
+
 function words(text: string): string {
   return text.replace(/[^\p{Letter}\p{Number}]/gu, '').toLowerCase();
 }

@@ -11,8 +11,8 @@ import type { Hypothesis, TokenDecoder } from '../search/token-decoder.ts';
 import { wholeCharacterTokens } from '../text/byte-tokens.ts';
 import { chineseText, type Simplify } from '../text/chinese-text.ts';
 import type { WhisperVocabulary } from './whisper.ts';
-import { beginsCredit, isNoText, maxTextTokens } from './whisper-guards.ts';
-import { echoesPrompt, joinPieces, saysAgain, settledText } from './whisper-text.ts';
+import { beginsCredit, echoesPrompt, isNoText, maxTextTokens } from './whisper-guards.ts';
+import { joinPieces, saysAgain, settledText } from './whisper-text.ts';
 
 const FRAMES_PER_SECOND = SAMPLE_RATE_HZ / FRAME_SHIFT_SAMPLES;
 /** A window below 6.5 s makes the model miss its end and repeat itself (character error rate over 100 %). From 8 s on nothing is gained. */
@@ -206,8 +206,7 @@ function withoutEndMarks(text: string): string {
   return text.replace(TRAILING_PUNCTUATION, '');
 }
 
-/** A partial result. The newest character changes most often, so it is held back (207 rewritten instead of 353). So is punctuation at the end. */
+/** The newest character changes most often, so it is held back (207 rewritten instead of 353). */
 function withoutNewest(text: string): string {
-  const characters = Array.from(text.replace(TRAILING_PUNCTUATION, ''));
-  return characters.slice(0, -1).join('').replace(TRAILING_PUNCTUATION, '');
+  return Array.from(withoutEndMarks(text)).slice(0, -1).join('');
 }

@@ -1,5 +1,3 @@
-import { PROMPT_TEXT } from './whisper.ts';
-
 const CHINESE_DIGITS = '零一二三四五六七八九';
 /** Pieces are the text if they say this much more than the whole. Of 200 recordings of several sentences, 2 lost one instead of 41. */
 const MORE_SYLLABLES = 3;
@@ -62,16 +60,6 @@ export function saysAgain(text: string): boolean {
     if (new Set(four).size > 2 && sounds.includes(four, at + 4)) return true;
   }
   return false;
-}
-
-/** Whether most of a text is of the prompt, word for word or nearly: the model says that where it understands nothing. */
-export function echoesPrompt(text: string): boolean {
-  const sounds = soundsOf(text);
-  const prompt = soundsOf(PROMPT_TEXT);
-  const isOfPrompt = (at: number): boolean =>
-    at >= 0 && at + 2 <= sounds.length && prompt.includes(sounds.slice(at, at + 2));
-  const count = Array.from(sounds).filter((_, at) => isOfPrompt(at) || isOfPrompt(at - 1)).length;
-  return sounds.length >= 2 && count >= 0.6 * sounds.length;
 }
 
 /** A short piece is sometimes said twice (打开maps打开maps): cut if the same letters come again and again from its start on, 1.4 times or more. */

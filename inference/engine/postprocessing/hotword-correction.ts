@@ -4,7 +4,7 @@ import type { Judge } from './postprocessor.ts';
 
 /** Each costs a pass of the decoder. With 5,000 phrases, 82 texts had at most 9. */
 const MAX_JUDGED = 16;
-/** Without a judge, shorter phrases replace too much: 77 words that were not said in 82 recordings, with 5,000 phrases. */
+/** Without a judge, shorter phrases replace too much: 64 words that were not said in 82 recordings, with 5,000 phrases. */
 const MIN_UNJUDGED_CHARACTERS = 3;
 
 interface Gain {

@@ -24,20 +24,18 @@ export function parseHotwords(text: string): HotwordList {
   const found = new Map<string, Hotword>();
   const ignored: Record<string, number> = {};
   for (const line of text.replace(/^\uFEFF/, '').split(/\r?\n/)) {
+    if (line.trim() === '') continue;
     const [, words = line, scoreText] = SCORED.exec(line.trim()) ?? [];
     const phrase = words.trim().replace(CHINESE_BLANK, '');
     const score = scoreText === undefined ? DEFAULT_SCORE : Number(scoreText || Number.NaN);
-    const reason =
-      phrase === '' && scoreText === undefined
-        ? undefined
-        : (faultOf(phrase, score) ?? otherFault(found, phrase));
-    if (reason !== undefined) ignored[reason] = (ignored[reason] ?? 0) + 1;
-    else if (phrase !== '') found.set(phrase, { phrase, score });
+    const fault = faultOf(phrase, score, found);
+    if (fault === undefined) found.set(phrase, { phrase, score });
+    else ignored[fault] = (ignored[fault] ?? 0) + 1;
   }
   return { hotwords: [...found.values()], ignored };
 }
 
-function faultOf(phrase: string, score: number): string | undefined {
+function faultOf(phrase: string, score: number, found: ReadonlyMap<string, Hotword>): string | undefined {
   const { length } = Array.from(phrase);
   if (!Number.isFinite(score)) return 'the score is no number';
   if (!/[\p{Letter}\p{Number}]/u.test(phrase)) return 'no letter';
@@ -45,10 +43,7 @@ function faultOf(phrase: string, score: number): string | undefined {
   if (/\p{Script=Han}/u.test(phrase) && /\p{Punctuation}/u.test(phrase)) return 'a mark beside Chinese';
   // One character sounds like too many others.
   if (length === 1) return 'one character';
-  return length > MAX_CHARACTERS ? `over ${MAX_CHARACTERS} characters` : undefined;
-}
-
-function otherFault(found: ReadonlyMap<string, Hotword>, phrase: string): string | undefined {
+  if (length > MAX_CHARACTERS) return `over ${MAX_CHARACTERS} characters`;
   if (found.has(phrase)) return 'repeated';
   return found.size === MAX_PHRASES ? `over ${MAX_PHRASES} phrases` : undefined;
 }

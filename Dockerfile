@@ -21,8 +21,8 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --workspaces=false
 COPY . .
 # What runs is what the npm package holds.
-RUN node_modules/.bin/tsc -b common models api/client api/page api inference \
- && node api/page/bundle.mjs \
+RUN node_modules/.bin/tsc -b common models client page api inference \
+ && node page/bundle.mjs \
  && npm pack --silent --ignore-scripts \
  && mkdir /app \
  && tar -xzf ./*.tgz -C /app --strip-components=1
@@ -63,10 +63,10 @@ CMD ["node", "dist/inference/main.js"]
 FROM node:24-bookworm-slim AS cuda
 WORKDIR /app
 RUN apt-get update && apt-get install -y --no-install-recommends python3-pip && rm -rf /var/lib/apt/lists/*
-COPY common/launch/setup/gpu-install.mjs common/launch/setup/
+COPY launch/setup/gpu-install.mjs launch/setup/
 # This package alone, so that no change of another one fetches the gigabytes again.
 COPY --from=packages /app/node_modules/onnxruntime-node ./node_modules/onnxruntime-node
-RUN node common/launch/setup/gpu-install.mjs
+RUN node launch/setup/gpu-install.mjs
 
 # It builds; it was not yet run on a machine with a card. NVIDIA's libraries in it have a licence of their own.
 FROM inference AS inference-gpu

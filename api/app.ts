@@ -10,7 +10,7 @@ import { Connections } from './http/connections.ts';
 import { refuseOtherMethods, replyNotFound, replyWithError } from './http/error-replies.ts';
 import { InFlight, KEPT_CONNECTIONS_MS, stopListeningOnClose } from './http/in-flight.ts';
 import { refuseStrayHandshake, requireHost, sayThatRefusalsClose } from './http/request-checks.ts';
-import { RequestReports } from './http/request-reports.ts';
+import { RequestReports } from './operations/request-reports.ts';
 import { longestSilenceMs, serverOptions, WS_OPTIONS } from './http/server-options.ts';
 import type { ApiMetrics } from './operations/metrics.ts';
 import { docsRoutes } from './routes/docs.ts';

@@ -14,6 +14,12 @@ import { endBeforeBody, endBehindBody } from './last-answers.ts';
 /** Goes with each 409 and 503. In seconds: the shortest wait that the header can say. */
 export const RETRY_SOON = { 'Retry-After': '1' };
 
+/** What the client was told, for the log and the metrics. */
+export interface Refusal {
+  readonly status: number;
+  readonly code: string;
+}
+
 /** Answers every failure of a request in the interface's form. Of a fault of ours the client learns only the exception's type and the request's id. */
 export function replyWithError(
   error: FastifyError | Error,

@@ -3,7 +3,7 @@ import { Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { endedWithin } from '../../common/process/shutdown.ts';
-import type { Refusal } from './request-reports.ts';
+import type { Refusal } from './error-replies.ts';
 
 /**
  * How long a replica that ends still serves kept-alive connections after its last work. Their clients do not know of the end yet: one that has just had an

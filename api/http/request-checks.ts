@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { STREAM_PATH } from '../routes/stream.ts';
 
+/** Where the WebSocket is. */
+export const STREAM_PATH = '/ws/asr';
 /** No route has it. */
 const UNKNOWN_PATH = '/undecodable-path';
 

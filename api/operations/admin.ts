@@ -1,10 +1,12 @@
 import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
+import type { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
 import type { AdminConfig } from '../../common/config/admin.ts';
 import { buildAdminServer } from '../../common/process/admin-server.ts';
-import type { ApiServices } from '../services.ts';
+import type { Slot } from '../../common/slot/slot.ts';
+import type { UploadJob } from '../../common/uploads/upload-jobs.ts';
 import type { ApiMetrics } from './metrics.ts';
 
 /**
@@ -16,7 +18,7 @@ const BOARD_POLICY =
 /** What an operator looks at: `/metrics` (Prometheus) and `/queues` (the BullMQ queue). */
 export async function buildAdmin(
   config: AdminConfig,
-  { slot, queue }: ApiServices,
+  { slot, queue }: { readonly slot: Slot; readonly queue: Queue<UploadJob> },
   { registry, refresh }: ApiMetrics,
 ): Promise<FastifyInstance> {
   const app = buildAdminServer({ config, registry, refresh, askRedis: () => slot.holder() });

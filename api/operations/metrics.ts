@@ -1,8 +1,8 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
-import type { ApiServices } from '../services.ts';
 import type { StreamSummary } from '../streams/session-log.ts';
 import type { Transcription } from '../uploads/transcriber.ts';
+import type { ServiceStateReader } from './service-state.ts';
 import { storeGauges } from './store-gauges.ts';
 
 interface AnsweredRequest {
@@ -76,7 +76,7 @@ export class ApiMetrics {
   /** Reads the gauges from the store. */
   readonly refresh: () => Promise<void>;
 
-  constructor({ state }: Pick<ApiServices, 'state'>) {
+  constructor({ state }: { readonly state: ServiceStateReader }) {
     this.refresh = storeGauges(this.registry, state);
     this.#beginAtZero();
   }

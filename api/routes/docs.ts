@@ -50,7 +50,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
     await app.register(referenceRoutes(publicBaseUrl));
 
     app.get('/', { schema: { hide: true } }, async (_request, reply) => {
-      const html = await readFile(join(root, 'api', 'page', 'index.html'), 'utf8');
+      const html = await readFile(join(root, 'page', 'index.html'), 'utf8');
       return reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(html);
     });
 
@@ -62,7 +62,7 @@ export function docsRoutes(publicBaseUrl: string): FastifyPluginAsync {
         const [file, extension = ''] = match ?? [];
         const type = CONTENT_TYPES[extension];
         if (file === undefined || type === undefined) return reply.callNotFound();
-        const folder = extension === 'js' ? join(root, 'dist', 'page') : join(root, 'api', 'page');
+        const folder = extension === 'js' ? join(root, 'dist', 'page') : join(root, 'page');
         const content = await readFile(join(folder, file), 'utf8').catch((error: NodeJS.ErrnoException) => {
           if (error.code === 'ENOENT') return undefined;
           throw error;

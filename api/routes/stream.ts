@@ -2,12 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { ApiFailure, StoreUnavailable } from '../../common/errors/errors.ts';
 import { endedWithin } from '../../common/process/shutdown.ts';
+import { STREAM_PATH } from '../http/request-checks.ts';
 import type { ApiServices } from '../services.ts';
 import type { StreamSummary } from '../streams/session-log.ts';
 import type { StreamTimeouts } from '../streams/stream-clocks.ts';
 import { StreamSession } from '../streams/stream-session.ts';
-
-export const STREAM_PATH = '/ws/asr';
 
 interface StreamRouteOptions {
   readonly services: ApiServices;

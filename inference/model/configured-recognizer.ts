@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { findEntry } from '../../models/catalogue.ts';
 import { locateModel } from '../../models/store/locate.ts';
 import { modelFolders } from '../../models/store/store.ts';
-import { OnnxRecognizer, type OnnxRecognizerOptions } from '../engine/engine.ts';
+import { OnnxRecognizer, type OnnxRecognizerOptions } from '../engine/thread/engine.ts';
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../recognizer.ts';
 import { folderFingerprint } from './folder-change.ts';
 

@@ -1,11 +1,11 @@
 /** One engine with one model in a process of its own, so that its peak memory is its own. It recognizes what its parent sends. */
 import { readFileSync } from 'node:fs';
-import { OnnxRecognizer } from '../../inference/engine/engine.ts';
 import { isNemoCtc, nemoCtcLayout } from '../../inference/engine/families/nemo-ctc.ts';
 import { zipformer2Layout } from '../../inference/engine/families/zipformer2.ts';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
-import { trailingSilenceSamples } from '../../inference/engine/trailing-silence.ts';
+import { trailingSilenceSamples } from '../../inference/engine/recording/trailing-silence.ts';
+import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
 import { whisperReference } from '../onnx/offline-reference.ts';
 import { ReferenceEngine, type ReferenceModel } from '../onnx/reference-engine.ts';
 

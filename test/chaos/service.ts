@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LogLevel } from '../../common/config/config.ts';
-import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
+import { freePort } from '../../launch/supervisor/ports.ts';
 import { AUTHORIZED, TOKEN } from '../support/api.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';
 import { startInferenceProcess } from '../support/real-service.ts';

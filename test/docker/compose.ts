@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, vi } from 'vitest';
-import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
+import { freePort } from '../../launch/supervisor/ports.ts';
 import { temporaryFolder } from '../support/tool.ts';
 
 const run = promisify(execFile);

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
-import { freePort } from '../../common/launch/supervisor/ports.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
+import { freePort } from '../../launch/supervisor/ports.ts';
 import { addressOf, docker } from './compose.ts';
 
 const NODE_IMAGE = 'node:24-bookworm-slim';

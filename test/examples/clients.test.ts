@@ -11,7 +11,7 @@ import { type HttpScript, ScriptedService } from '../unit/client/scripted-servic
 import { type CodeBlock, codeBlocks, readersFolder } from './reader.ts';
 
 const root = packageRoot();
-const PAGES = ['docs/clients.md', 'docs/other-languages.md', 'api/client/README.md'];
+const PAGES = ['docs/clients.md', 'docs/other-languages.md', 'client/README.md'];
 const RECORDING = join(root, 'test/fixtures/real-speech/BAC009S0150W0409.wav');
 /** Where programs of others are, besides those on PATH: a Python environment that holds node_modules, too (CONTRIBUTING.md). */
 const TOOLS = process.env['EXAMPLES_TOOLS'] ?? join(root, '.cache/examples');

@@ -29,7 +29,7 @@ export function readersFolder(blocks: readonly CodeBlock[], recording: string): 
   const installed = join(folder, 'node_modules');
   mkdirSync(join(installed, '.bin'), { recursive: true });
   symlinkSync(join(root, 'node_modules/ws'), join(installed, 'ws'));
-  symlinkSync(join(root, 'api/client'), join(installed, 'chinese-asr-client'));
+  symlinkSync(join(root, 'client'), join(installed, 'chinese-asr-client'));
   symlinkSync('../chinese-asr-client/asr-client.mjs', join(installed, '.bin/asr-client'));
   return folder;
 }

@@ -2,12 +2,12 @@ import { cpSync, mkdtempSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { OnnxRecognizer } from '../../inference/engine/engine.ts';
+import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
 import { InferenceError, ModelLoadError } from '../../inference/recognizer.ts';
 import { writeFailingModel } from '../onnx/echo.ts';
 import { type Fixture, fixtures, SMALL_CTC } from '../support/fixtures.ts';
 import { fileFolder } from '../support/folders.ts';
-import { MAX_SAMPLES, pcmBytes, recordings } from '../unit/engine/recordings.ts';
+import { MAX_SAMPLES, pcmBytes, recordings } from '../unit/inference/engine/recordings.ts';
 
 const workDir = fileFolder();
 const engines: OnnxRecognizer[] = [];

@@ -11,8 +11,12 @@ import {
 } from '../../inference/engine/features/whisper-fbank.ts';
 import { Weights } from '../onnx/weights.ts';
 import { fixtures } from '../support/fixtures.ts';
-import { withSilence } from '../unit/engine/recordings.ts';
-import { referenceKaldi, referenceWhisper, SENSE_VOICE } from '../unit/engine/reference-features.ts';
+import { withSilence } from '../unit/inference/engine/recordings.ts';
+import {
+  referenceKaldi,
+  referenceWhisper,
+  SENSE_VOICE,
+} from '../unit/inference/engine/reference-features.ts';
 
 const BINS = 80;
 

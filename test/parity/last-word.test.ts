@@ -5,8 +5,8 @@ import { ECHO_DELAY_FRAMES, writeEchoModel } from '../onnx/echo.ts';
 import { Weights } from '../onnx/weights.ts';
 import { fixtures, SMALL_CTC } from '../support/fixtures.ts';
 import { fileFolder } from '../support/folders.ts';
-import { LocalEngine } from '../unit/engine/local-engine.ts';
-import { pcmBytes } from '../unit/engine/recordings.ts';
+import { LocalEngine } from '../unit/inference/engine/local-engine.ts';
+import { pcmBytes } from '../unit/inference/engine/recordings.ts';
 
 const SAMPLES_PER_MS = 16;
 const CUTS_MS = [0, 10, 50, 100, 200, 300, 400, 500];

@@ -6,8 +6,8 @@ import { modelFolders } from '../../models/store/store.ts';
 import { whisperReference } from '../onnx/offline-reference.ts';
 import { tokenLines, type WhisperFiles, writeSmallWhisper } from '../onnx/whisper.ts';
 import { fileFolder } from '../support/folders.ts';
-import { LocalWhisper } from '../unit/engine/local-whisper.ts';
-import { type Recording, realSpeech, withSilence } from '../unit/engine/recordings.ts';
+import { LocalWhisper } from '../unit/inference/engine/local-whisper.ts';
+import { type Recording, realSpeech, withSilence } from '../unit/inference/engine/recordings.ts';
 
 /* sherpa-onnx hears a Whisper without our prompt and rules: here the engine's parts do as it does, and the tokens are compared. */
 

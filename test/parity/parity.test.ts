@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OnnxModel, type SessionOptions } from '../../inference/engine/onnx/onnx-session.ts';
-import { trailingSilenceSamples } from '../../inference/engine/trailing-silence.ts';
+import { trailingSilenceSamples } from '../../inference/engine/recording/trailing-silence.ts';
 import {
   BYTE_BPE_SYMBOLS,
   CHINESE_SYMBOLS,
@@ -15,8 +15,8 @@ import { buildNemoCtc } from '../onnx/nemo-ctc.ts';
 import { ReferenceEngine } from '../onnx/reference-engine.ts';
 import { fixtures, SMALL_CTC } from '../support/fixtures.ts';
 import { fileFolder } from '../support/folders.ts';
-import { LocalEngine } from '../unit/engine/local-engine.ts';
-import { pcmBytes, recordings, withSilence } from '../unit/engine/recordings.ts';
+import { LocalEngine } from '../unit/inference/engine/local-engine.ts';
+import { pcmBytes, recordings, withSilence } from '../unit/inference/engine/recordings.ts';
 
 const kaldi = { features: 'kaldi', int8: false, symbols: CHINESE_SYMBOLS, seed: 5 } as const;
 

@@ -5,8 +5,8 @@ import { parseTokens } from '../../inference/engine/text/tokens.ts';
 import { countErrors, errorRatePercent } from '../eval/error-rate.ts';
 import { DEFAULT_SET, readSet } from '../eval/sets.ts';
 import { fileFolder } from '../support/folders.ts';
-import { pcmBytes } from '../unit/engine/recordings.ts';
-import { CHINESE, loadSenseVoices, SENSE_VOICE_TOKENS } from '../unit/engine/sense-voice-pair.ts';
+import { pcmBytes } from '../unit/inference/engine/recordings.ts';
+import { CHINESE, loadSenseVoices, SENSE_VOICE_TOKENS } from '../unit/inference/engine/sense-voice-pair.ts';
 
 const workDir = fileFolder();
 

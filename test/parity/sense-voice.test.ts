@@ -1,8 +1,13 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { loadModel } from '../../inference/engine/load-model.ts';
+import { loadModel } from '../../inference/engine/families/load-model.ts';
 import { OnnxModel } from '../../inference/engine/onnx/onnx-session.ts';
 import { DEFAULT_SET, readSet } from '../eval/sets.ts';
-import { CHINESE, heard, loadSenseVoices, SENSE_VOICE_DIR } from '../unit/engine/sense-voice-pair.ts';
+import {
+  CHINESE,
+  heard,
+  loadSenseVoices,
+  SENSE_VOICE_DIR,
+} from '../unit/inference/engine/sense-voice-pair.ts';
 
 const speech = (await readSet(DEFAULT_SET))[3]?.pcm ?? Buffer.alloc(0);
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { OnnxRecognizer } from '../../inference/engine/engine.ts';
-import type { EngineModel, EngineRecording } from '../../inference/engine/engine-model.ts';
-import { loadModel } from '../../inference/engine/load-model.ts';
+import { loadModel } from '../../inference/engine/families/load-model.ts';
 import type { Hotword } from '../../inference/engine/postprocessing/hotword-list.ts';
+import type { EngineModel, EngineRecording } from '../../inference/engine/recording/engine-model.ts';
+import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
 import { modelFolders } from '../../models/store/store.ts';
 import { DEFAULT_SET, type Recording, readSet } from '../eval/sets.ts';
 import { Weights } from '../onnx/weights.ts';
-import { MAX_SAMPLES, pcmBytes } from '../unit/engine/recordings.ts';
+import { MAX_SAMPLES, pcmBytes } from '../unit/inference/engine/recordings.ts';
 
 const CHUNK_BYTES = 16_000;
 /** Their texts are the same on processors with AVX2, with VNNI and with AMX instructions: int8 products differ a little. */

@@ -1,13 +1,13 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { EngineModel } from '../../inference/engine/engine-model.ts';
-import { loadModel } from '../../inference/engine/load-model.ts';
+import { loadModel } from '../../inference/engine/families/load-model.ts';
+import type { EngineModel } from '../../inference/engine/recording/engine-model.ts';
 import { whisperReference } from '../onnx/offline-reference.ts';
 import { type SmallWhisper, writeSmallWhisper } from '../onnx/whisper.ts';
 import { fileFolder } from '../support/folders.ts';
-import { loadError } from '../unit/engine/broken-models.ts';
-import { pcmBytes, realSpeech, withSilence } from '../unit/engine/recordings.ts';
+import { loadError } from '../unit/inference/engine/broken-models.ts';
+import { pcmBytes, realSpeech, withSilence } from '../unit/inference/engine/recordings.ts';
 
 /*
  * The public archives sherpa-onnx-whisper-tiny, -base and -small cannot be had here. These models have their names and the

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freePort } from '../../common/launch/supervisor/ports.ts';
+import { freePort } from '../../launch/supervisor/ports.ts';
 import { type RedisServer, startServer } from './redis-server.ts';
 
 /** A real Redis of one test file, on 127.0.0.1 with a free port, without persistence unless asked for. */

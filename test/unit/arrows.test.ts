@@ -10,9 +10,10 @@ const ARROWS = {
   'models/': ['models/', 'common/'],
   'inference/': ['inference/', 'models/', 'common/'],
   'api/': ['api/', 'common/'],
+  'launch/': ['launch/', 'models/', 'common/'],
   // What runs in a browser takes from `common` only what runs there, too.
-  'api/page/': ['api/page/', 'api/client/', 'common/audio/', 'common/messages/'],
-  'api/client/': ['api/client/', 'common/audio/', 'common/messages/'],
+  'page/': ['page/', 'client/', 'common/audio/', 'common/messages/'],
+  'client/': ['client/', 'common/audio/', 'common/messages/'],
 } as const;
 
 test.each(Object.entries(ARROWS))('%s imports from %j alone', (folder, allowed) => {
@@ -22,24 +23,30 @@ test.each(Object.entries(ARROWS))('%s imports from %j alone', (folder, allowed) 
   expect(wrong).toEqual([]);
 });
 
-/** The rooms in them depend on one another in one direction alone. */
-test.each(['common/', 'models/'])('the rooms of %s form no circle', (folder) => {
-  const arrows = new Map<string, Set<string>>();
-  for (const { file, path } of importsIn(folder)) {
-    const [from, to] = [dirname(file), dirname(path)];
-    if (from !== to) arrows.set(from, (arrows.get(from) ?? new Set()).add(to));
-  }
-  const reached = (room: string, seen = new Set<string>()): Set<string> => {
-    for (const next of arrows.get(room) ?? []) if (!seen.has(next)) reached(next, seen.add(next));
-    return seen;
-  };
-  expect([...arrows.keys()].filter((room) => reached(room).has(room))).toEqual([]);
-});
+/** At any depth, what lies side by side in a folder (rooms, files) depends on one another in one direction alone. */
+test.each(['common', 'models', 'client', 'page', 'launch', 'inference', 'api'])(
+  'no rooms of %s form a circle',
+  (top) => {
+    const arrows = new Map<string, Set<string>>();
+    for (const { file, path } of importsIn(`${top}/`)) {
+      if (!path.startsWith(`${top}/`)) continue;
+      const [from, to] = [file.split('/'), path.split('/')];
+      const fork = from.findIndex((name, depth) => name !== to[depth]);
+      const sibling = (parts: string[]): string => parts.slice(0, fork + 1).join('/');
+      arrows.set(sibling(from), (arrows.get(sibling(from)) ?? new Set()).add(sibling(to)));
+    }
+    const reached = (room: string, seen = new Set<string>()): Set<string> => {
+      for (const next of arrows.get(room) ?? []) if (!seen.has(next)) reached(next, seen.add(next));
+      return seen;
+    };
+    expect([...arrows.keys()].filter((room) => reached(room).has(room))).toEqual([]);
+  },
+);
 
 /** Of each file in a folder, what it imports from this project; paths from its root. */
 function importsIn(folder: string): { file: string; path: string }[] {
   const root = packageRoot();
-  const listed = execFileSync('git', ['ls-files', `${folder}**/*.ts`, `${folder}*.ts`], {
+  const listed = execFileSync('git', ['ls-files', `${folder}**/*.ts`, `${folder}*.ts`, `${folder}**/*.mjs`, `${folder}*.mjs`], {
     cwd: root,
     encoding: 'utf8',
   });

@@ -1,7 +1,7 @@
 import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
-import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { StreamingNetwork } from '../partition/streaming-network.ts';
+import type { AcousticModel, StepDecoder } from '../recording/acoustic-model.ts';
 import { CtcGreedySearch } from '../search/ctc-search.ts';
 import type { TokenTable } from '../text/tokens.ts';
 

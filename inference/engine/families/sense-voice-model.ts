@@ -1,11 +1,11 @@
 import { Tensor } from 'onnxruntime-node';
-import type { EngineModel, EngineRecording } from '../engine-model.ts';
 import { SNIPPED_FRAMING } from '../features/frames.ts';
 import { GrowingFrames } from '../features/growing-frames.ts';
 import { KaldiFbank } from '../features/kaldi-fbank.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
 import { rowsOf } from '../onnx/tensors.ts';
-import { type ReDecoder, reDecoded } from '../re-decoded-recording.ts';
+import type { EngineModel, EngineRecording } from '../recording/engine-model.ts';
+import { type ReDecoder, reDecoded } from '../recording/re-decoded-recording.ts';
 import { CtcGreedySearch } from '../search/ctc-search.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { TranscriptWriter } from '../text/transcript.ts';

@@ -1,11 +1,11 @@
 import { Tensor } from 'onnxruntime-node';
 import { quoted } from '../../../common/errors/printable.ts';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
-import type { AcousticModel, StepDecoder } from '../acoustic-model.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
 import { checkInputs, dimensionText, floatsOf, resultOf } from '../onnx/tensors.ts';
 import type { StreamingNetwork } from '../partition/streaming-network.ts';
+import type { AcousticModel, StepDecoder } from '../recording/acoustic-model.ts';
 import { TransducerGreedySearch, type TransducerHead } from '../search/transducer-search.ts';
 import type { TokenTable } from '../text/tokens.ts';
 

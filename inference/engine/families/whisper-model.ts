@@ -1,11 +1,11 @@
 import { Tensor } from 'onnxruntime-node';
-import type { EngineModel, EngineRecording } from '../engine-model.ts';
 import { GrowingFrames } from '../features/growing-frames.ts';
 import { WHISPER_FRAMING, WhisperFbank } from '../features/whisper-fbank.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
 import { outputNamed } from '../onnx/tensors.ts';
-import { reDecoded } from '../re-decoded-recording.ts';
+import type { EngineModel, EngineRecording } from '../recording/engine-model.ts';
+import { reDecoded } from '../recording/re-decoded-recording.ts';
 import type { Simplify } from '../text/chinese-text.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import { type WhisperLayout, type WhisperVocabulary, whisperVocabulary } from './whisper.ts';

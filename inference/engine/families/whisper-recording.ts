@@ -3,7 +3,7 @@ import { FRAME_SHIFT_SAMPLES, transpose } from '../features/frames.ts';
 import type { GrowingFrames } from '../features/growing-frames.ts';
 import { MARGIN_FRAMES, type Piece, spokenPieces } from '../features/spoken-pieces.ts';
 import { normalizeWhisperWindow } from '../features/whisper-fbank.ts';
-import type { ReDecoder } from '../re-decoded-recording.ts';
+import type { ReDecoder } from '../recording/re-decoded-recording.ts';
 import { greedySearch } from '../search/autoregressive-greedy.ts';
 import { beamSearch } from '../search/beam-search.ts';
 import { textLogProbabilities } from '../search/forced-decoding.ts';

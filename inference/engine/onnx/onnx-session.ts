@@ -5,7 +5,7 @@ import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
 import type { ExecutionProvider, ExecutionProviders } from '../../../common/config/config.ts';
 import { quoted } from '../../../common/errors/printable.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
-import { readGraphNodes } from '../partition/graph-file.ts';
+import { readGraphNodes } from './graph-file.ts';
 import { errorText } from '../text/error-text.ts';
 
 type ProviderList = Exclude<ExecutionProviders, 'auto'>;

@@ -4,7 +4,7 @@ import { type NetworkSignature, type StateSpec, statesOf } from '../onnx/network
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import { loadOnnxModel, type SessionOptions, usesOnlyCpu } from '../onnx/onnx-session.ts';
 import { elementCount, type TensorSpec, zeroTensor } from '../onnx/tensors.ts';
-import { type GraphFile, readGraphFile } from './graph-file.ts';
+import { type GraphFile, readGraphFile } from '../onnx/graph-file.ts';
 import { type PartContents, readGraphPart, type TensorType } from './graph-part-file.ts';
 import { cutGraph, type GraphPart } from './graph-parts.ts';
 import { type LoadedNetwork, type NetworkPart, PartRun, type StepValues } from './network-part.ts';

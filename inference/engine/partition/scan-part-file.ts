@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { intField, messageField, type Piece, stringField } from '../onnx/byte-pieces.ts';
-import type { GraphFile, GraphNode } from './graph-file.ts';
+import type { GraphFile, GraphNode } from '../onnx/graph-file.ts';
 import { GRAPH, joinModel, type PartContents, type TensorType, valueField } from './graph-part-file.ts';
 
 /** Field numbers of onnx.proto. */

@@ -1,4 +1,4 @@
-import type { GraphFile, GraphNode } from './graph-file.ts';
+import type { GraphFile, GraphNode } from '../onnx/graph-file.ts';
 
 /** The most nodes between a state and its pieces. Exporters reshape it once or twice; what goes in a circle ends here. */
 const MAX_CHAIN = 8;

@@ -3,7 +3,7 @@ import { Tensor } from 'onnxruntime-node';
 import type { StateSpec } from '../onnx/network-signature.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from '../onnx/onnx-session.ts';
 import { elementCount, outputNamed, type TensorSpec } from '../onnx/tensors.ts';
-import type { GraphFile, GraphNode } from './graph-file.ts';
+import type { GraphFile, GraphNode } from '../onnx/graph-file.ts';
 import { readGraphPart } from './graph-part-file.ts';
 import { findStackedStates, type StackedStates } from './stacked-states.ts';
 

@@ -1,6 +1,11 @@
 import { type Candidate, HotwordIndex, overlap } from './hotword-index.ts';
 import type { Hotword } from './hotword-list.ts';
-import type { Judge } from './postprocessor.ts';
+
+/**
+ * How likely a recording is to say each of some texts: log-probabilities, in nats.
+ * @throws InferenceError
+ */
+export type Judge = (texts: readonly string[]) => Promise<readonly number[]>;
 
 /** Each costs a pass of the decoder. With 5,000 phrases, 82 texts had at most 9. */
 const MAX_JUDGED = 16;

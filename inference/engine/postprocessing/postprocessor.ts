@@ -1,12 +1,6 @@
-import type { HotwordCorrector } from './hotword-correction.ts';
+import type { HotwordCorrector, Judge } from './hotword-correction.ts';
 import type { Hotword } from './hotword-list.ts';
 import { chineseTypography } from './typography.ts';
-
-/**
- * How likely a recording is to say each of some texts: log-probabilities, in nats.
- * @throws InferenceError
- */
-export type Judge = (texts: readonly string[]) => Promise<readonly number[]>;
 
 /** What the texts of every family go through on their way out. */
 export class Postprocessor {

@@ -4,8 +4,8 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ExecutionProviderError, ModelLoadError } from '../../recognizer.ts';
-import type { EngineModel, EngineRecording } from '../engine-model.ts';
 import { Postprocessor } from '../postprocessing/postprocessor.ts';
+import type { EngineModel, EngineRecording } from '../recording/engine-model.ts';
 import { errorText } from '../text/error-text.ts';
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 import { runtimeFailure } from './runtime-failure.ts';
@@ -85,7 +85,7 @@ function reply(port: MessagePort, message: EngineReply): void {
 async function main(port: MessagePort, options: EngineOptions): Promise<void> {
   try {
     // Not with the other imports: onnxruntime comes with it, and on some machines it does not load.
-    const { loadModel } = await import('../load-model.ts').catch((cause: unknown) => {
+    const { loadModel } = await import('../families/load-model.ts').catch((cause: unknown) => {
       throw runtimeFailure(cause);
     });
     const model = await loadModel(options.modelDir, {

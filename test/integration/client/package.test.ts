@@ -19,7 +19,7 @@ beforeAll(async () => {
   // Without scripts: the build is there already, and other tests run from it.
   const pack = ['pack', '--ignore-scripts', '--pack-destination', project];
   await Promise.all([
-    run('npm', [...pack, '--workspace', 'api/client'], { cwd: root }),
+    run('npm', [...pack, '--workspace', 'chinese-asr-client'], { cwd: root }),
     run('npm', [...pack, './node_modules/ws'], { cwd: root }),
   ]);
   const tarballs = readdirSync(project).filter((name) => name.endsWith('.tgz'));
@@ -127,7 +127,7 @@ test('the server’s package holds what its programs need, and neither tests nor
   for (const needed of [
     'common/slot/acquire.lua',
     'api/docs/reference/api-reference.md',
-    'api/page/index.html',
+    'page/index.html',
     'models/bundled/encoder.int8.onnx',
     'models/bundled/t2s.tsv',
     'models/bundled/LICENSE',

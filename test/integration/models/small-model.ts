@@ -9,7 +9,7 @@ import type { CatalogueEntry } from '../../../models/catalogue.ts';
 import type { ProgressOutput } from '../../../models/download/report.ts';
 import { type ModelFolders, modelFolders } from '../../../models/store/store.ts';
 import { testFolder } from '../../support/folders.ts';
-import { bzip2 } from './bzip2.ts';
+import { bzip2 } from './download/bzip2.ts';
 
 export type ArchiveFile = Partial<Header> & {
   name: string;

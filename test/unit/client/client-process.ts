@@ -15,7 +15,7 @@ export interface Ended {
 }
 
 /** The built command. */
-export const CLI = join(packageRoot(), 'api/client/dist/cli.js');
+export const CLI = join(packageRoot(), 'client/dist/cli.js');
 
 /** Starts the built asr-client as a process of its own, with nothing but `env` and PATH in its environment. */
 export function startClient(

@@ -1,4 +1,4 @@
-import { AsrError, type AsrStream, type StreamPartial } from '../../../api/client/node.ts';
+import { AsrError, type AsrStream, type StreamPartial } from '../../../client/node.ts';
 import type { ScriptedSession } from './scripted-service.ts';
 
 export const TOKEN = 'a-token-of-the-tests';

@@ -1,0 +1,33 @@
+import { MAX_CHANNELS } from '../../common/audio/wav-format.ts';
+
+export const HELP = `asr-client: Chinese speech recognition from the command line
+
+  asr-client transcribe [--stream] [--json] FILE...    recognize recordings of at most 15 s ("-": standard input)
+  asr-client ready [--wait SECONDS] [--json]           ask whether the service can recognize now
+
+FILE is a WAV file of any sample rate from 8 to 384 kHz, up to ${MAX_CHANNELS} channels and any PCM form; it is converted to 16 kHz mono.
+Other formats (MP3, M4A, Opus, FLAC, video) go through ffmpeg where that is installed.
+
+  --stream            send in real time and show the text as it is recognized; a WAV on standard input is sent as it comes:
+                      arecord -q -f S16_LE -r 16000 -d 5 | asr-client transcribe --stream -
+  --json              one JSON object per line: {"file", "text", "audio_ms", "inference_ms"} or {"file", "error", "message"};
+                      with --stream {"file", "type": "partial", "revision", "text"} and
+                      {"file", "type": "final", "revision", "text", "audio_ms", "finalize_ms"}
+  --url URL           address of the service; default $ASR_URL, else http://127.0.0.1:8088
+  --token-file FILE   file that holds the API token; default: the environment variable ASR_API_TOKEN
+  --attempts N        attempts when the service is busy, not ready or not reachable; default 8 (about 15 s in all)
+  --wait SECONDS      (ready) ask until it is ready, at most this long
+  --help, --version
+
+Texts go to standard output, everything else to standard error.
+
+Exit codes
+  0    every recording was recognized; the service is ready
+  1    a recording cannot be recognized (not readable, wrong format, empty, over 15 s, the model failed)
+  2    wrong command line or setting, or standard output cannot be written (a full disk)
+  3    token or address refused by the service
+  4    the service stayed busy or not ready
+  5    the service is not reachable, too slow, or something else answers
+  130  interrupted
+With several files: the code of the first that failed. The others are still tried, except after 3 and 5.
+`;

@@ -1,0 +1,96 @@
+import { SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
+import type { AsrClient } from '../node.ts';
+import { type Retry, withRetry } from '../protocol/retry.ts';
+import type { StreamFinal, TranscriptionResult } from '../protocol/wire.ts';
+import type { AsrStream } from '../stream/stream.ts';
+import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts';
+import { readAhead } from './read-ahead.ts';
+import { readRecordingFile, readRecordingInput } from './recording.ts';
+import type { Report } from './report.ts';
+
+interface TranscribeJob {
+  readonly client: AsrClient;
+  readonly files: readonly string[];
+  readonly stream: boolean;
+  readonly attempts: number;
+  readonly input: AsyncIterable<Buffer>;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** Recognizes one recording after the other, as the service has one slot. @returns the exit code */
+export async function transcribeAll(job: TranscribeJob): Promise<ExitCode> {
+  let exitCode: ExitCode = EXIT.ok;
+  for (const [index, file] of job.files.entries()) {
+    try {
+      job.report.result(file, await transcribeOne(job, file, index + 1));
+    } catch (error) {
+      if (job.signal.aborted) throw error;
+      job.report.failure(file, error);
+      const failed = exitCodeOf(error);
+      if (exitCode === EXIT.ok) exitCode = failed;
+      if (failed === EXIT.refused || failed === EXIT.noService) {
+        // The next one would meet the same.
+        job.report.notTried(job.files.length - index - 1);
+        break;
+      }
+    }
+  }
+  return exitCode;
+}
+
+async function transcribeOne(
+  job: TranscribeJob,
+  file: string,
+  number: number,
+): Promise<TranscriptionResult | StreamFinal> {
+  const { client, report, signal } = job;
+  report.progress(file, number, 'reading');
+  const recording =
+    file === '-'
+      ? await readRecordingInput(job.input, job.stream, signal)
+      : await readRecordingFile(file, signal);
+  const retry = { attempts: job.attempts, onRetry: (retry: Retry) => report.retry(file, retry) };
+  if (recording.kind === 'whole') {
+    const { samples } = recording;
+    report.progress(file, number, `${(samples.length / SAMPLE_RATE_HZ).toFixed(1)} s of audio`);
+    if (!job.stream) return client.transcribe(samples, { retry, signal });
+    return withRetry(
+      () => follow(job, file, number, client.stream({ audio: samples, signal })),
+      retry,
+      signal,
+    );
+  }
+  const samples = readAhead(recording.samples);
+  const session = await withRetry(() => openSession(job), retry, signal);
+  report.progress(file, number, 'listening');
+  const [final] = await Promise.all([follow(job, file, number, session), feed(session, samples)]);
+  return final;
+}
+
+async function follow(
+  { report }: TranscribeJob,
+  file: string,
+  number: number,
+  session: AsrStream,
+): Promise<StreamFinal> {
+  for await (const partial of session) report.partial(file, number, partial);
+  return session.final;
+}
+
+/** Live audio exists once, so only what comes before its first sample can be tried again. */
+async function openSession({ client, signal }: TranscribeJob): Promise<AsrStream> {
+  const session = client.stream({ realTime: true, signal });
+  await session.ready;
+  return session;
+}
+
+async function feed(session: AsrStream, samples: AsyncIterable<Int16Array>): Promise<void> {
+  try {
+    for await (const piece of samples) await session.send(piece);
+    await session.end();
+  } catch (error) {
+    session.close();
+    throw error;
+  }
+}

@@ -1,0 +1,81 @@
+import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
+import { FrameCutter, littleEndian } from '../audio/frames.ts';
+import { kindOf, secondsOf } from '../audio/pcm.ts';
+import { AsrError } from '../protocol/errors.ts';
+import { delay } from '../protocol/waiting.ts';
+import type { Pace } from './pace.ts';
+import type { Socket } from './socket.ts';
+
+/** Where the interface asks a client to stop sending. */
+const MAX_BUFFERED_BYTES = 64_000;
+/** Neither platform says when its buffer has room again. */
+const DRAIN_POLL_MS = 10;
+/** No session of the service lasts longer. A connection can stay open and take nothing for ever, as with a network that is gone. */
+const STALLED_MS = 40_000;
+
+export type FrameSink = Pick<Socket, 'bufferedBytes' | 'send'>;
+
+/**
+ * Sends one recording in order: in frames of 3,200 bytes, at the given pace, with at most 64,000 bytes waiting in the connection.
+ * Before that, at most one recording waits, since no more is accepted.
+ */
+export class AudioSender {
+  readonly #pace: Pace;
+  readonly #stopped: AbortSignal;
+  readonly #cutter = new FrameCutter();
+  #queue: Promise<FrameSink>;
+  #acceptedSamples = 0;
+
+  /** @param sink where the frames go, once it takes them. @param stopped ends every wait; nothing is sent any more. */
+  constructor(sink: Promise<FrameSink>, pace: Pace, stopped: AbortSignal) {
+    this.#queue = sink;
+    this.#pace = pace;
+    this.#stopped = stopped;
+  }
+
+  /**
+   * @throws AsrError `invalid_format`, `audio_too_long` before any of these samples is taken; `no_answer` when
+   * the connection takes nothing more; whatever ended the sink or stopped the sender.
+   */
+  push(samples: Int16Array): Promise<void> {
+    // A stream of a file or a pipe gives bytes, but to TypeScript it is a stream of anything. Each byte would become a sample.
+    if (!(samples instanceof Int16Array)) {
+      const message = `audio comes in pieces of Int16Array (16 kHz, mono), not of ${kindOf(samples)}`;
+      return Promise.reject(new AsrError('invalid_format', message));
+    }
+    const totalSamples = this.#acceptedSamples + samples.length;
+    if (totalSamples > MAX_RECORDING_SAMPLES) {
+      const seconds = secondsOf(totalSamples, SAMPLE_RATE_HZ);
+      const message = `the recording would be ${seconds} s long; at most 15 s are taken`;
+      return Promise.reject(new AsrError('audio_too_long', message));
+    }
+    this.#acceptedSamples = totalSamples;
+    return this.#enqueue(this.#cutter.push(samples));
+  }
+
+  /** Sends the short last frame. */
+  flush(): Promise<void> {
+    return this.#enqueue(this.#cutter.flush());
+  }
+
+  async #enqueue(frames: readonly Int16Array[]): Promise<void> {
+    this.#queue = this.#queue.then(async (sink) => {
+      for (const frame of frames) await this.#send(sink, littleEndian(frame));
+      return sink;
+    });
+    await this.#queue;
+  }
+
+  async #send(sink: FrameSink, frame: Uint8Array<ArrayBuffer>): Promise<void> {
+    const waitMs = this.#pace.take(frame.length, performance.now());
+    if (waitMs > 0) await delay(waitMs, this.#stopped);
+    const stalledAtMs = performance.now() + STALLED_MS;
+    while (sink.bufferedBytes + frame.length > MAX_BUFFERED_BYTES) {
+      if (performance.now() >= stalledAtMs)
+        throw new AsrError('no_answer', `the connection took no audio within ${STALLED_MS / 1000} s`);
+      await delay(DRAIN_POLL_MS, this.#stopped);
+    }
+    this.#stopped.throwIfAborted();
+    sink.send(frame);
+  }
+}

@@ -1,0 +1,32 @@
+import type { StreamingFamily } from '../../../models/family.ts';
+import type { StreamingLayout } from '../partition/streaming-network.ts';
+import type { TokenTable } from '../text/tokens.ts';
+
+/** A loaded streaming model: its sizes, and a decoder for each recording. */
+export interface AcousticModel {
+  readonly family: StreamingFamily;
+  readonly tokens: TokenTable;
+  /** Values of an output frame. */
+  readonly vocabularySize: number;
+  readonly layout: Pick<StreamingLayout, 'features' | 'windowFrames' | 'shiftFrames'>;
+  /** Execution provider that took the model (`cpu`, `cuda`, `webgpu`). */
+  readonly provider: string;
+
+  /** Zero state. */
+  open(): StepDecoder;
+  release(): Promise<void>;
+}
+
+/** One recording's decoder: the model's states and the tokens so far. */
+export interface StepDecoder {
+  /** Ids of the tokens so far; only ever appended to. */
+  readonly tokenIds: readonly number[];
+
+  /**
+   * Runs the next steps.
+   * @param steps of each its frames, (windowFrames, 80) row by row; not changed before the promise settles.
+   * @param signal aborts between two model runs.
+   * @throws InferenceError when a model run fails; the signal's reason. Nothing more can be run then.
+   */
+  run(steps: readonly Float32Array[], signal: AbortSignal): Promise<void>;
+}

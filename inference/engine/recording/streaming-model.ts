@@ -1,0 +1,50 @@
+import { createFilterBank, FeatureExtractor } from '../features/feature-extractor.ts';
+import { type FilterBank, FRAME_LENGTH_SAMPLES, MEL_BINS } from '../features/frames.ts';
+import { TranscriptWriter } from '../text/transcript.ts';
+import type { AcousticModel } from './acoustic-model.ts';
+import type { EngineModel } from './engine-model.ts';
+import { Recording } from './streaming-recording.ts';
+
+const FRAME_MS = 10;
+
+/** A model that carries its state from step to step and sees each sample once. */
+export class StreamingModel implements EngineModel {
+  readonly info: EngineModel['info'];
+  readonly judges = false;
+  readonly acoustic: AcousticModel;
+  readonly #filterBank: FilterBank;
+  readonly #transcript: TranscriptWriter;
+
+  constructor(acoustic: AcousticModel) {
+    const { family, vocabularySize, provider, layout } = acoustic;
+    const { features, shiftFrames } = layout;
+    this.info = { family, features, vocabularySize, stepMs: shiftFrames * FRAME_MS, provider };
+    this.acoustic = acoustic;
+    this.#filterBank = createFilterBank(features);
+    this.#transcript = new TranscriptWriter(acoustic.tokens, family);
+  }
+
+  /** Runs two steps of silence. The second is the first one that hears states of the model's own making. */
+  async warmUp(): Promise<void> {
+    const decoder = this.acoustic.open();
+    const { signal } = new AbortController();
+    for (let step = 0; step < 2; step++) await decoder.run([this.#silence()], signal);
+  }
+
+  open(signal: AbortSignal): Recording {
+    return new Recording(this.acoustic, new FeatureExtractor(this.#filterBank), this.#transcript, signal);
+  }
+
+  async release(): Promise<void> {
+    await this.acoustic.release();
+  }
+
+  /** The frames of a step of digital silence. */
+  #silence(): Float32Array {
+    const frame = new Float32Array(MEL_BINS);
+    this.#filterBank.compute(new Float32Array(FRAME_LENGTH_SAMPLES), frame);
+    const frames = new Float32Array(this.acoustic.layout.windowFrames * MEL_BINS);
+    for (let start = 0; start < frames.length; start += MEL_BINS) frames.set(frame, start);
+    return frames;
+  }
+}

@@ -1,0 +1,29 @@
+import { FRAME_LENGTH_SAMPLES, FRAME_SHIFT_SAMPLES, LEFT_EDGE_SAMPLES } from '../features/frames.ts';
+
+/**
+ * Streaming models say a word some time after it was spoken: this many frames (0.6 s) are allowed for that, beyond
+ * the look-ahead that is part of a step's window.
+ */
+const EMISSION_DELAY_FRAMES = 60;
+
+export interface StepSizes {
+  /** Frames a step reads. */
+  readonly windowFrames: number;
+  /** Frames between the starts of two steps. */
+  readonly shiftFrames: number;
+}
+
+/**
+ * Silence that must follow a recording so that its last word is said. Nothing is flushed at the end: frames that fill
+ * no step are dropped. So steps run until the last frame with a recorded sample in it, and the emission delay behind
+ * it, lie in front of the next step's start. What a window reads beyond that is its look-ahead.
+ * @param recordedSamples at least 1.
+ * @returns samples of digital silence.
+ */
+export function trailingSilenceSamples(recordedSamples: number, sizes: StepSizes): number {
+  const lastRecordedFrame = Math.floor((recordedSamples - 1 + LEFT_EDGE_SAMPLES) / FRAME_SHIFT_SAMPLES);
+  const steps = Math.ceil((lastRecordedFrame + 1 + EMISSION_DELAY_FRAMES) / sizes.shiftFrames);
+  // The last step runs only when a frame behind its window is there.
+  const lastFrame = (steps - 1) * sizes.shiftFrames + sizes.windowFrames;
+  return lastFrame * FRAME_SHIFT_SAMPLES + FRAME_LENGTH_SAMPLES - LEFT_EDGE_SAMPLES - recordedSamples;
+}

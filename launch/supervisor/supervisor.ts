@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { localOrigin } from '../../common/config/addresses.ts';
+import { type CommonConfig, readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
+import { ConfigError, EXIT_CONFIG } from '../../common/config/config-error.ts';
+import type { Environment } from '../../common/config/environment.ts';
+import { messageOf } from '../../common/errors/errors.ts';
+import { packageRoot } from '../../common/process/package-root.ts';
+import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
+import { showPrivateRedis } from '../../common/redis/private-redis.ts';
+import { announcement, type Service } from './announcement.ts';
+import { type Run, SupervisedProcess } from './child-process.ts';
+import { type EmbeddedRedis, startRedis } from './embedded-redis.ts';
+import { startOrphanWatch } from './orphan-watch.ts';
+import { checkPort } from './ports.ts';
+import { startServer } from './server-process.ts';
+import { whenServing } from './when-serving.ts';
+
+/** A recording may last 40 s, and both kinds of process finish the one that is active. */
+const FINISH_MS = 60_000;
+
+/**
+ * Runs one api and one inference process, and a private Redis unless `REDIS_URL` names one. A signal ends it, and so do settings that cannot work.
+ * @param plain the logs as lines for a person instead of JSON
+ * @returns the exit code
+ * @throws ConfigError before anything was started
+ */
+export async function supervise(env: Environment, plain: boolean): Promise<number> {
+  const startedAtMs = performance.now();
+  const { service, serverEnv, ownRedis } = await prepare(env);
+  const kept = new Map<string, SupervisedProcess>();
+  let exitCode = 0;
+  const force = (): void => {
+    // Whoever started us must not take a recording that was cut off for one that was finished.
+    exitCode = 1;
+    for (const one of kept.values()) one.kill();
+  };
+  const stopSignal = new Promise<void>((resolve) => onStopSignals(resolve, force));
+  const announcing = new AbortController();
+  let hideRedis = (): void => {};
+
+  const watch = startOrphanWatch();
+  const keep = (name: string, first: Run, start: () => Promise<Run>): Promise<void> => {
+    const onChange = name === 'redis' ? watch.update : () => {};
+    const one = new SupervisedProcess({ name, start, onChange, say: console.log, finishMs: FINISH_MS });
+    kept.set(name, one);
+    return one.keep(first);
+  };
+
+  try {
+    const running: Promise<void>[] = [];
+    if (ownRedis) {
+      const redis = await startRedis();
+      serverEnv['REDIS_URL'] = redis.url;
+      hideRedis = showPrivateRedis(redis.url);
+      const restart = async (): Promise<Run> => asRun(await startRedis(redis.address));
+      running.push(keep('redis', asRun(redis), restart));
+    }
+    for (const name of ['inference', 'api']) {
+      const program = join(packageRoot(), 'dist', name, 'main.js');
+      // The token is not inference's to know.
+      const start = (): Promise<Run> =>
+        startServer(program, name === 'api' ? serverEnv : { ...serverEnv, ASR_API_TOKEN: undefined }, plain);
+      running.push(keep(name, await start(), start));
+    }
+    void announce(service, readApiConfig(serverEnv), startedAtMs, announcing.signal);
+    await Promise.race([stopSignal, Promise.all(running)]);
+    console.log('stopping (a recording that is active is finished first; Ctrl-C again stops at once)');
+  } catch (error) {
+    console.error(messageOf(error));
+    exitCode = error instanceof ConfigError ? EXIT_CONFIG : 1;
+  }
+  announcing.abort();
+  hideRedis();
+  // The other way round than they were started: what is active needs all that stands behind it.
+  for (const name of ['api', 'inference', 'redis']) {
+    if ((await kept.get(name)?.stop()) === false) exitCode = 1;
+  }
+  await watch.close();
+  return exitCode;
+}
+
+interface Prepared {
+  readonly service: Service;
+  readonly serverEnv: Record<string, string | undefined>;
+  readonly ownRedis: boolean;
+}
+
+/** Looks at all settings first, so that a wrong one is the only line on the screen. */
+async function prepare(env: Environment): Promise<Prepared> {
+  const ownRedis = !env['REDIS_URL']?.trim();
+  const tokenIsNew = !env['ASR_API_TOKEN']?.trim();
+  const serverEnv: Record<string, string | undefined> = { ...env };
+  if (ownRedis) serverEnv['REDIS_URL'] = 'redis://127.0.0.1';
+  if (tokenIsNew) serverEnv['ASR_API_TOKEN'] = randomBytes(24).toString('hex');
+  const { model } = readInferenceConfig(serverEnv);
+  const { host, port: wantedPort, apiToken: token } = readApiConfig(serverEnv);
+  const port = await checkPort(host, wantedPort);
+  serverEnv['ASR_PORT'] = String(port);
+  // The variables that curl reads.
+  const behindProxy = ['http_proxy', 'all_proxy', 'ALL_PROXY'].some((name) => env[name]);
+  const service = { origin: localOrigin(host, port), token, tokenIsNew, model, behindProxy };
+  return { service, serverEnv, ownRedis };
+}
+
+async function announce(
+  service: Service,
+  config: CommonConfig,
+  startedAtMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await whenServing(service, config, (reason) => console.log(`not ready yet: ${reason}`), signal);
+  } catch (error) {
+    if (signal.aborted) return;
+    throw error;
+  }
+  const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
+  console.log(`ready after ${seconds} s\n${announcement(service, packageRoot())}\n`);
+}
+
+function asRun(redis: EmbeddedRedis): Run {
+  return {
+    pid: redis.pid,
+    ended: redis.ended.then((how) => ({ how, final: false })),
+    finish: redis.stop,
+    kill: redis.stop,
+  };
+}
+
+/** @param force is called for a second signal */
+function onStopSignals(stop: () => void, force: () => void): void {
+  let firstAtMs: number | undefined;
+  const onSignal = (): void => {
+    if (firstAtMs === undefined) {
+      firstAtMs = performance.now();
+      stop();
+    } else if (performance.now() - firstAtMs >= SAME_SIGNAL_MS) force();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+}

@@ -1,0 +1,232 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { sha256, TOP } from '../small-model.ts';
+import { ArchiveServer, whileConnected } from './archive-server.ts';
+import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
+
+/** The way round whatever keeps the archive away. */
+const BY_HAND = `. On a machine without internet, carry this file here and run: npm run models -- pull small --from ${TOP}.tar.bz2`;
+
+let archive: Buffer;
+let other: Buffer;
+beforeAll(async () => {
+  ({ archive, other } = await archives());
+});
+const setUp = (options?: PullOptions) => setUpPull(archive, options);
+
+describe('pulling a model over a real connection', () => {
+  it('downloads, verifies and unpacks; a second pull asks for nothing', async () => {
+    const { server, folders, screen, entry, paths, pull } = await setUp();
+    expect(await pull()).toBe('pulled');
+    await expectWhole(folders, entry);
+    expect(server.requests).toEqual([{ path: `/${TOP}.tar.bz2`, range: undefined }]);
+    expect(screen.text).toMatch(/small: .* of 1\d\d\.\d KiB \(100 %\).*\n.*small, unpacking: .*\(100 %\)/s);
+    expect(JSON.parse(await readFile(paths.receipt, 'utf8'))).toMatchObject({
+      id: 'small',
+      url: `${server.url}/${TOP}.tar.bz2`,
+      archiveSha256: sha256(archive),
+    });
+    expect(await pull()).toBe('already there');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('reports a slow link as it goes', async () => {
+    const { server, folders, screen, entry, stored, pull } = await setUp();
+    const drip = async (response: ServerResponse): Promise<void> => {
+      let sent = 0;
+      for (; sent + 10_000 < archive.length; sent += 10_000) {
+        response.write(archive.subarray(sent, sent + 10_000));
+        // One piece after the other, however slow this machine is.
+        await stored(sent + 10_000);
+      }
+      // Behind the last one the client is done, and its part file gone.
+      response.end(archive.subarray(sent));
+    };
+    server.script.push((_request, response) => {
+      response.writeHead(200, { 'content-length': archive.length });
+      void whileConnected(response, drip(response));
+    });
+    await pull();
+    await expectWhole(folders, entry);
+    const shown = [...screen.text.matchAll(/^small: .*\((\d+) %\)/gm)].map((match) => Number(match[1]));
+    expect(shown.length).toBeGreaterThan(8);
+    expect(shown).toEqual([...shown].sort((a, b) => a - b));
+    expect(screen.text).toMatch(/^small: .*\(\d+ %\), [\d.]+ [KM]iB\/s, \d+ s left$/m);
+  });
+
+  it('leaves a terminal at the beginning of a line', async () => {
+    const { server, screen, stored, pull } = await setUp();
+    Object.assign(screen, { isTerminal: true });
+    server.script.push(server.breakAt(40_000, stored));
+    await pull();
+    expect(screen.text).toMatch(
+      /small: [^\n]*\nthe connection broke[^\n]*\n[^\n]*small: [^\n]*\(100 %\)[^\n]*\n[^\n]*small, unpacking: [^\n]*\n$/,
+    );
+  });
+
+  it('clears what a pull left that ended between its last steps', async () => {
+    const { folders, entry, paths, pull } = await setUp();
+    for (const left of [paths.model, paths.discarded]) {
+      await mkdir(left, { recursive: true });
+      await writeFile(join(left, 'model.onnx'), '');
+    }
+    await pull();
+    await expectWhole(folders, entry);
+  });
+
+  it('replaces a model that came from an older archive', async () => {
+    const { folders, entry, paths, pull } = await setUp();
+    await mkdir(paths.model, { recursive: true });
+    await writeFile(join(paths.model, 'old.onnx'), '');
+    await writeFile(
+      paths.receipt,
+      JSON.stringify({ id: 'small', url: '', archiveSha256: 'old', pulledAt: '', files: [] }),
+    );
+    await pull();
+    await expectWhole(folders, entry);
+  });
+
+  it('refuses a wrong hash and keeps nothing of it', async () => {
+    const { server, folders, refusal } = await setUp({ content: other });
+    expect(await refusal()).toBe(
+      `${server.url}/${TOP}.tar.bz2: ${other.length} bytes with sha256 ${sha256(other)}, expected ${archive.length} bytes with ${sha256(archive)}. ` +
+        `It was deleted: run the same command again; if ASR_MODEL_MIRROR is set, without it${BY_HAND}`,
+    );
+    expect(server.requests).toHaveLength(1);
+    expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
+  it('does not ask twice for what is not there', async () => {
+    const { server, refusal } = await setUp();
+    server.script.push(server.status(404));
+    expect(await refusal()).toBe(
+      `${server.url}/${TOP}.tar.bz2: HTTP 404. If ASR_MODEL_MIRROR is set, check that it holds this file${BY_HAND}`,
+    );
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('tries a busy server again, and gives up after the last delay', async () => {
+    const { server, folders, entry, pull } = await setUp();
+    server.script.push(...[503, 429, 500, 408].map((code) => server.status(code)));
+    await pull({ retryDelaysMs: [0, 0, 0, 0] });
+    await expectWhole(folders, entry);
+
+    const second = await setUp();
+    second.server.script.push(...[1, 2, 3, 4].map(() => second.server.status(502)));
+    expect(await second.refusal()).toMatch(
+      /: HTTP 502; gave up after 3 tries at 0 B of 1\d\d\.\d KiB\. Run the same command again/,
+    );
+    expect(second.server.requests).toHaveLength(3);
+  });
+
+  it('says what is wrong with the connection', async () => {
+    const { server, refusal } = await setUp();
+    const dead = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => dead.once('listening', resolve));
+    const { port } = dead.address() as AddressInfo;
+    await new Promise((resolve) => dead.close(resolve));
+    const refused = await refusal({ mirror: `http://127.0.0.1:${port}` });
+    expect(refused).toMatch(/cannot reach it \(connect ECONNREFUSED 127\.0\.0\.1:\d+\)/);
+    expect(refused.endsWith(BY_HAND)).toBe(true);
+    expect((await refusal({ httpProxy: `http://127.0.0.1:${port}` })).endsWith(BY_HAND)).toBe(true);
+    expect(await refusal({ httpProxy: 'no address' })).toMatch(
+      /^HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not a proxy address/,
+    );
+    expect(server.requests).toEqual([]);
+  });
+
+  it.each([
+    // A whole answer that does not say its length.
+    [
+      (response: ServerResponse) => response.write('<html>'),
+      /: 20 bytes with sha256 .*, expected .* was deleted/,
+    ],
+    [
+      (response: ServerResponse) => response.writeHead(200, { 'content-length': 20 }).write('<html>'),
+      /is a file of 20 bytes, expected about 1\d+: not the model's archive.*\. On a machine without internet, /,
+    ],
+  ])("refuses a mirror's page instead of the file", async (begin, expected) => {
+    const { server, folders, refusal } = await setUp();
+    server.script.push((_request, response) => {
+      begin(response);
+      response.end('Welcome</html>');
+    });
+    expect(await refusal()).toMatch(expected);
+    expect(server.requests).toHaveLength(1);
+    expect(await readdir(folders.downloaded)).toEqual([]);
+  });
+
+  it.skipIf(!existsSync('/dev/full'))(
+    'ends when the disk is full and goes on when it is not any more',
+    async () => {
+      const { server, folders, entry, paths, pull } = await setUp();
+      await mkdir(folders.downloaded);
+      await symlink('/dev/full', paths.part);
+      await expect(pull()).rejects.toMatchObject({ code: 'ENOSPC' });
+      expect(server.requests).toHaveLength(1);
+      await rm(paths.part);
+      await pull();
+      await expectWhole(folders, entry);
+    },
+  );
+
+  it('follows a redirect, also in the middle', async () => {
+    const { server, folders, entry, stored, pull } = await setUp();
+    const storage = new ArchiveServer(archive);
+    await storage.listen();
+    onTestFinished(() => storage.close());
+    const redirect = (_request: unknown, response: ServerResponse): void => {
+      response.writeHead(302, { location: `${storage.url}/file?signature=1` }).end();
+    };
+    server.script.push(redirect, redirect);
+    storage.script.push(storage.breakAt(70_000, stored));
+    await pull();
+    await expectWhole(folders, entry);
+    expect(storage.requests).toEqual([
+      { path: '/file?signature=1', range: undefined },
+      { path: '/file?signature=1', range: 'bytes=70000-' },
+    ]);
+  });
+
+  it('goes through the proxy, except where NO_PROXY says not to', async () => {
+    const { server, folders, entry, paths, pull } = await setUp();
+    const asked: string[] = [];
+    const proxy = createServer((request, response) => {
+      if (!request.url?.startsWith('http://')) {
+        // Meant for a server that had this port before: a proxy is asked for whole addresses.
+        response.writeHead(400).end();
+        return;
+      }
+      asked.push(request.url);
+      request.pipe(
+        httpRequest(request.url, { headers: request.headers }, (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.headers);
+          answer.pipe(response);
+        }),
+      );
+    });
+    // As Squid has it: no tunnel to a port that is not for HTTPS.
+    proxy.on('connect', (_request, socket) => {
+      socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+    });
+    proxy.listen(0, '127.0.0.1');
+    await new Promise((resolve) => proxy.once('listening', resolve));
+    onTestFinished(async () => {
+      proxy.closeAllConnections();
+      await new Promise((resolve) => proxy.close(resolve));
+    });
+    const httpProxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    await pull({ httpProxy });
+    await expectWhole(folders, entry);
+    expect(asked).toEqual([`${server.url}/${TOP}.tar.bz2`]);
+
+    await rm(paths.model, { recursive: true });
+    await pull({ httpProxy, noProxy: 'localhost,127.0.0.1' });
+    await expectWhole(folders, entry);
+    expect(asked).toHaveLength(1);
+  });
+});

@@ -1,0 +1,121 @@
+import { EventEmitter } from 'node:events';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { StoreUnavailable } from '../../../../common/errors/errors.ts';
+import { createLogger } from '../../../../common/process/log.ts';
+import { refusedWith } from '../../../../common/redis/connection.ts';
+import { Outage, OutageLog } from '../../../../common/redis/outage.ts';
+import type { RedisClient } from '../../../../common/redis/scripts.ts';
+
+/** What Redis 6.2 answers to a script that met a refusal; a newer one answers with the refusal itself. */
+const byScript = (refusal: string): string =>
+  `ERR Error running script (call to f_45e87c07f6aff394093b73766a458691d0460655): @user_script:12: @user_script: 12: ${refusal}`;
+
+const REPLICA = "READONLY You can't write against a read only replica.";
+const FULL = "OOM command not allowed when used memory > 'maxmemory'.";
+const AWAY = 'Redis is away; trying again until it is back';
+
+const failure = (answer: string): StoreUnavailable =>
+  new StoreUnavailable('Redis', { cause: new Error(answer) });
+
+/** `said`: level and text of each line so far. */
+function logging(): { outages: OutageLog; said: unknown[] } {
+  const said: unknown[] = [];
+  const write = (line: string): void => {
+    const { level, msg } = JSON.parse(line);
+    said.push([level, msg]);
+  };
+  return { outages: new OutageLog(createLogger('info', 'api', { write })), said };
+}
+
+test.each([REPLICA, byScript(`-${REPLICA}`)])('a replica is known by its answer: %s', (answer) => {
+  expect(refusedWith('READONLY', answer)).toBe(true);
+  expect(refusedWith('OOM', answer)).toBe(false);
+});
+
+// What real servers answer in the tests is in store/redis-refusals.test.ts.
+test.each([
+  ['error', byScript(`-${FULL}`), 'is full'],
+  ['error', byScript('Unknown Redis command called from Lua script '), 'lacks a command'],
+  [
+    'error',
+    'MISCONF Redis is configured to save RDB snapshots, but',
+    'start it with --save "" --appendonly no',
+  ],
+  ['error', 'LOADING Redis is loading the dataset in memory', 'is loading'],
+  ['error', 'CLUSTERDOWN Hash slot not served', 'a Cluster that is down'],
+  ['error', 'ERR max number of clients reached', 'raise its maxclients'],
+  ['warn', 'getaddrinfo ENOTFOUND redis', 'Its host has no address'],
+  ['warn', 'Socket timeout. Expecting data', AWAY],
+])('one line says what is wrong (%s): %s', (level, answer, line) => {
+  expect(new Outage().heard(new Error(answer))).toEqual({
+    level,
+    line: expect.stringContaining(line),
+    reason: answer,
+  });
+});
+
+test('an address with several sides that all refuse has a reason, too', () => {
+  const sides = ['::1', '127.0.0.1'].map((side) => new Error(`connect ECONNREFUSED ${side}:6379`));
+  expect(new Outage().heard(new AggregateError(sides))?.reason).toContain('ECONNREFUSED 127.0.0.1:6379');
+});
+
+test('what Redis refuses is said once, until it works again', () => {
+  const { outages, said } = logging();
+  for (const _ of [1, 2]) outages.failed(failure(FULL));
+  const full = [50, expect.stringContaining('Redis is full')];
+  expect(said).toEqual([full]);
+  for (const _ of [1, 2]) outages.worked();
+  outages.failed(failure(FULL));
+  expect(said).toEqual([full, [30, 'Redis works again'], full]);
+});
+
+test('what no connection reports is said when it has lasted, once, and nothing of an outage that one has reported', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { outages, said } = logging();
+  const down = failure("Cluster isn't ready and …");
+  const fail = (): void => {
+    for (const passedMs of [0, 9_999, 1, 1_000]) {
+      vi.advanceTimersByTime(passedMs);
+      outages.failed(down);
+    }
+  };
+  outages.failed(down);
+  outages.worked();
+  vi.advanceTimersByTime(20_000);
+  outages.failed(down);
+  expect(said).toEqual([]);
+  outages.worked();
+  fail();
+  outages.worked();
+  expect(said).toEqual([
+    [50, expect.stringContaining('CLUSTER INFO')],
+    [30, 'Redis works again'],
+  ]);
+  outages.onError('one')(new Error('ECONNREFUSED'));
+  fail();
+  expect(said).toHaveLength(3);
+});
+
+test('Redis is back when the last of several connections is', () => {
+  const { outages, said } = logging();
+  const [one, other] = ['one', 'other'].map((name) => {
+    const client = new EventEmitter();
+    client.on('error', outages.onError(name));
+    outages.watch(name, client as RedisClient);
+    return client;
+  });
+  for (const _ of [1, 2]) for (const client of [one, other]) client?.emit('error', new Error('ECONNREFUSED'));
+  one?.emit('ready');
+  one?.emit('error', new Error('NOAUTH Authentication required.'));
+  one?.emit('ready');
+  const away = [
+    [40, expect.stringContaining(AWAY)],
+    [50, expect.stringContaining('Redis wants a password')],
+  ];
+  expect(said).toEqual(away);
+  other?.emit('ready');
+  expect(said).toEqual([...away, [30, 'Redis is back']]);
+  one?.emit('error', new Error('ECONNREFUSED'));
+  expect(said.at(-1)).toEqual(away[0]);
+});

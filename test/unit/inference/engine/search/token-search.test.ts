@@ -1,0 +1,184 @@
+import { describe, expect, test } from 'vitest';
+import { greedySearch } from '../../../../../inference/engine/search/autoregressive-greedy.ts';
+import { beamSearch } from '../../../../../inference/engine/search/beam-search.ts';
+import { textLogProbabilities } from '../../../../../inference/engine/search/forced-decoding.ts';
+import { lengthWithoutLoop } from '../../../../../inference/engine/search/repetition.ts';
+import type { SearchRules } from '../../../../../inference/engine/search/token-decoder.ts';
+import { ScriptedDecoder } from './scripted-decoder.ts';
+
+const END = 9;
+const PROMPT = [7, 8];
+const RULES: SearchRules = {
+  prompt: PROMPT,
+  endId: END,
+  suppressed: Uint8Array.from({ length: 10 }, (_, id) => (id === 6 || id === 7 || id === 8 ? 1 : 0)),
+  suppressedFirst: new Set([END, 0]),
+};
+const { signal } = new AbortController();
+
+/** Scores by the text so far, `''` for none, its ids joined with commas; where it names nothing, the end. */
+function decoder(script: Readonly<Record<string, Readonly<Record<number, number>>>>, maxTokens?: number) {
+  return new ScriptedDecoder(
+    10,
+    (tokens) => script[tokens.slice(PROMPT.length).join(',')] ?? { [END]: 20 },
+    maxTokens,
+  );
+}
+
+describe('the greedy search', () => {
+  test('takes the most likely token at each place until the end, and says how likely all of it was', async () => {
+    const model = decoder({ '': { 3: 20 }, '3': { 4: 20, 5: 20 } });
+    const found = await greedySearch(model, RULES, [], 10, signal);
+    expect(found).toMatchObject({ tokens: [3, 4], isCutOff: false });
+    expect(found.firstLogProbability).toBeCloseTo(0, 6);
+    // Two equals share what there is: ln ½ of three places.
+    expect(found.meanLogProbability).toBeCloseTo(Math.log(0.5) / 3, 6);
+    expect(model.runs).toEqual([[PROMPT], [[3]], [[4]]]);
+  });
+
+  test('goes on behind what it is given, which it runs with the prompt', async () => {
+    const model = decoder({ '': { 5: 20 }, '3,4': { 1: 20 } });
+    const found = await greedySearch(model, RULES, [3, 4], 10, signal);
+    expect(found.tokens).toEqual([3, 4, 1]);
+    expect(model.runs[0]).toEqual([[...PROMPT, 3, 4]]);
+    // From behind the prompt, whatever stands behind it: there 5 was all but certain.
+    expect(found.firstLogProbability).toBeCloseTo(0, 6);
+  });
+
+  test.each([
+    ['a suppressed token', { '': { 6: 90, 3: 20 } }, [3]],
+    ['a command to the model', { '': { 8: 90, 3: 20 } }, [3]],
+    ['the end as the first token', { '': { [END]: 90, 3: 20 } }, [3]],
+    ['a blank as the first token', { '': { 0: 90, 3: 20 } }, [3]],
+    ['no blank behind it', { '': { 3: 20 }, '3': { 0: 20 } }, [3, 0]],
+  ])('never says %s', async (_what, script, tokens) => {
+    expect((await greedySearch(decoder(script), RULES, [], 10, signal)).tokens).toEqual(tokens);
+    expect((await beamSearch(decoder(script), RULES, 3, 10, signal)).tokens).toEqual(tokens);
+  });
+
+  test('looks at its signal between two runs', async () => {
+    const abort = new AbortController();
+    const model = new ScriptedDecoder(10, () => {
+      abort.abort(new Error('closed'));
+      return { 3: 20 };
+    });
+    for (const search of [
+      greedySearch(model, RULES, [], 10, abort.signal),
+      beamSearch(model, RULES, 2, 10, abort.signal),
+    ])
+      await expect(search).rejects.toThrow('closed');
+    expect(model.runs).toHaveLength(2);
+  });
+
+  test('scores that are no numbers are an error, not a text', async () => {
+    const model = decoder({ '': { 3: Number.NaN } });
+    await expect(greedySearch(model, RULES, [], 10, signal)).rejects.toThrow(
+      'the model gave NaN as its highest score, expected a number',
+    );
+  });
+});
+
+describe('the beam search', () => {
+  test('finds the text that is likelier as a whole than the one that begins better', async () => {
+    const script = {
+      '': { 1: 10, 2: 9.5 },
+      '1': { 3: 10, 4: 10, 5: 10 },
+      '1,3': { [END]: 10.1, 4: 10, 5: 10 },
+      '2': { 3: 20 },
+    };
+    expect((await greedySearch(decoder(script), RULES, [], 10, signal)).tokens).toEqual([1, 3]);
+    expect((await beamSearch(decoder(script), RULES, 5, 10, signal)).tokens).toEqual([2, 3]);
+  });
+
+  test('keeps the state of each hypothesis with it', async () => {
+    // The likelier one changes place with the other at the second token.
+    const script = {
+      '': { 1: 10, 2: 9.9 },
+      '1': { 3: 10, 4: 10 },
+      '2': { 5: 30 },
+    };
+    const found = await beamSearch(decoder(script), RULES, 3, 10, signal);
+    expect(found).toMatchObject({ tokens: [2, 5], isCutOff: false });
+  });
+
+  test('a width of one is the greedy search', async () => {
+    const script = { '': { 1: 10, 2: 9 }, '1': { 3: 10, 4: 9 } };
+    const greedy = await greedySearch(decoder(script), RULES, [], 10, signal);
+    const beam = await beamSearch(decoder(script), RULES, 1, 10, signal);
+    expect(beam.tokens).toEqual(greedy.tokens);
+    expect(beam.meanLogProbability).toBeCloseTo(greedy.meanLogProbability, 6);
+    expect(beam.firstLogProbability).toBeCloseTo(greedy.firstLogProbability, 6);
+  });
+});
+
+test('texts are as likely in one pass each as the search found them', async () => {
+  const model = decoder({ '': { 3: 20, 4: 19 }, '3': { 4: 20, 5: 20 }, '4': { 5: 3 } });
+  const found = await beamSearch(model, RULES, 5, 10, signal);
+  const searched = model.runs.length;
+  const [likely = 0, other = 0, suppressed] = await textLogProbabilities(
+    model,
+    RULES,
+    [found.tokens, [4, 5], [3, 6]],
+    signal,
+  );
+  expect(likely).toBeCloseTo(found.meanLogProbability * (found.tokens.length + 1), 6);
+  // ln of e¹⁹ / (e²⁰ + e¹⁹), and of e³ / (e³ + 8).
+  expect(other).toBeCloseTo(-Math.log(1 + Math.E) - Math.log(1 + 6 / Math.exp(3)), 2);
+  expect(suppressed).toBe(Number.NEGATIVE_INFINITY);
+  expect(model.runs.slice(searched)).toEqual([[PROMPT], [found.tokens], [[4, 5]], [[3, 6]]]);
+});
+
+/** A model that never ends: the same token again and again, or one after the other. */
+describe('a text without an end', () => {
+  const again = new ScriptedDecoder(10, () => ({ 3: 20 }));
+  const counting = (maxTokens?: number) =>
+    new ScriptedDecoder(
+      10,
+      (tokens) => ({ [(tokens.length * 7 + (tokens.length >> 2)) % 6]: 20 }),
+      maxTokens,
+    );
+
+  test('that repeats itself is left with one copy', async () => {
+    expect(await greedySearch(again, RULES, [], 100, signal)).toMatchObject({ tokens: [3], isCutOff: true });
+    expect((await beamSearch(again, RULES, 5, 100, signal)).tokens.length).toBeLessThan(20);
+  });
+
+  test.each([10, 30])('that does not is cut after %i tokens', async (maxTokens) => {
+    const found = await greedySearch(counting(), RULES, [], maxTokens, signal);
+    expect(found).toMatchObject({ isCutOff: true });
+    expect(found.tokens).toHaveLength(maxTokens);
+    const beam = await beamSearch(counting(), RULES, 5, maxTokens, signal);
+    expect(beam.isCutOff).toBe(true);
+    expect(beam.tokens.length).toBeLessThanOrEqual(maxTokens);
+  });
+
+  test('never asks for more places than the decoder has', async () => {
+    const found = await greedySearch(counting(12), RULES, [], 100, signal);
+    expect(found.tokens).toHaveLength(12 - PROMPT.length);
+    expect((await beamSearch(counting(12), RULES, 5, 100, signal)).tokens).toHaveLength(12 - PROMPT.length);
+  });
+
+  test('loses to one with an end', async () => {
+    const script = { '': { 3: 20, 4: 15 }, '4': { [END]: 20 } };
+    const model = new ScriptedDecoder(10, (tokens) => {
+      const text = tokens.slice(PROMPT.length);
+      return text[0] === 3 ? { 3: 20 } : (script[text.join(',') as '' | '4'] ?? { [END]: 20 });
+    });
+    expect(await beamSearch(model, RULES, 2, 100, signal)).toMatchObject({ tokens: [4], isCutOff: false });
+  });
+});
+
+test.each([
+  [[1, 1, 1, 1, 1, 1, 1], undefined],
+  [[5, 1, 1, 1, 1, 1, 1, 1, 1], 2],
+  [[1, 2, 1, 2, 1, 2, 1, 2], undefined],
+  [[1, 2, 1, 2, 1, 2, 1, 2, 1, 2], 2],
+  [[1, 2, 3, 1, 2, 3], undefined],
+  [[9, 1, 2, 3, 1, 2, 3, 1, 2, 3], 4],
+  [[1, 2, 3, 4, 1, 2, 3, 5, 1, 2, 3, 4], undefined],
+  [Array.from({ length: 120 }, (_, i) => i % 40), 40],
+  [Array.from({ length: 123 }, (_, i) => i % 41), undefined],
+  [[], undefined],
+])('what repeats at the end: %j keeps %o tokens', (tokens, length) => {
+  expect(lengthWithoutLoop(tokens)).toBe(length);
+});

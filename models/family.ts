@@ -1,5 +1,5 @@
 /** State is carried from step to step, and each sample is seen once. */
-export type StreamingFamily = 'zipformer2-ctc' | 'zipformer2-transducer' | 'nemo-ctc';
+export type StreamingFamily = 'zipformer2-ctc' | 'zipformer2-transducer';
 /** An update of a stream looks at the audio again: at all so far, in Whisper at what was said since the last pause. So it takes longer the longer that is. */
 export type ReDecodingFamily = 'whisper' | 'sense-voice';
 /** The shape of a model's files, and how its graphs work together. The engine tells it from the files. */

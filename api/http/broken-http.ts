@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { endWith } from './last-answers.ts';
 import type { Refusal } from './error-replies.ts';
+import { endWith } from './last-answers.ts';
 
 /**
  * The answer to what never became a request of Fastify's: broken HTTP, or headers or a body that did not arrive in time.

@@ -1,6 +1,5 @@
 /** One engine with one model in a process of its own, so that its peak memory is its own. It recognizes what its parent sends. */
 import { readFileSync } from 'node:fs';
-import { isNemoCtc, nemoCtcLayout } from '../../inference/engine/families/nemo-ctc.ts';
 import { zipformer2Layout } from '../../inference/engine/families/zipformer2.ts';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
@@ -74,7 +73,7 @@ async function sherpaRecognize({
   }
   if (model.family === 'whisper') throw new Error(`${modelDir} holds no Whisper`);
   const outline = await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder);
-  const layout = isNemoCtc(outline) ? nemoCtcLayout(outline) : zipformer2Layout(outline);
+  const layout = zipformer2Layout(outline);
   const engine = new ReferenceEngine(modelDir, model, threads);
   return (pcm) => engine.recognize(samplesOf(pcm, trailingSilenceSamples(pcm.length / 2, layout))).text;
 }

@@ -46,8 +46,8 @@ function models(): StreamingModel[] {
     ),
   );
   const small: StreamingModel = {
-    name: 'nemo-ctc (small)',
-    prepare: () => ({ modelDir: SMALL_CTC, model: { family: 'nemo-ctc', model: 'model.onnx' } }),
+    name: 'zipformer2-ctc (small)',
+    prepare: () => ({ modelDir: SMALL_CTC, model: { family: 'zipformer2-ctc', model: 'model.onnx' } }),
   };
   return [small, ...generated];
 }

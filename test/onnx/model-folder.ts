@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildNemoCtc } from './nemo-ctc.ts';
 import type { ReferenceModel } from './reference-engine.ts';
 import { buildDecoder, buildJoiner } from './transducer.ts';
 import { buildZipformer2 } from './zipformer2.ts';
@@ -35,16 +34,6 @@ const SMALL_JOINER_DIM = 32;
 /** Writes the files of a small model. @returns what the reference engine needs to know of them. */
 export function writeSmallModel(folder: string, options: SmallModel): ReferenceModel {
   const { family, features, int8, chunkFrames, symbols, seed, openSizes = false } = options;
-  if (family === 'nemo-ctc') {
-    const sizes = {
-      windowFrames: chunkFrames + 8,
-      shiftFrames: chunkFrames,
-      vocabularySize: symbols.length,
-      seed,
-    };
-    writeTokens(folder, symbols);
-    return { family, model: write(folder, 'model.onnx', buildNemoCtc(sizes)) };
-  }
   const reads = int8 ? 'loud or not' : 'levels';
   const encoder = {
     sizes: SMALL_SIZES,
@@ -106,11 +95,11 @@ export function writeQuickModel(folder: string): void {
   const options = {
     features: 'kaldi',
     int8: false,
-    chunkFrames: 40,
+    chunkFrames: 32,
     symbols: CHINESE_SYMBOLS,
     seed: 5,
   } as const;
-  writeSmallModel(folder, { ...options, family: 'nemo-ctc' });
+  writeSmallModel(folder, { ...options, family: 'zipformer2-ctc' });
 }
 
 export function writeTokens(folder: string, symbols: readonly string[]): void {

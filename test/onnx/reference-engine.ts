@@ -19,7 +19,7 @@ interface SherpaStream {
 }
 
 export type ReferenceModel =
-  | { readonly family: 'nemo-ctc' | 'zipformer2-ctc'; readonly model: string }
+  | { readonly family: 'zipformer2-ctc'; readonly model: string }
   | {
       readonly family: 'zipformer2-transducer';
       readonly encoder: string;
@@ -67,8 +67,6 @@ export class ReferenceEngine {
 
 function modelConfig(folder: string, model: ReferenceModel): object {
   switch (model.family) {
-    case 'nemo-ctc':
-      return { nemoCtc: { model: join(folder, model.model) } };
     case 'zipformer2-ctc':
       return { zipformer2Ctc: { model: join(folder, model.model) } };
     case 'zipformer2-transducer':

@@ -58,7 +58,7 @@ describe('loading', () => {
   test('tells what was loaded', async () => {
     expect(await engineOf(SMALL_CTC).load()).toEqual({
       id: 'test',
-      family: 'nemo-ctc',
+      family: 'zipformer2-ctc',
       features: 'kaldi',
       vocabularySize: 3211,
       stepMs: 480,
@@ -92,7 +92,7 @@ describe('loading', () => {
     await expect(engine.load()).rejects.toThrow(ModelLoadError);
     await expect(engine.load()).rejects.toThrow(`${modelDir}: found nothing, expected tokens.txt among them`);
     cpSync(SMALL_CTC, modelDir, { recursive: true });
-    expect((await engine.load()).family).toBe('nemo-ctc');
+    expect((await engine.load()).family).toBe('zipformer2-ctc');
     await expect(engine.load()).rejects.toThrow('load() needs an idle engine, this one is ready');
     expect(await recognize(engine, fixture(0).samples)).toBe(fixture(0).text);
   });

@@ -194,10 +194,7 @@ async function chainOf(
   graph.output('y', y, 'float32', [1, 4]);
   graph.output('s1', next, 'float32', [1, 4]);
   const spec = (name: string) => ({ name, type: 'float32', shape: [1, 4] }) as const;
-  return [
-    await fileOf(graph.build(form)),
-    { input: spec('x'), constants: {}, states: [spec('s')], firstStateOutput: 1 },
-  ];
+  return [await fileOf(graph.build(form)), { input: spec('x'), states: [spec('s')] }];
 }
 
 /** One step of the features is one of the network. */

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OnnxModel, type SessionOptions } from '../../inference/engine/onnx/onnx-session.ts';
@@ -9,9 +8,7 @@ import {
   HIGH_BYTE_SYMBOLS,
   type SmallModel,
   writeSmallModel,
-  writeTokens,
 } from '../onnx/model-folder.ts';
-import { buildNemoCtc } from '../onnx/nemo-ctc.ts';
 import { ReferenceEngine } from '../onnx/reference-engine.ts';
 import { fixtures, SMALL_CTC } from '../support/fixtures.ts';
 import { fileFolder } from '../support/folders.ts';
@@ -22,7 +19,6 @@ const kaldi = { features: 'kaldi', int8: false, symbols: CHINESE_SYMBOLS, seed: 
 
 /** Every family, with every step length of the public models somewhere, full precision and quantized, both features, every kind of token. */
 const MODELS: readonly SmallModel[] = [
-  { ...kaldi, family: 'nemo-ctc', chunkFrames: 40 },
   { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 32 },
   { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 16, int8: true },
   { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 32, features: 'whisper', symbols: BYTE_BPE_SYMBOLS },
@@ -119,22 +115,6 @@ describe.each(MODELS)(
   },
 );
 
-test('a model that lists its weights among its inputs runs as in sherpa-onnx', LONG, async () => {
-  const folder = join(workDir, 'weights-are-inputs');
-  const sizes = { windowFrames: 48, shiftFrames: 40, vocabularySize: CHINESE_SYMBOLS.length, seed: 5 };
-  writeTokens(folder, CHINESE_SYMBOLS);
-  writeFileSync(join(folder, 'model.onnx'), buildNemoCtc({ ...sizes, weightsAreInputs: true }));
-  const engine = await LocalEngine.load(folder);
-  onTestFinished(() => engine.model.release());
-  const reference = new ReferenceEngine(folder, { family: 'nemo-ctc', model: 'model.onnx' });
-  for (const { name, samples } of fixtures()) {
-    const { tokens } = await engine.recognize(pcmBytes(samples));
-    const silence = trailingSilenceSamples(samples.length, engine.model.layout);
-    expect(tokens.length, name).toBeGreaterThan(0);
-    expect(tokens, name).toEqual(reference.recognize(withSilence(samples, silence)).tokens);
-  }
-});
-
 test('a transducer whose graphs leave open how much they give runs as in sherpa-onnx', LONG, async () => {
   const folder = join(workDir, 'open-sizes');
   const small = { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 32, openSizes: true } as const;
@@ -176,7 +156,7 @@ describe('the small CTC model', () => {
   let reference: ReferenceEngine;
   beforeAll(async () => {
     engine = await LocalEngine.load(SMALL_CTC);
-    reference = new ReferenceEngine(SMALL_CTC, { family: 'nemo-ctc', model: 'model.onnx' });
+    reference = new ReferenceEngine(SMALL_CTC, { family: 'zipformer2-ctc', model: 'model.onnx' });
   });
   afterAll(() => engine.model.release());
 

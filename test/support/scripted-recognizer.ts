@@ -58,7 +58,7 @@ export class ScriptedRecognizer implements Recognizer {
   /** Every model call so far, in order. */
   readonly calls: ModelCall[] = [];
   /** Of the model that it plays, which decides how updates follow one another. */
-  family: ModelFamily = 'nemo-ctc';
+  family: ModelFamily = 'zipformer2-ctc';
   /** How long each call takes. */
   callMs = 0;
   /** Called when a model call begins, before a gate holds it. */

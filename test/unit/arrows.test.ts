@@ -46,10 +46,14 @@ test.each(['common', 'models', 'client', 'page', 'launch', 'inference', 'api'])(
 /** Of each file in a folder, what it imports from this project; paths from its root. */
 function importsIn(folder: string): { file: string; path: string }[] {
   const root = packageRoot();
-  const listed = execFileSync('git', ['ls-files', `${folder}**/*.ts`, `${folder}*.ts`, `${folder}**/*.mjs`, `${folder}*.mjs`], {
-    cwd: root,
-    encoding: 'utf8',
-  });
+  const listed = execFileSync(
+    'git',
+    ['ls-files', `${folder}**/*.ts`, `${folder}*.ts`, `${folder}**/*.mjs`, `${folder}*.mjs`],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  );
   const files = listed.split('\n').filter((file) => file !== '');
   expect(files).not.toEqual([]);
   return files.flatMap((file) => {

@@ -7,7 +7,7 @@ import type { TokenTable } from '../text/tokens.ts';
 
 /** A network whose output frames are scores of tokens. */
 export class CtcModel implements AcousticModel {
-  readonly family: 'nemo-ctc' | 'zipformer2-ctc';
+  readonly family = 'zipformer2-ctc';
   readonly tokens: TokenTable;
   readonly vocabularySize: number;
   readonly layout: StreamingNetwork['layout'];
@@ -16,8 +16,7 @@ export class CtcModel implements AcousticModel {
   readonly #blankId: number;
 
   /** @throws ModelLoadError when network and tokens do not agree. */
-  constructor(family: 'nemo-ctc' | 'zipformer2-ctc', network: StreamingNetwork, tokens: TokenTable) {
-    this.family = family;
+  constructor(network: StreamingNetwork, tokens: TokenTable) {
     this.tokens = tokens;
     this.#network = network;
     const { onnx, layout } = network;

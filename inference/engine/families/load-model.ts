@@ -13,7 +13,6 @@ import { readSimplify } from '../text/chinese-text.ts';
 import { errorText } from '../text/error-text.ts';
 import { readTokenTable, type TokenTable } from '../text/tokens.ts';
 import { CtcModel } from './ctc-model.ts';
-import { isNemoCtc, nemoCtcLayout } from './nemo-ctc.ts';
 import { isSenseVoice, senseVoiceLayout } from './sense-voice.ts';
 import { SenseVoiceModel } from './sense-voice-model.ts';
 import { TransducerModel, type TransducerPart } from './transducer-model.ts';
@@ -24,6 +23,8 @@ import { isZipformer2, modelType, zipformer2Layout } from './zipformer2.ts';
 const WARM_UP_BYTES = CHUNK_BYTES;
 /** It lies with the bundled model's files, because its licence is there. Every Whisper uses it. */
 const SIMPLIFIED_FILE = 't2s.tsv';
+/** An input of NeMo's streaming exports. */
+const NEMO_STATE = 'cache_last_channel';
 
 /**
  * Loads a model folder and runs it once on silence, so that a recording never pays for the first run.
@@ -74,19 +75,19 @@ function forPrecision(path: string, options: SessionOptions): SessionOptions {
 async function loadSingle(path: string, tokens: TokenTable, options: SessionOptions): Promise<EngineModel> {
   const outline = await readOnnxOutline(path);
   if (isSenseVoice(outline)) return loadSenseVoice(outline, tokens, options);
-  const isNemo = isNemoCtc(outline);
-  if (!isNemo && !isZipformer2(outline)) {
-    const inputs = outline.inputs.slice(0, 3).map(({ name }) => quoted(name));
+  if (outline.inputs.some(({ name }) => name === NEMO_STATE)) {
     throw new ModelLoadError(
-      `${outline.fileName}: found model_type ${modelType(outline)} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 or NeMo CTC model, or SenseVoice`,
+      `${outline.fileName}: found a NeMo model, which is not supported any more since November 2026; npm run models -- list shows other models`,
     );
   }
-  const layout = isNemo ? nemoCtcLayout(outline) : zipformer2Layout(outline);
-  const network = await StreamingNetwork.load(outline, layout, options);
-  return orRelease(
-    [network],
-    () => new StreamingModel(new CtcModel(isNemo ? 'nemo-ctc' : 'zipformer2-ctc', network, tokens)),
-  );
+  if (!isZipformer2(outline)) {
+    const inputs = outline.inputs.slice(0, 3).map(({ name }) => quoted(name));
+    throw new ModelLoadError(
+      `${outline.fileName}: found model_type ${modelType(outline)} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 CTC model or SenseVoice`,
+    );
+  }
+  const network = await StreamingNetwork.load(outline, zipformer2Layout(outline), options);
+  return orRelease([network], () => new StreamingModel(new CtcModel(network, tokens)));
 }
 
 async function loadSenseVoice(

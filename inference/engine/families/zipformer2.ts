@@ -41,12 +41,10 @@ export function zipformer2Layout(outline: OnnxOutline): StreamingLayout {
   const nameOf = (input: number): string => outline.inputs[input]?.name ?? `input ${input}`;
   const signature: NetworkSignature = {
     input: { name: nameOf(0), type: 'float32', shape: [1, windowFrames, MEL_BINS] },
-    constants: {},
     // States are told by their place, whatever they are called.
     states: stateSpecs(metadata).map((state, i) => ({ ...state, name: nameOf(i + 1) })),
-    firstStateOutput: 1,
   };
-  checkSignature(outline, [signature.input, ...signature.states], signature);
+  checkSignature(outline, signature);
   const sizes = { windowFrames, shiftFrames, signature };
   return metadata.text('feature') === 'whisper'
     ? { ...sizes, features: 'whisper', fillInput: normalizeWhisperWindow }

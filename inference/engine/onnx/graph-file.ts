@@ -1,13 +1,11 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { basename } from 'node:path';
-import type { ByteSpan } from './file-fields.ts';
-import { FileFields } from './file-fields.ts';
+import type { FileHandle } from 'node:fs/promises';
+import { type ByteSpan, FileFields } from './file-fields.ts';
 import { visit, visitChildren } from './protobuf-message.ts';
 
 /** Field numbers of onnx.proto. */
 const MODEL = { irVersion: 1, graph: 7 } as const;
 const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, sparseInitializer: 15 } as const;
-const NODE = { input: 1, output: 2, name: 3, operator: 4, attribute: 5 } as const;
+const NODE = { input: 1, output: 2, operator: 4, attribute: 5 } as const;
 const ATTRIBUTE = { graph: 6, graphs: 11 } as const;
 const TENSOR = { dataType: 2, name: 8, externalData: 13 } as const;
 const VALUE_INFO = { name: 1 } as const;
@@ -15,8 +13,6 @@ const VALUE_INFO = { name: 1 } as const;
 export interface GraphNode {
   /** Its field in the file. */
   readonly span: ByteSpan;
-  /** Empty where the exporter gave it none. */
-  readonly name: string;
   /** Its kind, such as `MatMul`. */
   readonly operator: string;
   /** Values that it reads, those of the graphs inside it included. */
@@ -49,21 +45,9 @@ export async function readGraphFile(file: FileHandle, fileName: string): Promise
   return new GraphReader(new FileFields(file, fileName, (await file.stat()).size)).read();
 }
 
-/** The graph's nodes, wherever its weights are. */
-export async function readGraphNodes(path: string): Promise<readonly GraphNode[]> {
-  const file = await open(path);
-  try {
-    const reader = new GraphReader(new FileFields(file, basename(path), (await file.stat()).size));
-    await reader.read();
-    return reader.nodes;
-  } finally {
-    await file.close();
-  }
-}
-
 class GraphReader {
   readonly #fields: FileFields;
-  readonly nodes: GraphNode[] = [];
+  readonly #nodes: GraphNode[] = [];
   readonly #weights = new Map<string, GraphWeight>();
   readonly #inputs = new Map<string, ByteSpan>();
   #isPlain = true;
@@ -85,7 +69,7 @@ class GraphReader {
     }
     if (!this.#isPlain) return undefined;
     return {
-      nodes: this.nodes,
+      nodes: this.#nodes,
       weights: this.#weights,
       inputs: this.#inputs,
       model,
@@ -97,7 +81,7 @@ class GraphReader {
     for await (const { number, span, body } of this.#fields.within(graph)) {
       switch (number) {
         case GRAPH.node:
-          this.nodes.push({ span, ...readNode(await this.#fields.read(body, 'node')) });
+          this.#nodes.push({ span, ...readNode(await this.#fields.read(body, 'node')) });
           break;
         case GRAPH.initializer:
           await this.#readWeight(span, body);
@@ -158,20 +142,18 @@ function readName(valueInfo: Uint8Array): string {
 }
 
 function readNode(node: Uint8Array): Omit<GraphNode, 'span'> {
-  let name = '';
   let operator = '';
   const inputs: string[] = [];
   const outputs: string[] = [];
   visit(node, (number, reader, wireType) => {
     if (number === NODE.input) inputs.push(reader.string());
     else if (number === NODE.output) outputs.push(reader.string());
-    else if (number === NODE.name) name = reader.string();
     else if (number === NODE.operator) operator = reader.string();
     else if (number === NODE.attribute) inputs.push(...inputsOfGraphs(reader.bytes()));
     else reader.skip(wireType);
   });
   // An optional input that is left out has an empty name.
-  return { name, operator, inputs: inputs.filter(Boolean), outputs };
+  return { operator, inputs: inputs.filter(Boolean), outputs };
 }
 
 /** What the branches of an `If` and the body of a `Loop` read, their own values among it. */

@@ -1,4 +1,3 @@
-import type { Tensor } from 'onnxruntime-node';
 import { ModelLoadError } from '../../recognizer.ts';
 import type { OnnxOutline } from './onnx-outline.ts';
 import { checkInputs, elementCount, type TensorSpec } from './tensors.ts';
@@ -7,12 +6,8 @@ import { checkInputs, elementCount, type TensorSpec } from './tensors.ts';
 export interface NetworkSignature {
   /** The features' tensor. */
   readonly input: TensorSpec;
-  /** Inputs that are the same in every step. */
-  readonly constants: Readonly<Record<string, Tensor>>;
-  /** Inputs that carry a recording's past, in the order of the outputs that replace them. */
+  /** Inputs that carry a recording's past. Output 0 is the result; each output behind it replaces a state. */
   readonly states: readonly TensorSpec[];
-  /** Index of the output that replaces the first state; output 0 is the result. */
-  readonly firstStateOutput: number;
 }
 
 /** A state, and the output that replaces it. */
@@ -21,12 +16,8 @@ export interface StateSpec {
   readonly next: string;
 }
 
-export function statesOf(
-  outline: OnnxOutline,
-  signature: Pick<NetworkSignature, 'states' | 'firstStateOutput'>,
-): StateSpec[] {
-  const { states, firstStateOutput } = signature;
-  return states.map((spec, i) => ({ spec, next: outline.outputs[firstStateOutput + i]?.name ?? '' }));
+export function statesOf(outline: OnnxOutline, { states }: NetworkSignature): StateSpec[] {
+  return states.map((spec, i) => ({ spec, next: outline.outputs[i + 1]?.name ?? '' }));
 }
 
 /** The most values that a step's input and states may have together: 256 MiB as float32. icefall's Zipformer of 66 M parameters has half a million. */
@@ -36,16 +27,13 @@ const MAX_VALUES = 64 * 2 ** 20;
  * @throws ModelLoadError when the file has other inputs, other outputs than a result and one for each state, or states that no recording
  * could have memory for.
  */
-export function checkSignature(
-  outline: OnnxOutline,
-  inputs: readonly TensorSpec[],
-  signature: NetworkSignature,
-): void {
+export function checkSignature(outline: OnnxOutline, { input, states }: NetworkSignature): void {
+  const inputs = [input, ...states];
   checkInputs(outline, inputs);
-  const expected = signature.firstStateOutput + signature.states.length;
+  const expected = 1 + states.length;
   if (outline.outputs.length !== expected) {
     throw new ModelLoadError(
-      `${outline.fileName}: found ${outline.outputs.length} outputs, expected ${expected}: one for each of ${signature.states.length} states`,
+      `${outline.fileName}: found ${outline.outputs.length} outputs, expected ${expected}: one for each of ${states.length} states`,
     );
   }
   // Metadata bounds every dimension by itself. If the graph leaves them open, nothing else bounds their product.

@@ -5,7 +5,6 @@ import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
 import type { ExecutionProvider, ExecutionProviders } from '../../../common/config/config.ts';
 import { quoted } from '../../../common/errors/printable.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../recognizer.ts';
-import { readGraphNodes } from './graph-file.ts';
 import { errorText } from '../text/error-text.ts';
 
 type ProviderList = Exclude<ExecutionProviders, 'auto'>;
@@ -122,37 +121,17 @@ function cudaLibraryExists(): boolean {
   return existsSync(join(libraries, 'libonnxruntime_providers_cuda.so'));
 }
 
-/** Storage buffers of one shader on every device that speaks WebGPU. Not all offer more. */
-const WEBGPU_STORAGE_BUFFERS = 8;
-
-async function providerOptions(
-  provider: ExecutionProvider,
-  source: ModelSource,
-): Promise<InferenceSession.ExecutionProviderConfig> {
-  if (provider !== 'webgpu' || typeof source !== 'string') return provider;
-  // The runtime gives this provider a Split of any width. Its shader has a buffer for what it divides and one for each result.
-  // If those are too many, the first run fails.
-  const tooWide = (await readGraphNodes(source))
-    .filter(({ name, outputs }) => name !== '' && 1 + outputs.length > WEBGPU_STORAGE_BUFFERS)
-    .map(({ name }) => name);
-  // onnxruntime refuses an empty list.
-  return tooWide.length === 0 ? provider : { name: provider, forceCpuNodeNames: tooWide };
-}
-
 async function createModel(
   source: ModelSource,
   providers: ProviderList,
   { threads, isForOneRun = false }: SessionOptions,
 ): Promise<OnnxModel> {
   const fileName = typeof source === 'string' ? basename(source) : source.fileName;
-  const executionProviders = await Promise.all(
-    providers.map((provider) => providerOptions(provider, source)),
-  );
   // What goes wrong is thrown; the runtime's own lines on stderr would not be part of the log.
   env.logLevel = 'fatal';
   try {
     const options: InferenceSession.SessionOptions = {
-      executionProviders,
+      executionProviders: providers,
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
       executionMode: 'sequential',

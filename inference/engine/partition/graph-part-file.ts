@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { intField, join, messageField, type Piece, stringField } from '../onnx/byte-pieces.ts';
-import { elementTypeId } from '../onnx/onnx-outline.ts';
 import type { GraphFile, GraphNode } from '../onnx/graph-file.ts';
+import { elementTypeId } from '../onnx/onnx-outline.ts';
 
 /** Field numbers of onnx.proto. */
 const MODEL = { irVersion: 1, graph: 7 } as const;

@@ -1,15 +1,14 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { Tensor } from 'onnxruntime-node';
+import { type GraphFile, readGraphFile } from '../onnx/graph-file.ts';
 import { type NetworkSignature, type StateSpec, statesOf } from '../onnx/network-signature.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import { loadOnnxModel, type SessionOptions, usesOnlyCpu } from '../onnx/onnx-session.ts';
-import { elementCount, type TensorSpec, zeroTensor } from '../onnx/tensors.ts';
-import { type GraphFile, readGraphFile } from '../onnx/graph-file.ts';
+import { elementCount, outputNamed, type TensorSpec, zeroTensor } from '../onnx/tensors.ts';
 import { type PartContents, readGraphPart, type TensorType } from './graph-part-file.ts';
 import { cutGraph, type GraphPart } from './graph-parts.ts';
 import { type LoadedNetwork, type NetworkPart, PartRun, type StepValues } from './network-part.ts';
 import { readScanPart, SCAN_NAMES } from './scan-part-file.ts';
-import { unstack } from './unstack.ts';
 
 /**
  * Values of weights in a part. They are few enough to stay in a processor's cache from one step to the next, beside what runs with them.
@@ -70,10 +69,9 @@ class PartsLoader {
     const { input } = this.#signature;
     const result = this.#outline.outputs[0]?.name ?? '';
     const { fileName } = this.#outline;
-    const file = await readGraphFile(this.#file, fileName);
-    if (file === undefined) return undefined;
-    const whole = { graph: file, states: statesOf(this.#outline, this.#signature) };
-    const { graph, states } = await unstack(this.#file, fileName, whole, this.#options);
+    const graph = await readGraphFile(this.#file, fileName);
+    if (graph === undefined) return undefined;
+    const states = statesOf(this.#outline, this.#signature);
     const nextStates = new Map(states.map(({ spec, next }) => [spec.name, next]));
     const counters = new Set(states.filter(({ spec }) => spec.type === 'int64').map(({ spec }) => spec.name));
     const cut = cutGraph(graph, { input: input.name, result, nextStates, counters, partValues });
@@ -96,11 +94,8 @@ class PartsLoader {
     const states = allStates.filter(({ spec }) => part.reads.has(spec.name));
     const stateNames = new Set(states.map(({ spec }) => spec.name));
     const reads = [...part.reads].filter((name) => !stateNames.has(name));
-    const constants = Object.fromEntries(
-      Object.entries(this.#signature.constants).filter(([name]) => part.reads.has(name)),
-    );
     const taken = this.#typesOf(takes);
-    await this.#runOnce(graph, { nodes, reads, takes: taken, gives }, states, constants);
+    await this.#runOnce(graph, { nodes, reads, takes: taken, gives }, states);
     const bytes = await readScanPart(this.#file, graph, {
       nodes,
       reads,
@@ -113,7 +108,6 @@ class PartsLoader {
       onnx,
       takes: takes.map(SCAN_NAMES.all),
       gives: gives.map(SCAN_NAMES.all),
-      constants,
       states: states.map(({ spec, next }) => ({
         spec: { ...spec, name: SCAN_NAMES.first(spec.name) },
         next: SCAN_NAMES.last(next),
@@ -122,12 +116,7 @@ class PartsLoader {
   }
 
   /** Runs one step on zeros, with the part's nodes alone: the sizes of what it gives are not known before. */
-  async #runOnce(
-    graph: GraphFile,
-    part: PartContents,
-    states: readonly StateSpec[],
-    constants: NetworkPart['constants'],
-  ): Promise<void> {
+  async #runOnce(graph: GraphFile, part: PartContents, states: readonly StateSpec[]): Promise<void> {
     const { gives } = part;
     if (gives.length === 0) return;
     const zeros = states.map(({ spec }) => [spec.name, zeroTensor(spec)] as const);
@@ -136,14 +125,9 @@ class PartsLoader {
     const { fileName } = this.#outline;
     const onnx = await loadOnnxModel({ fileName, bytes }, { ...this.#options, isForOneRun: true });
     try {
-      const once = {
-        onnx,
-        takes: [...part.takes.keys()],
-        gives,
-        constants: { ...constants, ...Object.fromEntries(zeros) },
-        states: [],
-      };
-      await new PartRun(once).step(this.#values);
+      const taken = [...this.#values].filter(([name]) => part.takes.has(name));
+      const outputs = await onnx.run(Object.fromEntries([...zeros, ...taken]));
+      for (const name of gives) this.#values.set(name, outputNamed(onnx, outputs, name));
       this.#hasOpenSizes ||= onnx.hasOpenSizes;
     } finally {
       await onnx.release();

@@ -11,7 +11,6 @@ export interface NetworkPart {
   readonly takes: readonly string[];
   /** What it gives to parts behind it. */
   readonly gives: readonly string[];
-  readonly constants: Readonly<Record<string, Tensor>>;
   readonly states: readonly StateSpec[];
 }
 
@@ -30,10 +29,11 @@ export interface LoadedNetwork {
 export function wholeNetwork(
   onnx: OnnxModel,
   outline: OnnxOutline,
-  { input, constants, ...signature }: NetworkSignature,
+  signature: NetworkSignature,
 ): LoadedNetwork {
   const states = statesOf(outline, signature);
-  const part = { onnx, takes: [input.name], gives: [], constants, states };
+  const { input } = signature;
+  const part = { onnx, takes: [input.name], gives: [], states };
   return { parts: [part], result: onnx, input, takesSeveralSteps: false };
 }
 
@@ -43,11 +43,10 @@ export type StepValues = Map<string, Tensor>;
 /** A part and its states in one recording. The states start at zero, and go from each run to the next without a copy. */
 export class PartRun {
   readonly part: NetworkPart;
-  readonly #feeds: Record<string, Tensor>;
+  readonly #feeds: Record<string, Tensor> = {};
 
   constructor(part: NetworkPart) {
     this.part = part;
-    this.#feeds = { ...part.constants };
     for (const { spec } of part.states) this.#feeds[spec.name] = zeroTensor(spec);
   }
 

@@ -62,7 +62,7 @@ afterAll(async () => {
 
 it('works behind a proxy that serves it under a path', { timeout: 60_000 }, async () => {
   const { page, complaints, addresses } = await openReady(browser, `${publicUrl}/`, 'en-GB');
-  await page.locator('#model', { hasText: 'Model scripted (nemo-ctc)' }).waitFor();
+  await page.locator('#model', { hasText: 'Model scripted (zipformer2-ctc)' }).waitFor();
   await page.locator('#file').setInputFiles(WAV);
   const text = await resultText(page);
   expect(text).not.toBe('');

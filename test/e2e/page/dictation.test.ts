@@ -47,7 +47,7 @@ describe('a recording on the page', () => {
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: '就绪' }).waitFor();
     expect(await page.locator('#record:focus').count()).toBe(1);
-    await page.locator('#model', { hasText: /^模型 scripted \(nemo-ctc\)$/ }).waitFor();
+    await page.locator('#model', { hasText: /^模型 scripted \(zipformer2-ctc\)$/ }).waitFor();
     expect(await page.locator('.left').textContent()).toBe('15.0 秒 可录');
     await shoot(page, 'idle');
     const buttonBefore = await page.locator('#record').boundingBox();

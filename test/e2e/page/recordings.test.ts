@@ -156,7 +156,7 @@ describe('the recordings of a tab', () => {
     await page.getByRole('button', { name: 'Start recording' }).waitFor();
     await page.getByRole('button', { name: 'Delete 1. 1.wav', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Play 1. 1.wav', exact: true }).waitFor();
-    expect(await page.locator('#model').textContent()).toBe('Model scripted (nemo-ctc)');
+    expect(await page.locator('#model').textContent()).toBe('Model scripted (zipformer2-ctc)');
     const words = (await page.locator('header, main, footer, [role]').allTextContents()).join(' ');
     // But for what was said, and the way back.
     const said = [text, textOf(2, 1), '简体中文'].join(' ');

@@ -30,7 +30,7 @@ describe('the service’s state beside the title', () => {
       await page.clock.runFor(8_000);
       await says(words);
     }
-    await page.locator('#model', { hasText: /^Model scripted \(nemo-ctc\)$/ }).waitFor();
+    await page.locator('#model', { hasText: /^Model scripted \(zipformer2-ctc\)$/ }).waitFor();
     // Once each, however often it looked.
     expect(await spoken()).toEqual([
       ...['Checking', 'Model not available', 'Model loading', 'Ready', 'Busy', 'Not reachable', 'Ready'],

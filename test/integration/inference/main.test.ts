@@ -75,7 +75,7 @@ describe('the inference process', () => {
   it.skipIf(platform !== 'linux')('runs its model with the threads it was told to', async () => {
     // A large one runs in parts, which have threads of their own.
     const folder = testFolder();
-    writeEchoModel(folder, 'nemo-ctc', 16);
+    writeEchoModel(folder, 'zipformer2-ctc', 16);
     const threadsOf = async (threads: number): Promise<number> => {
       const process = start({ REDIS_URL: redis.url, ASR_THREADS: String(threads), ASR_MODEL: folder });
       const loaded = () => process.logged('model loaded')[0];

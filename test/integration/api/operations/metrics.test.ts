@@ -126,7 +126,7 @@ test('of several inference processes those with a model count, and each says wha
     await service.api.services.readiness.beat({ id: state, host: 'host', pid: 1, state });
   expect(await metric('asr_inference_ready')).toBe(1);
   const { id } = service.inference.inference;
-  const said = `process="${id}",state="ready",model="scripted",family="nemo-ctc",provider="cpu",version="${packageVersion()}"`;
+  const said = `process="${id}",state="ready",model="scripted",family="zipformer2-ctc",provider="cpu",version="${packageVersion()}"`;
   expect(await metric(`asr_inference_info{${said}}`)).toBe(1);
   const silent = 'process="loading",state="loading",model="",family="",provider="",version=""';
   expect(await metric(`asr_inference_info{${silent}}`)).toBe(1);
@@ -179,7 +179,7 @@ test('model calls are counted with the audio that was new in them, where the mod
   expect(calls.map((call) => rise(`asr_model_call_duration_seconds_count{call="${call}"}`))).toEqual([
     1, 1, 1,
   ]);
-  expect(after.get('asr_model_info{model="scripted",family="nemo-ctc",provider="cpu"}')).toBe(1);
+  expect(after.get('asr_model_info{model="scripted",family="zipformer2-ctc",provider="cpu"}')).toBe(1);
 });
 
 test('the slot: free, taken for a while, by a replica whose clock is an hour behind, in a Redis whose clock was set back, and by a stranger', async () => {

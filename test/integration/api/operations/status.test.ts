@@ -35,7 +35,7 @@ async function status(args: readonly string[], context: Partial<CommandContext> 
 test('a service that is well, for a person and for a script', async () => {
   const { code, text } = await status([]);
   expect(text).toMatch(
-    /^slot {9}free\nqueue {8}0 waiting, 0 active, .*\nrecognizers .*: ready, scripted \(nemo-ctc, cpu\)/,
+    /^slot {9}free\nqueue {8}0 waiting, 0 active, .*\nrecognizers .*: ready, scripted \(zipformer2-ctc, cpu\)/,
   );
   expect(text).toMatch(/\nredis {8}\d+\.\d+\.\d+, \d+\.\d MiB, writes to no disk\n\nAll is well\.$/);
   expect(code).toBe(0);

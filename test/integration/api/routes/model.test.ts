@@ -28,17 +28,17 @@ describe('/page/model.json', () => {
     ['/srv/models/x/', 'x'],
     ['../models/x', 'x'],
   ])('names the model %s as %s, and no path', async (model, id) => {
-    await beat('ready', { model, family: 'nemo-ctc', provider: 'cpu' });
+    await beat('ready', { model, family: 'zipformer2-ctc', provider: 'cpu' });
     const answer = await ask();
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toContain('application/json');
-    expect(await answer.json()).toEqual({ id, family: 'nemo-ctc' });
+    expect(await answer.json()).toEqual({ id, family: 'zipformer2-ctc' });
   });
 
   test('is that of a process that is ready, and of none while none is', async () => {
     const none = { id: null, family: null };
     expect(await (await ask()).json()).toEqual(none);
-    await beat('draining', { model: 'old', family: 'nemo-ctc' });
+    await beat('draining', { model: 'old', family: 'zipformer2-ctc' });
     await beat('loading', { error: 'ModelLoadError' });
     expect(await (await ask()).json()).toEqual(none);
     await beat('ready', { model: 'new', family: 'zipformer2-ctc' });
@@ -51,7 +51,7 @@ describe('/page/model.json', () => {
   });
 
   test('is kept nowhere, and answers HEAD', async () => {
-    await beat('ready', { model: 'bundled', family: 'nemo-ctc' });
+    await beat('ready', { model: 'bundled', family: 'zipformer2-ctc' });
     for (const method of ['GET', 'HEAD']) {
       const answer = await ask(method);
       expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);

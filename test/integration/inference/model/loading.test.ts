@@ -57,7 +57,7 @@ describe('the heartbeat', () => {
       pid: process.pid,
       state: 'ready',
       model: 'scripted',
-      family: 'nemo-ctc',
+      family: 'zipformer2-ctc',
       provider: 'cpu',
       version: packageVersion(),
     };

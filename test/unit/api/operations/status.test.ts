@@ -11,7 +11,7 @@ const READY: Recognizer = {
   pid: 7,
   state: 'ready',
   model: '/models/x-asr',
-  family: 'nemo-ctc',
+  family: 'zipformer2-ctc',
   provider: 'cuda',
   version: '1.0.0',
   heartbeatAgeMs: 400,
@@ -133,7 +133,7 @@ test('the whole of it', () => {
   ).toBe(`slot         taken by a stream for 12.3 s, free in 4.6 s if nobody renews it, backlog 0.4 s
              id 843f, replica web-2:4711, since 2026-11-28T03:00:12.345Z
 queue        0 waiting, 0 active, 0 failed within a minute
-recognizers  gpu-1:7:ab: ready, x-asr (nemo-ctc, cuda), version 1.0.0, heartbeat 0.4 s ago
+recognizers  gpu-1:7:ab: ready, x-asr (zipformer2-ctc, cuda), version 1.0.0, heartbeat 0.4 s ago
 redis        7.0.15, 2.0 MiB of 256.0 MiB, writes to no disk
 
 All is well.`);

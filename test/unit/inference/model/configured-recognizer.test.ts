@@ -16,8 +16,8 @@ test('a model that was copied into its folder behind the load begun ahead is loa
   begun.begin();
   // Looks for the folder after the first one did.
   await expect(recognizer().load()).rejects.toThrow('there is no folder');
-  writeEchoModel(folder, 'nemo-ctc', 32);
-  expect(await begun.load()).toMatchObject({ family: 'nemo-ctc', id: folder });
+  writeEchoModel(folder, 'zipformer2-ctc', 32);
+  expect(await begun.load()).toMatchObject({ family: 'zipformer2-ctc', id: folder });
   // Its thread, which nothing else would end.
   await begun.close();
   await expect(begun.open()).rejects.toThrow('the engine is closed');

@@ -20,7 +20,7 @@ describe('a streaming family', () => {
     [CHUNK_BYTES, 2 * CHUNK_BYTES, 2 * CHUNK_BYTES],
   ])('has taken %i of %i bytes: the next update goes up to %o', (takenBytes, receivedBytes, target) => {
     for (const ended of [false, true])
-      expect(updatePacing('nemo-ctc', IDLE_MS).next(takenBytes, { receivedBytes, ended })).toBe(target);
+      expect(updatePacing('zipformer2-ctc', IDLE_MS).next(takenBytes, { receivedBytes, ended })).toBe(target);
   });
 
   test('does not wait after an update that took long', () => {

@@ -1,8 +1,8 @@
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ModelFailure } from '../../../../models/failure.ts';
 import { packageRoot } from '../../../../common/process/package-root.ts';
+import { ModelFailure } from '../../../../models/failure.ts';
 import { locateModel } from '../../../../models/store/locate.ts';
 import { type ModelFolders, modelFolders, writeReceipt } from '../../../../models/store/store.ts';
 import { testFolder } from '../../../support/folders.ts';

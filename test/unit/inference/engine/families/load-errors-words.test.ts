@@ -29,7 +29,7 @@ describe('what a refusal shows of a model steers no terminal and forges no line'
     for (let i = 0; i < 8; i++) graph.input(`state ${i}`, 'float32', ['N']);
     graph.output('y', x, 'float32', [dimension, 80]);
     graph.metadata({ model_type: type, ...sizes });
-    const path = smallModel('nemo-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
+    const path = smallModel('zipformer2-ctc', (at) => writeFileSync(join(at, 'model.onnx'), graph.build()));
     const message = await loadError(path);
     expect(message).toContain('"x');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -52,7 +52,7 @@ describe('what a refusal shows of a model steers no terminal and forges no line'
   test.each(['\u001b[31mred.onnx', 'model\u009b2J\u202e.onnx', 'line\nforged line.onnx'])(
     'files whose own names steer a terminal: %j',
     async (name) => {
-      const path = smallModel('nemo-ctc', (at) => renameSync(join(at, 'model.onnx'), join(at, name)));
+      const path = smallModel('zipformer2-ctc', (at) => renameSync(join(at, 'model.onnx'), join(at, name)));
       truncateSync(join(path, name), 1000);
       const truncated = await loadError(path);
       writeFileSync(join(path, 'other.onnx'), '');

@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type {
-  GraphFile,
-  GraphNode,
-  GraphWeight,
-} from '../../../../../inference/engine/onnx/graph-file.ts';
+import type { GraphFile, GraphNode, GraphWeight } from '../../../../../inference/engine/onnx/graph-file.ts';
 import {
   type CutOptions,
   cutGraph,
@@ -24,7 +20,6 @@ function graphOf(...nodes: string[]): GraphFile {
           weights.set(name, { span: { start: 0, end: 1 }, valueCount: WEIGHT_VALUES });
       return {
         span: { start: i, end: i + 1 },
-        name: '',
         operator: '',
         inputs: inputs ?? [],
         outputs: outputs ?? [],

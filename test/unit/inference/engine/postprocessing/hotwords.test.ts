@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseHotwords } from '../../../../../inference/engine/postprocessing/hotword-list.ts';
 import type { Judge } from '../../../../../inference/engine/postprocessing/hotword-correction.ts';
+import { parseHotwords } from '../../../../../inference/engine/postprocessing/hotword-list.ts';
 import { Postprocessor } from '../../../../../inference/engine/postprocessing/postprocessor.ts';
 
 /** @param list phrases with commas between them */

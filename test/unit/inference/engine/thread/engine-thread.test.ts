@@ -8,7 +8,7 @@ import { fileFolder } from '../../../../support/folders.ts';
 
 const workDir = fileFolder();
 const modelDir = join(workDir, 'model');
-writeEchoModel(modelDir, 'nemo-ctc', 32);
+writeEchoModel(modelDir, 'zipformer2-ctc', 32);
 const engines: OnnxRecognizer[] = [];
 afterEach(async () => {
   vi.unstubAllEnvs();

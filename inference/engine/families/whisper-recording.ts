@@ -22,7 +22,7 @@ const TAIL_FRAMES = 2 * FRAMES_PER_SECOND;
 /** Behind a piece of it. Without any, the error rate of recordings over 6 s is 75.6 %, with it 17.1 %. */
 const PIECE_TAIL_FRAMES = FRAMES_PER_SECOND / 2;
 const BEAMS = 5;
-/** Mean log-probability of what is heard without the prompt. 82 recordings of speech lie at −0.55 or higher. */
+/** Mean log-probability of the text without the prompt. 82 recordings of speech lie at −0.55 or higher. */
 const MIN_MEAN_WITHOUT_PROMPT = -0.9;
 const TRAILING_PUNCTUATION = /[\p{Punctuation}\s]+$/u;
 

@@ -84,7 +84,7 @@ export function whisperLayout(encoder: OnnxOutline, decoder: OnnxOutline): Whisp
 export interface WhisperVocabulary {
   readonly tokens: ByteTokens;
   readonly rules: SearchRules;
-  /** The same with nothing said before: for a recording in which the model hears the prompt itself. */
+  /** The same with nothing said before: for a recording whose text is the prompt itself. */
   readonly rulesWithoutPrompt: SearchRules;
 }
 

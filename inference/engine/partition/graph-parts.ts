@@ -40,7 +40,7 @@ class GraphCutter {
   readonly #graph: GraphFile;
   readonly #options: CutOptions;
   readonly #producers = new Map<string, GraphNode>();
-  /** Nodes that depend on the features or on what was heard before, with their place in the order of cutting. */
+  /** Nodes whose values depend on the data (features and states), with their place in the order of cutting. */
   readonly #places = new Map<GraphNode, number>();
   #placeCount = 0;
 
@@ -59,21 +59,21 @@ class GraphCutter {
     return bounds.slice(1).map((end, i) => this.#part(bounds[i] ?? 0, end));
   }
 
-  /** Nodes that depend on what was heard. A counter whose next value does so is no counter. */
+  /** Nodes whose values depend on the data. A counter whose next value does so is no counter. */
   #hearingNodes(): Set<GraphNode> {
     const { input, nextStates, counters } = this.#options;
-    const heard = new Set([input, ...[...nextStates.keys()].filter((state) => !counters.has(state))]);
+    const dataDependent = new Set([input, ...[...nextStates.keys()].filter((state) => !counters.has(state))]);
     for (;;) {
       const hearing = new Set<GraphNode>();
-      const values = new Set(heard);
+      const values = new Set(dataDependent);
       for (const node of this.#graph.nodes) {
         if (!node.inputs.some((value) => values.has(value))) continue;
         hearing.add(node);
         for (const output of node.outputs) values.add(output);
       }
-      const wrong = [...nextStates].filter(([state, next]) => values.has(next) && !heard.has(state));
+      const wrong = [...nextStates].filter(([state, next]) => values.has(next) && !dataDependent.has(state));
       if (wrong.length === 0) return hearing;
-      for (const [state] of wrong) heard.add(state);
+      for (const [state] of wrong) dataDependent.add(state);
     }
   }
 

@@ -22,7 +22,7 @@ export interface StreamingLayout {
 /** Runs the next steps on their frames, (windowFrames, 80) each. Gives output 0 of each step: rows of one size. */
 export type RunSteps = (steps: readonly Float32Array[], signal: AbortSignal) => Promise<Float32Array[]>;
 
-/** A loaded network that hears frames step by step. */
+/** A loaded network that takes frames step by step. */
 export class StreamingNetwork {
   readonly layout: StreamingLayout;
   readonly #network: LoadedNetwork;

@@ -90,10 +90,10 @@ export class HotwordIndex {
           (other) => changed.slice(other.start, other.end) === run.slice(other.start, other.end),
         );
       };
-      const heard = syllables.slice(start, end);
+      const spoken = syllables.slice(start, end);
       const entries = [0, 1].flatMap((place) => this.#bySound.get(keyOf(syllables, start, end, place)) ?? []);
       return [...new Set(entries)].flatMap((entry) => {
-        const rank = rankOf(heard, entry.syllables);
+        const rank = rankOf(spoken, entry.syllables);
         const { phrase } = entry.hotword;
         if (rank === undefined || phrase === run.slice(start, end) || !keepsStanding(phrase)) return [];
         return [{ start: offset + start, end: offset + end, hotword: entry.hotword, rank }];
@@ -112,13 +112,13 @@ function keyOf(syllables: readonly Syllable[], start: number, end: number, place
 }
 
 /** @returns undefined if they are too far apart: from three syllables on one may be half as near, from four on one may be another. */
-function rankOf(heard: readonly Syllable[], listed: readonly Syllable[]): Candidate['rank'] | undefined {
-  const distances = heard.map((syllable, i) => distance(syllable, listed[i] ?? syllable));
+function rankOf(spoken: readonly Syllable[], listed: readonly Syllable[]): Candidate['rank'] | undefined {
+  const distances = spoken.map((syllable, i) => distance(syllable, listed[i] ?? syllable));
   const [far, ...more] = distances.filter((each) => each !== 'near');
   if (far === undefined) return 0;
   if (more.length > 0) return undefined;
-  if (far === 'half') return heard.length >= 3 ? 1 : undefined;
-  return heard.length >= 4 ? 2 : undefined;
+  if (far === 'half') return spoken.length >= 3 ? 1 : undefined;
+  return spoken.length >= 4 ? 2 : undefined;
 }
 
 /** Small ASCII letters and digits for capital and full-width ones. The length stays. */

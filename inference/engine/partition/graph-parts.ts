@@ -52,7 +52,7 @@ class GraphCutter {
 
   cut(): GraphPart[] {
     const { nextStates, result } = this.#options;
-    this.#place(this.#hearingNodes());
+    this.#place(this.#dataDependentNodes());
     if (this.#placeOf(result) === undefined) return [];
     if (![...nextStates.values()].every((next) => this.#producers.has(next))) return [];
     const bounds = [0, ...this.#bounds(), this.#placeCount];
@@ -60,28 +60,28 @@ class GraphCutter {
   }
 
   /** Nodes whose values depend on the data. A counter whose next value does so is no counter. */
-  #hearingNodes(): Set<GraphNode> {
+  #dataDependentNodes(): Set<GraphNode> {
     const { input, nextStates, counters } = this.#options;
     const dataDependent = new Set([input, ...[...nextStates.keys()].filter((state) => !counters.has(state))]);
     for (;;) {
-      const hearing = new Set<GraphNode>();
+      const nodes = new Set<GraphNode>();
       const values = new Set(dataDependent);
       for (const node of this.#graph.nodes) {
         if (!node.inputs.some((value) => values.has(value))) continue;
-        hearing.add(node);
+        nodes.add(node);
         for (const output of node.outputs) values.add(output);
       }
       const wrong = [...nextStates].filter(([state, next]) => values.has(next) && !dataDependent.has(state));
-      if (wrong.length === 0) return hearing;
+      if (wrong.length === 0) return nodes;
       for (const [state] of wrong) dataDependent.add(state);
     }
   }
 
   /** Places nodes in the file's order. But a node that no other one reads, such as one that names a next state, goes where its input comes from. */
-  #place(hearing: ReadonlySet<GraphNode>): void {
+  #place(nodes: ReadonlySet<GraphNode>): void {
     const read = new Set([this.#options.result, ...this.#graph.nodes.flatMap(({ inputs }) => inputs)]);
     for (const node of this.#graph.nodes) {
-      if (!hearing.has(node)) continue;
+      if (!nodes.has(node)) continue;
       const from = node.inputs.flatMap((value) => this.#placeOf(value) ?? []);
       const isLast = !node.outputs.some((output) => read.has(output));
       this.#places.set(node, isLast && from.length > 0 ? Math.max(...from) : this.#placeCount++);

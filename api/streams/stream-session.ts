@@ -5,16 +5,34 @@ import {
   checkStart,
   InvalidMessage,
   parseClientMessage,
+  type ServerMessage,
   startToken,
   type UncheckedStart,
 } from '../../common/messages/stream.ts';
 import type { ResultEntry } from '../../common/sessions/entries.ts';
+import type { ActiveStream } from './active-stream.ts';
 import { ReceivedAudio } from './received-audio.ts';
 import { SessionLog, type StreamSummary } from './session-log.ts';
-import { StreamClocks } from './stream-clocks.ts';
+import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
 import { StreamFailure, toStreamFailure } from './stream-failure.ts';
-import type { ActiveStream } from './stream-opener.ts';
-import type { StreamSessionParts } from './stream-session-parts.ts';
+import type { StreamOpener } from './stream-opener.ts';
+
+/** The socket as the session needs it. */
+interface StreamPeer {
+  send(message: ServerMessage): void;
+  close(code: number, reason: string): void;
+}
+
+interface StreamSessionParts {
+  readonly peer: StreamPeer;
+  readonly opener: StreamOpener;
+  /** The handshake's Authorization header was right; without one, `start` must carry the token. */
+  readonly preauthorized: boolean;
+  readonly timeouts: StreamTimeouts;
+  /** Gets what the client is not told: a store that did not answer, a fault of ours. */
+  readonly onFault: (error: unknown) => void;
+  readonly onEnd: (summary: StreamSummary) => void;
+}
 
 /**
  * One WebSocket connection, one recording.

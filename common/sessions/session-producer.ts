@@ -10,7 +10,7 @@ export class SessionProducer {
   readonly #keys: RedisKeys;
   readonly #scripts: SessionProducerScripts;
   readonly sessionId: string;
-  readonly #holder: SlotHolder;
+  readonly holder: SlotHolder;
   /** Frames that go together in the next entry. */
   #waiting: Buffer[] = [];
   /** The entry that will carry them. */
@@ -31,13 +31,13 @@ export class SessionProducer {
     this.#keys = keys;
     this.#scripts = scripts;
     this.sessionId = sessionId;
-    this.#holder = holder;
+    this.holder = holder;
   }
 
   /** @returns false when the slot was lost meanwhile. @throws StoreUnavailable */
   async open(fence: number): Promise<boolean> {
     const keys = [this.#keys.slot, this.#keys.audio(this.sessionId), this.#keys.sessions];
-    const args = [this.#holder, fence, this.sessionId, SESSION_KEYS_TTL_MS];
+    const args = [this.holder, fence, this.sessionId, SESSION_KEYS_TTL_MS];
     return (await fromStore(this.#scripts.open.run(this.#redis, keys, args))) === 1;
   }
 
@@ -71,7 +71,7 @@ export class SessionProducer {
    */
   async abort(isAbandoned = false): Promise<void> {
     const keys = this.#keys.ofSession(this.sessionId);
-    const args = [this.#holder, SESSION_KEYS_TTL_MS, CALL_SLOT_TTL_MS, isAbandoned ? 1 : 0];
+    const args = [this.holder, SESSION_KEYS_TTL_MS, CALL_SLOT_TTL_MS, isAbandoned ? 1 : 0];
     await fromStore(this.#scripts.abort.run(this.#redis, keys, args));
   }
 

@@ -1,0 +1,162 @@
+import { RECOGNITION_GONE, StoreUnavailable } from '../../common/errors/errors.ts';
+import type { TraceSpan } from '../../common/process/traces.ts';
+import type { ReadinessStore } from '../../common/readiness/readiness.ts';
+import type { RedisKeys } from '../../common/redis/keys.ts';
+import type { StreamEntry } from '../../common/redis/result-streams.ts';
+import { retryUntilAnswered } from '../../common/redis/retry.ts';
+import { LEASE_TTL_MS, parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
+import type { SessionProducer } from '../../common/sessions/session-producer.ts';
+import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot } from '../../common/slot/slot.ts';
+import type { BackgroundWork } from '../http/background-work.ts';
+import type { ResultFeed } from '../slot/result-feed.ts';
+import { keepSlot, type SlotLoss } from '../slot/slot-keeper.ts';
+import { StreamFailure } from './stream-failure.ts';
+
+/** How long after a lost slot a last result may still come: the script that publishes it frees the slot. */
+const LAST_RESULT_GRACE_MS = 1_000;
+
+export interface StreamEvents {
+  onResult(entry: ResultEntry): void;
+  onFailure(failure: unknown): void;
+}
+
+export interface ActiveStreamParts {
+  readonly readiness: ReadinessStore;
+  readonly slot: Slot;
+  readonly feed: ResultFeed;
+  readonly keys: RedisKeys;
+  readonly background: BackgroundWork;
+}
+
+/**
+ * A stream that has the slot, until its end:
+ *
+ *   opening ─┬─ session in the store ──────→ open ─┬─ last result sent ────────→ done
+ *            │                                     └─ client gone or refused ─┐
+ *            └─ slot lost, or Redis away ─────────────────────────────────────┴→ aborted
+ *
+ * Until then the slot is renewed, results are handed on, and the inference processes are watched. What fails meanwhile
+ * is told through `onFailure`, and whoever hears of it aborts the stream:
+ *
+ *   the slot is lost → `inference_failed`, unless a last result ends the stream within a second
+ *   Redis is away → StoreUnavailable     no inference process is left → `not_ready`
+ */
+export class ActiveStream {
+  readonly #producer: SessionProducer;
+  readonly #events: StreamEvents;
+  readonly #background: BackgroundWork;
+  readonly #span: TraceSpan;
+  readonly #stopKeeping: () => void;
+  readonly #stopWatching: () => void;
+  readonly #unsubscribe: () => void;
+  #graceTimer: NodeJS.Timeout | undefined;
+  #endTimer: NodeJS.Timeout | undefined;
+  #openedAtMs = 0;
+  #isAbandoned = false;
+
+  constructor(parts: ActiveStreamParts, producer: SessionProducer, events: StreamEvents, span: TraceSpan) {
+    const { readiness, slot, feed, keys, background } = parts;
+    this.#producer = producer;
+    this.#events = events;
+    this.#background = background;
+    this.#span = span;
+    this.#stopKeeping = keepSlot(slot, producer.holder, (loss) => this.#renewalFailed(loss));
+    this.#stopWatching = readiness.watch(() => this.#abandoned());
+    this.#unsubscribe = feed.subscribe(keys.results(producer.sessionId), (entry) => this.#result(entry));
+  }
+
+  /** Announces the session; a stream whose opening fails is aborted. @throws StreamFailure `not_ready`; StoreUnavailable */
+  async open(fence: number): Promise<void> {
+    try {
+      if (!(await this.#producer.open(fence)))
+        throw new StreamFailure('not_ready', 'the recognition slot was lost; try again');
+    } catch (error) {
+      this.#abort();
+      throw error;
+    }
+    this.#openedAtMs = performance.now();
+  }
+
+  /** @throws StoreUnavailable */
+  async append(frame: Buffer): Promise<void> {
+    // A session that has ended takes no more audio. Its last result is mostly on its way, and says why. If none comes,
+    // the slot was lost. The next renewal would find that too, but perhaps only after two seconds of audio have piled
+    // up. Then the client would be told `overloaded`.
+    if (!(await this.#producer.append(frame))) this.#slotLost();
+  }
+
+  /** @throws StoreUnavailable */
+  end(): Promise<void> {
+    // A Redis server that has just become the master may lack what came last. Without the end, both sides would wait
+    // for each other.
+    this.#endTimer = setInterval(() => void this.#producer.end().catch(() => undefined), SLOT_RENEW_MS);
+    return this.#producer.end();
+  }
+
+  /** Whether an inference process works on the recording now. @throws StoreUnavailable */
+  async isServed(): Promise<boolean> {
+    // At first nobody has had the time to claim it. A client that has sent two seconds of audio by then is faster than
+    // speech.
+    return performance.now() - this.#openedAtMs < LEASE_TTL_MS || (await this.#producer.isServed());
+  }
+
+  /** The last result was sent. */
+  done(): void {
+    this.#stop();
+    this.#span.end();
+    // Behind the messages that end the connection.
+    this.#clean(() => this.#producer.forget());
+  }
+
+  /**
+   * There will be no result: the client is gone or was refused. The slot is freed when a running model call has
+   * returned.
+   */
+  abort(): void {
+    this.#abort();
+    this.#span.end();
+  }
+
+  #abort(): void {
+    this.#stop();
+    // Tried for as long as the slot lasts: until it is freed nobody else is served.
+    this.#clean(() =>
+      retryUntilAnswered(performance.now() + SLOT_TTL_MS, () => this.#producer.abort(this.#isAbandoned)),
+    );
+  }
+
+  #stop(): void {
+    this.#stopKeeping();
+    this.#stopWatching();
+    this.#unsubscribe();
+    clearInterval(this.#endTimer);
+    clearTimeout(this.#graceTimer);
+  }
+
+  #clean(clean: () => Promise<unknown>): void {
+    this.#background.run({ sessionId: this.#producer.sessionId }, clean);
+  }
+
+  #result(entry: StreamEntry): void {
+    try {
+      this.#events.onResult(parseResultEntry(entry));
+    } catch (error) {
+      this.#events.onFailure(error);
+    }
+  }
+
+  #renewalFailed(loss: SlotLoss): void {
+    if (loss.kind === 'lost') this.#slotLost();
+    else this.#events.onFailure(new StoreUnavailable('the slot could not be renewed'));
+  }
+
+  #slotLost(): void {
+    const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
+    this.#graceTimer ??= setTimeout(() => this.#events.onFailure(lost), LAST_RESULT_GRACE_MS);
+  }
+
+  #abandoned(): void {
+    this.#isAbandoned = true;
+    this.#events.onFailure(new StreamFailure('not_ready', RECOGNITION_GONE));
+  }
+}

@@ -10,7 +10,6 @@ import { RedisKeys } from '../common/redis/keys.ts';
 import { OutageLog } from '../common/redis/outage.ts';
 import type { RedisClient } from '../common/redis/scripts.ts';
 import { warnOfRedis } from '../common/redis/warnings.ts';
-import { SessionConsumer } from '../common/sessions/session-consumer.ts';
 import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
 import { ExclusiveRun } from './model/exclusive-run.ts';
@@ -77,10 +76,10 @@ export function createInference(parts: InferenceParts): Inference {
 
   const fences = new FenceGuard(slot);
   const model = new ExclusiveRun(recognizer, slot, id, log, onFatal);
-  const consumer = new SessionConsumer(redis, keys);
   const metrics = new ModelMetrics();
   const sessions = new SessionWorker({
-    consumer,
+    redis,
+    keys,
     blocking,
     slot,
     fences,

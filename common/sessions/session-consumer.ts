@@ -1,4 +1,5 @@
-import { fromStore } from '../redis/connection.ts';
+import { messageOf, StoreUnavailable, unreachable } from '../errors/errors.ts';
+import { fromStore, refusedWith } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import { blockingRead } from '../redis/timeouts.ts';
@@ -12,59 +13,85 @@ import {
   resultFields,
   SESSION_KEYS_TTL_MS,
 } from './entries.ts';
+import { type ResumePoint, resumePoint } from './session-resume.ts';
 
 /** What makes a process leave a session; it publishes nothing about it any more. */
 export type Loss = 'lease-lost' | 'slot-lost';
 
-/** The inference process's side of the stream sessions: announcements, leases, audio in, results out. */
+type LastResult = Extract<ResultEntry, { kind: 'final' | 'failed' }>;
+export type SessionEnd =
+  | LastResult
+  /** The client is gone or was refused. */
+  | { kind: 'aborted' }
+  /**
+   * Redis refuses whatever is to be published. Trying again would only keep the slot. The client learns from the lost
+   * slot that there is no result.
+   */
+  | { kind: 'store-refused'; message: string }
+  /**
+   * Redis went away, or another process is in a model call. Once Redis is back, or that call has returned, the session
+   * is claimed and replayed.
+   */
+  | { kind: 'interrupted' }
+  | { kind: Loss };
+
+/**
+ * The inference process's side of a stream session: its lease, its audio, its results. One instance a session.
+ * Results go on behind those of earlier processes. Each publication also proves that lease and slot are still the
+ * session's.
+ */
 export class SessionConsumer {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
-  readonly #claim = new LuaScript('sessions/claim.lua');
-  readonly #renew = new LuaScript('slot/renew.lua');
-  readonly #publish = new LuaScript('sessions/publish.lua');
-  readonly #finish = new LuaScript('sessions/finish.lua');
+  readonly #scripts: SessionConsumerScripts;
+  readonly sessionId: string;
+  readonly holder: SlotHolder;
+  readonly #token: string;
+  #takenBytes = 0;
+  #revision = 0;
+  #text = '';
+  #lookedAtMs = 0;
 
-  constructor(redis: RedisClient, keys: RedisKeys) {
+  /** @param token names the process in the session's lease */
+  constructor(
+    redis: RedisClient,
+    keys: RedisKeys,
+    scripts: SessionConsumerScripts,
+    sessionId: string,
+    holder: SlotHolder,
+    token: string,
+  ) {
     this.#redis = redis;
     this.#keys = keys;
+    this.#scripts = scripts;
+    this.sessionId = sessionId;
+    this.holder = holder;
+    this.#token = token;
   }
 
-  /**
-   * Waits until a session is announced, at most `blockMs`.
-   * @param blocking a connection of its own  @param after `0` for all that are kept, or what the call before returned
-   * @returns the id of the last announcement seen. @throws StoreUnavailable at once while Redis is away
-   */
-  async announced(blocking: RedisClient, after: string, blockMs: number): Promise<string> {
-    const read = blocking.xread('BLOCK', blockMs, 'STREAMS', this.#keys.sessions, after);
-    const reply = await fromStore(blockingRead(blocking, read));
-    return reply?.[0]?.[1].at(-1)?.[0] ?? after;
-  }
-
-  /** @returns whether `token` has the session's lease now. @throws StoreUnavailable */
-  async claim(sessionId: string, holder: SlotHolder, token: string): Promise<boolean> {
-    const args = [holder, token, LEASE_TTL_MS, SESSION_KEYS_TTL_MS];
-    const keys = [...this.#keys.ofSession(sessionId), this.#keys.modelCall];
-    return (await fromStore(this.#claim.run(this.#redis, keys, args))) === 1;
+  /** @returns whether this process has the session's lease now. @throws StoreUnavailable */
+  async claim(): Promise<boolean> {
+    const args = [this.holder, this.#token, LEASE_TTL_MS, SESSION_KEYS_TTL_MS];
+    const keys = [...this.#keys.ofSession(this.sessionId), this.#keys.modelCall];
+    const isClaimed = (await fromStore(this.#scripts.claim.run(this.#redis, keys, args))) === 1;
+    this.#lookedAtMs = performance.now();
+    return isClaimed;
   }
 
   /** Does not say whether the lease is lost: `loss` does. @throws StoreUnavailable */
-  async renewLease(sessionId: string, token: string): Promise<void> {
-    await fromStore(this.#renew.run(this.#redis, [this.#keys.lease(sessionId)], [token, LEASE_TTL_MS]));
+  async renewLease(): Promise<void> {
+    const key = this.#keys.lease(this.sessionId);
+    await fromStore(this.#scripts.renew.run(this.#redis, [key], [this.#token, LEASE_TTL_MS]));
   }
 
-  /** @returns what the session of `token` has lost. @throws StoreUnavailable */
-  async loss(sessionId: string, holder: SlotHolder, token: string): Promise<Loss | undefined> {
-    const keys = [this.#keys.lease(sessionId), this.#keys.slot];
-    const [owner, slot] = await fromStore(this.#redis.mget(...keys));
-    if (owner !== token) return 'lease-lost';
-    return slot === holder ? undefined : 'slot-lost';
-  }
-
-  /** Everything published so far: where an earlier process got to. @throws StoreUnavailable */
-  async results(sessionId: string): Promise<ResultEntry[]> {
-    const entries = await fromStore(this.#redis.xrange(this.#keys.results(sessionId), '-', '+'));
-    return entries.map(parseResultEntry);
+  /** Goes on behind what earlier processes have published. @throws StoreUnavailable; MalformedEntry */
+  async resume(): Promise<ResumePoint> {
+    const entries = await fromStore(this.#redis.xrange(this.#keys.results(this.sessionId), '-', '+'));
+    const point = resumePoint(entries.map(parseResultEntry));
+    this.#takenBytes = point.takenBytes;
+    this.#revision = point.revision;
+    this.#text = point.text;
+    return point;
   }
 
   /**
@@ -72,13 +99,8 @@ export class SessionConsumer {
    * @param blocking a connection of its own  @param blockMs how long to wait for some; 0: only what is there
    * @throws StoreUnavailable at once while Redis is away; MalformedEntry
    */
-  async audio(
-    blocking: RedisClient,
-    sessionId: string,
-    after: string,
-    blockMs: number,
-  ): Promise<AudioEntry[]> {
-    const key = this.#keys.audio(sessionId);
+  async audio(blocking: RedisClient, after: string, blockMs: number): Promise<AudioEntry[]> {
+    const key = this.#keys.audio(this.sessionId);
     const read =
       blockMs === 0
         ? blocking.xreadBuffer('COUNT', 1_000, 'STREAMS', key, after)
@@ -87,32 +109,113 @@ export class SessionConsumer {
     return (reply?.[0]?.[1] ?? []).map(parseAudioEntry);
   }
 
+  /**
+   * What the session has lost while nothing is published. Looks only if the last look or publication is at least `ms`
+   * ago.
+   * @throws StoreUnavailable
+   */
+  async loss(ms: number): Promise<Loss | undefined> {
+    if (performance.now() - this.#lookedAtMs < ms) return undefined;
+    this.#lookedAtMs = performance.now();
+    const keys = [this.#keys.lease(this.sessionId), this.#keys.slot];
+    const [owner, slot] = await fromStore(this.#redis.mget(...keys));
+    if (owner !== this.#token) return 'lease-lost';
+    return slot === this.holder ? undefined : 'slot-lost';
+  }
+
+  /** Publishes that so many bytes go into a model call. @throws StoreUnavailable */
+  async taken(bytes: number): Promise<Loss | undefined> {
+    if (bytes <= this.#takenBytes) return undefined;
+    this.#takenBytes = bytes;
+    return await this.#publish({ kind: 'progress', takenBytes: bytes });
+  }
+
+  /** Publishes the text of these bytes, if it is new. @throws StoreUnavailable */
+  async partial(text: string, takenBytes: number): Promise<Loss | undefined> {
+    if (text === this.#text) return undefined;
+    this.#revision += 1;
+    this.#text = text;
+    return await this.#publish({ kind: 'partial', takenBytes, revision: this.#revision, text });
+  }
+
+  /** The result to finish with. */
+  final(text: string, takenBytes: number): LastResult {
+    return { kind: 'final', takenBytes, revision: this.#revision + 1, text };
+  }
+
+  /**
+   * Publishes how it ended, deletes the audio and frees the slot in one step.
+   * @returns how it really ended. @throws StoreUnavailable
+   */
+  async finish(end: SessionEnd): Promise<SessionEnd> {
+    switch (end.kind) {
+      case 'final':
+      case 'failed':
+        try {
+          return (await this.#finish(end)) ? end : { kind: 'lease-lost' };
+        } catch (error) {
+          if (!isRefused(error)) throw error;
+          return await this.finish({ kind: 'store-refused', message: messageOf(error) });
+        }
+      case 'store-refused':
+      case 'aborted':
+      case 'slot-lost':
+        return (await this.#finish()) ? end : { kind: 'lease-lost' };
+      case 'lease-lost':
+      case 'interrupted':
+        return end;
+      default:
+        return unreachable(end);
+    }
+  }
+
   /** @returns what was lost when nothing was published. @throws StoreUnavailable */
-  async publish(
-    sessionId: string,
-    holder: SlotHolder,
-    token: string,
-    entry: Extract<ResultEntry, { kind: 'progress' | 'partial' }>,
-  ): Promise<Loss | undefined> {
-    const keys = [this.#keys.slot, this.#keys.lease(sessionId), this.#keys.results(sessionId)];
-    const reply = await fromStore(
-      this.#publish.run(this.#redis, keys, [holder, token, SESSION_KEYS_TTL_MS, ...resultFields(entry)]),
-    );
+  async #publish(entry: Extract<ResultEntry, { kind: 'progress' | 'partial' }>): Promise<Loss | undefined> {
+    this.#lookedAtMs = performance.now();
+    const keys = [this.#keys.slot, this.#keys.lease(this.sessionId), this.#keys.results(this.sessionId)];
+    const args = [this.holder, this.#token, SESSION_KEYS_TTL_MS, ...resultFields(entry)];
+    const reply = await fromStore(this.#scripts.publish.run(this.#redis, keys, args));
     if (reply === 1) return undefined;
     return reply === 0 ? 'lease-lost' : 'slot-lost';
   }
 
-  /**
-   * Publishes the last result (none: the session was aborted or orphaned), deletes the audio and frees the slot in one step.
-   * @returns false when the lease was lost: then another process ends the session. @throws StoreUnavailable
-   */
-  async finish(
-    sessionId: string,
-    holder: SlotHolder,
-    token: string,
-    entry?: Extract<ResultEntry, { kind: 'final' | 'failed' }>,
-  ): Promise<boolean> {
-    const args = [holder, token, SESSION_KEYS_TTL_MS, ...(entry ? resultFields(entry) : [])];
-    return (await fromStore(this.#finish.run(this.#redis, this.#keys.ofSession(sessionId), args))) === 1;
+  /** @returns false when the lease was lost: then another process ends the session. @throws StoreUnavailable */
+  async #finish(last?: LastResult): Promise<boolean> {
+    const keys = this.#keys.ofSession(this.sessionId);
+    const args = [this.holder, this.#token, SESSION_KEYS_TTL_MS, ...(last ? resultFields(last) : [])];
+    return (await fromStore(this.#scripts.finish.run(this.#redis, keys, args))) === 1;
   }
+}
+
+/** Read from their files once a process, not once a session. */
+export class SessionConsumerScripts {
+  readonly claim = new LuaScript('sessions/claim.lua');
+  readonly renew = new LuaScript('slot/renew.lua');
+  readonly publish = new LuaScript('sessions/publish.lua');
+  readonly finish = new LuaScript('sessions/finish.lua');
+}
+
+/**
+ * Waits until a session is announced, at most `blockMs`.
+ * @param blocking a connection of its own
+ * @param after `0` for all that are kept, or what the call before returned
+ * @returns the id of the last announcement seen. @throws StoreUnavailable at once while Redis is away
+ */
+export async function sessionAnnounced(
+  blocking: RedisClient,
+  keys: RedisKeys,
+  after: string,
+  blockMs: number,
+): Promise<string> {
+  const read = blocking.xread('BLOCK', blockMs, 'STREAMS', keys.sessions, after);
+  const reply = await fromStore(blockingRead(blocking, read));
+  return reply?.[0]?.[1].at(-1)?.[0] ?? after;
+}
+
+/** Whether Redis is there and refuses: it will give the same answer however often it is asked. */
+export function isRefused(error: unknown): boolean {
+  const cause = error instanceof StoreUnavailable ? error.cause : undefined;
+  return (
+    cause instanceof Error && ['OOM', 'NOPERM', 'WRONGTYPE'].some((word) => refusedWith(word, cause.message))
+  );
 }

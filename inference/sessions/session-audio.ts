@@ -10,9 +10,8 @@ class BrokenAudio extends Error {
 
 /** A session's audio, from its first frame on, in order and whole. */
 export class SessionAudio {
-  readonly #consumer: SessionConsumer;
+  readonly #session: SessionConsumer;
   readonly #blocking: RedisClient;
-  readonly #sessionId: string;
   #after = '0';
   #lastNumber = 0;
   #waiting: Buffer[] = [];
@@ -23,15 +22,14 @@ export class SessionAudio {
   aborted = false;
 
   /** @param blocking a connection of its own */
-  constructor(consumer: SessionConsumer, blocking: RedisClient, sessionId: string) {
-    this.#consumer = consumer;
+  constructor(session: SessionConsumer, blocking: RedisClient) {
+    this.#session = session;
     this.#blocking = blocking;
-    this.#sessionId = sessionId;
   }
 
   /** @param blockMs how long to wait for something new; 0: only what is there. @throws BrokenAudio; StoreUnavailable; MalformedEntry */
   async read(blockMs: number): Promise<void> {
-    const entries = await this.#consumer.audio(this.#blocking, this.#sessionId, this.#after, blockMs);
+    const entries = await this.#session.audio(this.#blocking, this.#after, blockMs);
     for (const entry of entries) {
       this.#after = entry.id;
       switch (entry.kind) {

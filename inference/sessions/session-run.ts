@@ -1,15 +1,19 @@
 import { audioMs } from '../../common/audio/limits.ts';
 import { messageOf, StoreUnavailable } from '../../common/errors/errors.ts';
 import type { RedisClient } from '../../common/redis/scripts.ts';
-import type { Loss, SessionConsumer } from '../../common/sessions/session-consumer.ts';
-import type { Slot, SlotHolder } from '../../common/slot/slot.ts';
+import {
+  isRefused,
+  type Loss,
+  type SessionConsumer,
+  type SessionEnd,
+} from '../../common/sessions/session-consumer.ts';
+import type { Slot } from '../../common/slot/slot.ts';
 import type { ModelFamily } from '../../models/family.ts';
 import type { ExclusiveRun } from '../model/exclusive-run.ts';
 import type { ModelMetrics } from '../model/model-metrics.ts';
 import type { RecognizerStream } from '../recognizer.ts';
 import type { FenceGuard } from './fence.ts';
 import { SessionAudio } from './session-audio.ts';
-import { isRefused, type Lease, type SessionEnd, SessionResults } from './session-results.ts';
 import { type UpdatePacing, updatePacing } from './update-pacing.ts';
 
 /** A recording that ends the process each time it is tried must end some time. */
@@ -18,7 +22,6 @@ const MAX_CLAIMANTS = 3;
 const READ_BLOCK_MS = 500;
 
 export interface SessionRunParts {
-  readonly consumer: SessionConsumer;
   /** A connection of its own, for blocking reads. */
   readonly blocking: RedisClient;
   readonly slot: Slot;
@@ -50,9 +53,8 @@ export interface SessionRunParts {
  */
 export class SessionRun {
   readonly #parts: SessionRunParts;
-  readonly #holder: SlotHolder;
+  readonly #session: SessionConsumer;
   readonly #audio: SessionAudio;
-  readonly #results: SessionResults;
   readonly #pacing: UpdatePacing;
   #stream: RecognizerStream | undefined;
   #takenBytes = 0;
@@ -60,12 +62,11 @@ export class SessionRun {
   #tailModelMs = 0;
 
   /** @param family of the model, which says how its updates follow one another */
-  constructor(parts: SessionRunParts, family: ModelFamily, holder: SlotHolder, lease: Lease) {
+  constructor(parts: SessionRunParts, family: ModelFamily, session: SessionConsumer) {
     this.#parts = parts;
     this.#pacing = updatePacing(family, READ_BLOCK_MS);
-    this.#holder = holder;
-    this.#audio = new SessionAudio(parts.consumer, parts.blocking, lease.sessionId);
-    this.#results = new SessionResults(parts.consumer, holder, lease);
+    this.#session = session;
+    this.#audio = new SessionAudio(session, parts.blocking);
   }
 
   get takenBytes(): number {
@@ -85,13 +86,13 @@ export class SessionRun {
   /** @returns how it ended; all of it has been published by then. @throws StoreUnavailable if the end could not be published. */
   async run(): Promise<SessionEnd> {
     const end = await this.#untilEnd();
-    const [said] = await Promise.all([this.#results.finish(end), this.#stream?.close()]);
+    const [said] = await Promise.all([this.#session.finish(end), this.#stream?.close()]);
     return said;
   }
 
   async #untilEnd(): Promise<SessionEnd> {
     try {
-      const before = await this.#results.resume();
+      const before = await this.#session.resume();
       if (before.claimants > MAX_CLAIMANTS) {
         return failed(`the recording was given up after ${MAX_CLAIMANTS} processes that did not finish it`);
       }
@@ -116,7 +117,7 @@ export class SessionRun {
       await this.#audio.read(this.#isDue(takenBeforeBytes) ? 0 : this.#pacing.waitMs);
       if (this.#audio.aborted) return { kind: 'aborted' };
       // Before any call: if this process stood still, another one may have ended what it has read.
-      const lost = await this.#results.loss(READ_BLOCK_MS);
+      const lost = await this.#session.loss(READ_BLOCK_MS);
       if (lost) return { kind: lost };
       const targetBytes = this.#targetBytes(takenBeforeBytes);
       if (targetBytes !== undefined) {
@@ -143,25 +144,25 @@ export class SessionRun {
 
   async #recognize(targetBytes: number): Promise<Loss | undefined> {
     const pcm = this.#takeUpTo(targetBytes);
-    const loss = await this.#results.taken(targetBytes);
+    const loss = await this.#session.taken(targetBytes);
     if (loss) return loss;
     const text = await this.#call('update', pcm, (stream) => stream.accept(pcm));
-    return await this.#results.heard(text, targetBytes);
+    return await this.#session.partial(text, targetBytes);
   }
 
   async #recognizeRest(): Promise<SessionEnd> {
     const totalBytes = this.#audio.receivedBytes;
-    if (totalBytes === 0) return this.#results.final('', 0);
+    if (totalBytes === 0) return this.#session.final('', 0);
     const pcm = this.#takeUpTo(totalBytes);
     // Somebody waits for this call, so it does not wait for the publication; both have ended before anything is freed.
     const [published, called] = await Promise.allSettled([
-      this.#results.taken(totalBytes),
+      this.#session.taken(totalBytes),
       this.#call('final', pcm, (stream) => stream.finish(pcm)),
     ]);
     if (published.status === 'rejected') throw published.reason;
     if (published.value) return { kind: published.value };
     if (called.status === 'rejected') throw called.reason;
-    return this.#results.final(called.value, totalBytes);
+    return this.#session.final(called.value, totalBytes);
   }
 
   #takeUpTo(bytes: number): Buffer {
@@ -179,7 +180,7 @@ export class SessionRun {
     const { ended } = this.#audio;
     const { model, metrics } = this.#parts;
     const startedAtMs = performance.now();
-    const work = { holder: this.#holder, fence: this.#audio.fence };
+    const work = { holder: this.#session.holder, fence: this.#audio.fence };
     const text = await model.run(work, async () => call(await this.#opened()));
     this.#pacing.updated(startedAtMs);
     const durationMs = performance.now() - startedAtMs;

@@ -4,7 +4,14 @@ import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
 import { inSpan } from '../../common/process/traces.ts';
 import { closeRedis } from '../../common/redis/connection.ts';
+import type { RedisKeys } from '../../common/redis/keys.ts';
+import type { RedisClient } from '../../common/redis/scripts.ts';
 import { LEASE_RENEW_MS } from '../../common/sessions/entries.ts';
+import {
+  SessionConsumer,
+  SessionConsumerScripts,
+  sessionAnnounced,
+} from '../../common/sessions/session-consumer.ts';
 import { readSlotHolder } from '../../common/slot/slot.ts';
 import type { ModelFamily } from '../../models/family.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
@@ -16,6 +23,8 @@ const IDLE_LOOK_MS = 400;
 const RETRY_MS = 100;
 
 export interface SessionWorkerParts extends SessionRunParts {
+  readonly redis: RedisClient;
+  readonly keys: RedisKeys;
   /** Names this process in leases. */
   readonly processId: string;
   readonly log: Logger;
@@ -34,6 +43,7 @@ export interface SessionWorkerParts extends SessionRunParts {
  */
 export class SessionWorker {
   readonly #parts: SessionWorkerParts;
+  readonly #scripts = new SessionConsumerScripts();
   readonly #stopping = new AbortController();
   #ended: Promise<void> = Promise.resolve();
   #isWaiting = false;
@@ -56,7 +66,7 @@ export class SessionWorker {
   }
 
   async #serve(family: ModelFamily): Promise<void> {
-    const { consumer, blocking, log } = this.#parts;
+    const { blocking, keys, log } = this.#parts;
     // From the first one that is kept: none may fall between two reads.
     let after = '0';
     while (!this.#stopping.signal.aborted) {
@@ -64,7 +74,7 @@ export class SessionWorker {
         const lookAgainMs = (await this.#look(family)) ? STANDBY_LOOK_MS : IDLE_LOOK_MS;
         if (this.#stopping.signal.aborted) return;
         this.#isWaiting = true;
-        after = await consumer.announced(blocking, after, lookAgainMs);
+        after = await sessionAnnounced(blocking, keys, after, lookAgainMs);
       } catch (error) {
         // An outage is logged once, by the connections.
         if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'looking for sessions failed');
@@ -78,17 +88,18 @@ export class SessionWorker {
 
   /** Serves the session that holds the slot, if nobody else does. @returns whether there is one that may need this process yet */
   async #look(family: ModelFamily): Promise<boolean> {
-    const { slot, consumer, processId } = this.#parts;
+    const { redis, keys, slot, processId } = this.#parts;
     const holder = await slot.holder();
     const owner = holder === undefined ? undefined : readSlotHolder(holder);
     if (holder === undefined || owner?.via !== 'ws') return false;
-    if (!(await consumer.claim(owner.id, holder, processId))) return true;
+    const session = new SessionConsumer(redis, keys, this.#scripts, owner.id, holder, processId);
+    if (!(await session.claim())) return true;
     const renewals = setInterval(() => {
       // Redis is away; if it is back before the lease has run out, nothing has happened.
-      consumer.renewLease(owner.id, processId).catch(() => undefined);
+      session.renewLease().catch(() => undefined);
     }, LEASE_RENEW_MS);
     try {
-      const run = new SessionRun(this.#parts, family, holder, { sessionId: owner.id, token: processId });
+      const run = new SessionRun(this.#parts, family, session);
       await inSpan('recognition', () => this.#run(run, owner.id), owner.trace);
     } finally {
       clearInterval(renewals);

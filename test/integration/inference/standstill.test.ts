@@ -185,8 +185,8 @@ describe('work that is given out again is looked at a second time: the first loo
     await redis.client.xadd(results, '*', 'kind', 'claimed', 'by', 'another');
     const { claim } = SessionConsumer.prototype;
     const looks = vi.spyOn(SessionConsumer.prototype, 'claim');
-    looks.mockImplementation(async function (this: SessionConsumer, ...args) {
-      const isClaimed = await claim.apply(this, args);
+    looks.mockImplementation(async function (this: SessionConsumer) {
+      const isClaimed = await claim.call(this);
       await anotherCalls();
       return isClaimed;
     });

@@ -4,9 +4,16 @@ import {
   LEASE_TTL_MS,
   MalformedEntry,
   parseResultEntry,
+  type ResultEntry,
+  resultFields,
   SESSION_KEYS_TTL_MS,
 } from '../../../../common/sessions/entries.ts';
-import { SessionConsumer } from '../../../../common/sessions/session-consumer.ts';
+import {
+  SessionConsumer,
+  SessionConsumerScripts,
+  type SessionEnd,
+  sessionAnnounced,
+} from '../../../../common/sessions/session-consumer.ts';
 import { SessionProducer, SessionProducerScripts } from '../../../../common/sessions/session-producer.ts';
 import { CALL_SLOT_TTL_MS, Slot, type SlotHolder, slotHolder } from '../../../../common/slot/slot.ts';
 import { startRedis, type TestRedis } from '../../../support/redis.ts';
@@ -15,7 +22,6 @@ import { startRedis, type TestRedis } from '../../../support/redis.ts';
 
 let redis: TestRedis;
 let slot: Slot;
-let consumer: SessionConsumer;
 const keys = new RedisKeys('{asr}');
 const [audio, lease, results] = [keys.audio('a'), keys.lease('a'), keys.results('a')];
 const holderOf = (id: string): SlotHolder =>
@@ -23,9 +29,20 @@ const holderOf = (id: string): SlotHolder =>
 const [a, b] = [holderOf('a'), holderOf('b')];
 const PARTIAL = { kind: 'partial', takenBytes: 640, revision: 1, text: '你好' } as const;
 const FINAL = { kind: 'final', takenBytes: 640, revision: 2, text: '你好吗' } as const;
+const ABORTED = { kind: 'aborted' } as const;
+const LEASE_LOST = { kind: 'lease-lost' } as const;
 
 const producer = (): SessionProducer =>
   new SessionProducer(redis.client, keys, new SessionProducerScripts(), 'a', a);
+
+/** An inference process's side of the session, one that has published nothing yet. */
+const consumer = (token = 'one'): SessionConsumer =>
+  new SessionConsumer(redis.client, keys, new SessionConsumerScripts(), 'a', a, token);
+const finish = (end: SessionEnd, token = 'one'): Promise<SessionEnd> => consumer(token).finish(end);
+
+async function published(): Promise<ResultEntry[]> {
+  return (await redis.client.xrange(results, '-', '+')).map(parseResultEntry);
+}
 
 /** The slot goes over from one to the other. */
 async function passSlot(from: SlotHolder, to: SlotHolder): Promise<void> {
@@ -44,7 +61,7 @@ async function opened(): Promise<SessionProducer> {
 /** One that a process works on. */
 async function claimed(token = 'one'): Promise<SessionProducer> {
   const session = await opened();
-  expect(await consumer.claim('a', a, token)).toBe(true);
+  expect(await consumer(token).claim()).toBe(true);
   return session;
 }
 
@@ -57,7 +74,6 @@ async function expectTtl(key: string, ttlMs: number): Promise<void> {
 beforeAll(async () => {
   redis = await startRedis();
   slot = new Slot(redis.client, keys);
-  consumer = new SessionConsumer(redis.client, keys);
 });
 afterAll(() => redis.stop());
 beforeEach(() => redis.client.flushall());
@@ -65,22 +81,22 @@ beforeEach(() => redis.client.flushall());
 test('a session is opened with its fence and announced; every key has a TTL from its first write', async () => {
   await opened();
   const fence = Number(await redis.client.get(keys.fence));
-  expect((await consumer.audio(redis.client, 'a', '0', 0))[0]).toMatchObject({ kind: 'open', fence });
+  expect((await consumer().audio(redis.client, '0', 0))[0]).toMatchObject({ kind: 'open', fence });
   expect(await redis.client.xrange(keys.sessions, '-', '+')).toEqual([
     [expect.any(String), ['id', 'a', 'holder', a]],
   ]);
   await expectTtl(audio, 60_000);
   await expectTtl(keys.sessions, SESSION_KEYS_TTL_MS);
-  await consumer.claim('a', a, 'one');
+  await consumer().claim();
   await expectTtl(lease, LEASE_TTL_MS);
   await expectTtl(results, SESSION_KEYS_TTL_MS);
 });
 
 test('an announcement that was seen ends no further wait', async () => {
   await opened();
-  const seen = await consumer.announced(redis.client, '0', 1);
+  const seen = await sessionAnnounced(redis.client, keys, '0', 1);
   expect(seen).toBe((await redis.client.xrange(keys.sessions, '-', '+'))[0]?.[0]);
-  expect(await consumer.announced(redis.client, seen, 1)).toBe(seen);
+  expect(await sessionAnnounced(redis.client, keys, seen, 1)).toBe(seen);
 });
 
 test('without the slot no session is opened', async () => {
@@ -120,52 +136,52 @@ test('a frame sent twice is one entry; one that comes after the end of the sessi
 
 test('one process has the lease; sent twice, a claim extends it and is said once', async () => {
   await claimed('one');
-  expect(await consumer.claim('a', a, 'two')).toBe(false);
+  expect(await consumer('two').claim()).toBe(false);
   await redis.client.pexpire(lease, 100);
-  expect(await consumer.claim('a', a, 'one')).toBe(true);
+  expect(await consumer().claim()).toBe(true);
   await expectTtl(lease, LEASE_TTL_MS);
-  expect(await consumer.results('a')).toEqual([{ kind: 'claimed', by: 'one' }]);
+  expect(await published()).toEqual([{ kind: 'claimed', by: 'one' }]);
 });
 
 test('nobody begins a session that was not opened, has ended, or has lost the slot', async () => {
   await slot.acquire(a);
-  expect(await consumer.claim('a', a, 'one')).toBe(false);
+  expect(await consumer().claim()).toBe(false);
   await slot.release(a);
   await claimed('one');
-  expect(await consumer.finish('a', a, 'one', FINAL)).toBe(true);
+  expect(await finish(FINAL)).toEqual(FINAL);
   await slot.acquire(a);
-  expect(await consumer.claim('a', a, 'two')).toBe(false);
+  expect(await consumer('two').claim()).toBe(false);
   await redis.client.flushall();
   await opened();
   await passSlot(a, b);
-  expect(await consumer.claim('a', a, 'one')).toBe(false);
+  expect(await consumer().claim()).toBe(false);
   expect(await redis.client.exists(lease, results)).toBe(0);
 });
 
 test('nobody begins a session while another process is in a model call; whoever is in one itself may', async () => {
   await opened();
   await slot.hold(b, 'other', false);
-  expect(await consumer.claim('a', a, 'one')).toBe(false);
+  expect(await consumer().claim()).toBe(false);
   expect(await redis.client.exists(lease, results)).toBe(0);
-  expect(await consumer.claim('a', a, 'other')).toBe(true);
+  expect(await consumer('other').claim()).toBe(true);
 });
 
 test('what is published extends the results; an entry sent twice is there once, one that differs in anything is another', async () => {
   await claimed();
   await redis.client.pexpire(results, 1_000);
-  for (const entry of [
-    PARTIAL,
-    PARTIAL,
-    // Of another version of this program: it has a field more.
-    { ...PARTIAL, more: '' },
-    { ...PARTIAL, text: '你' },
-    { kind: 'progress', takenBytes: 640 },
-    { kind: 'progress', takenBytes: 640 },
-    { kind: 'progress', takenBytes: 960 },
-  ] as const) {
-    expect(await consumer.publish('a', a, 'one', entry)).toBeUndefined();
-  }
-  expect((await consumer.results('a')).slice(1)).toEqual([
+  const say = async (text: string): Promise<void> =>
+    expect(await consumer().partial(text, 640)).toBeUndefined();
+  const take = async (bytes: number): Promise<void> => expect(await consumer().taken(bytes)).toBeUndefined();
+  await say('你好');
+  await say('你好');
+  // Of another version of this program: it has a field more.
+  const another = [a, 'one', SESSION_KEYS_TTL_MS, ...resultFields(PARTIAL), 'more', ''];
+  await new SessionConsumerScripts().publish.run(redis.client, [keys.slot, lease, results], another);
+  await say('你');
+  await take(640);
+  await take(640);
+  await take(960);
+  expect((await published()).slice(1)).toEqual([
     PARTIAL,
     PARTIAL,
     { ...PARTIAL, text: '你' },
@@ -175,23 +191,22 @@ test('what is published extends the results; an entry sent twice is there once, 
   await expectTtl(results, SESSION_KEYS_TTL_MS);
 });
 
-test('a process that has lost the lease or the slot publishes nothing, and hears which, also when it only looks', async () => {
+test('a process that has lost the lease or the slot publishes nothing, and is told which, also when it only looks', async () => {
   await claimed('one');
-  expect(await consumer.loss('a', a, 'one')).toBeUndefined();
-  for (const lost of [consumer.publish('a', a, 'two', PARTIAL), consumer.loss('a', a, 'two')])
+  expect(await consumer().loss(0)).toBeUndefined();
+  for (const lost of [consumer('two').taken(640), consumer('two').loss(0)])
     expect(await lost).toBe('lease-lost');
   await passSlot(a, b);
-  for (const lost of [consumer.publish('a', a, 'one', PARTIAL), consumer.loss('a', a, 'one')])
-    expect(await lost).toBe('slot-lost');
-  expect(await consumer.results('a')).toEqual([{ kind: 'claimed', by: 'one' }]);
+  for (const lost of [consumer().taken(640), consumer().loss(0)]) expect(await lost).toBe('slot-lost');
+  expect(await published()).toEqual([{ kind: 'claimed', by: 'one' }]);
 });
 
 test('the last result frees the slot and takes audio and lease away; sent twice, it is there once', async () => {
   await claimed();
   await redis.client.pexpire(results, 1_000);
-  expect(await consumer.finish('a', a, 'one', FINAL)).toBe(true);
-  expect(await consumer.finish('a', a, 'one', FINAL)).toBe(false);
-  expect((await consumer.results('a')).at(-1)).toEqual(FINAL);
+  expect(await finish(FINAL)).toEqual(FINAL);
+  expect(await finish(FINAL)).toEqual(LEASE_LOST);
+  expect((await published()).at(-1)).toEqual(FINAL);
   expect(await redis.client.xlen(results)).toBe(2);
   expect(await redis.client.exists(audio, lease, keys.slot)).toBe(0);
   await expectTtl(results, SESSION_KEYS_TTL_MS);
@@ -199,16 +214,16 @@ test('the last result frees the slot and takes audio and lease away; sent twice,
 
 test('without a last result nothing of the session stays', async () => {
   await claimed();
-  expect(await consumer.finish('a', a, 'one')).toBe(true);
+  expect(await finish(ABORTED)).toEqual(ABORTED);
   expect(await redis.client.exists(audio, lease, results, keys.slot)).toBe(0);
 });
 
 test("a process that has lost the lease ends nothing, and another's slot is never freed", async () => {
   await claimed('one');
-  expect(await consumer.finish('a', a, 'two', FINAL)).toBe(false);
+  expect(await finish(FINAL, 'two')).toEqual(LEASE_LOST);
   expect(await redis.client.exists(audio, lease, keys.slot)).toBe(3);
   await passSlot(a, b);
-  expect(await consumer.finish('a', a, 'one', FINAL)).toBe(true);
+  expect(await finish(FINAL)).toEqual(FINAL);
   expect(await slot.holder()).toBe(b);
 });
 
@@ -217,8 +232,8 @@ test('aborted while a process works on it, a session is freed by that process, a
   await session.append(Buffer.alloc(640));
   await session.abort();
   expect(await slot.holder()).toBe(a);
-  expect((await consumer.audio(redis.client, 'a', '0', 0)).at(-1)).toMatchObject({ kind: 'abort' });
-  expect(await consumer.finish('a', a, 'one', FINAL)).toBe(true);
+  expect((await consumer().audio(redis.client, '0', 0)).at(-1)).toMatchObject({ kind: 'abort' });
+  expect(await finish(FINAL)).toEqual(FINAL);
   expect(await redis.client.exists(audio, lease, results, keys.slot)).toBe(0);
   // Again, as after a lost reply: now nobody works on it.
   await session.abort();
@@ -229,7 +244,7 @@ test('aborted where its audio is lost, a session says so to the process that wor
   const session = await claimed();
   await redis.client.del(audio);
   await session.abort();
-  const entries = await consumer.audio(redis.client, 'a', '0', 0);
+  const entries = await consumer().audio(redis.client, '0', 0);
   expect(entries).toMatchObject([{ kind: 'abort' }]);
   await expectTtl(audio, SESSION_KEYS_TTL_MS);
 });
@@ -247,9 +262,9 @@ test('aborted when the lease of the process that began it has run out, it is fre
   expect(await slot.holder()).toBe(a);
   // Where it is dead, nobody else frees the slot; where it is in a call, that renews it.
   await expectTtl(keys.slot, CALL_SLOT_TTL_MS);
-  expect(await consumer.claim('a', a, 'one')).toBe(true);
-  expect((await consumer.audio(redis.client, 'a', '0', 0)).at(-1)).toMatchObject({ kind: 'abort' });
-  expect(await consumer.finish('a', a, 'one')).toBe(true);
+  expect(await consumer().claim()).toBe(true);
+  expect((await consumer().audio(redis.client, '0', 0)).at(-1)).toMatchObject({ kind: 'abort' });
+  expect(await finish(ABORTED)).toEqual(ABORTED);
   expect(await redis.client.exists(audio, lease, results, keys.slot)).toBe(0);
 });
 
@@ -261,7 +276,7 @@ test('aborted when no inference process is left, all of it goes at once; one tha
   const other = await claimed('come');
   await other.abort(true);
   expect(await slot.holder()).toBe(a);
-  expect((await consumer.audio(redis.client, 'a', '0', 0)).at(-1)).toMatchObject({ kind: 'abort' });
+  expect((await consumer().audio(redis.client, '0', 0)).at(-1)).toMatchObject({ kind: 'abort' });
 });
 
 test("aborted without lease and slot, all of it goes at once, and another's slot stays", async () => {

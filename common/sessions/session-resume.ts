@@ -1,5 +1,5 @@
-import { unreachable } from '../../common/errors/errors.ts';
-import type { ResultEntry } from '../../common/sessions/entries.ts';
+import { unreachable } from '../errors/errors.ts';
+import type { ResultEntry } from './entries.ts';
 
 /** How far the processes before this one got with a session. For the first one: nowhere. */
 export interface ResumePoint {

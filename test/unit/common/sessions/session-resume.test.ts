@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { resumePoint } from '../../../../inference/sessions/session-resume.ts';
+import { resumePoint } from '../../../../common/sessions/session-resume.ts';
 
 const claimed = (by: string) => ({ kind: 'claimed', by }) as const;
 

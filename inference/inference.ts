@@ -19,7 +19,7 @@ import { ModelMetrics } from './model/model-metrics.ts';
 import type { Recognizer } from './recognizer.ts';
 import { FenceGuard } from './sessions/fence.ts';
 import { SessionWorker } from './sessions/session-worker.ts';
-import { JobWorker } from './uploads/job-worker.ts';
+import { UploadWorker } from './uploads/upload-worker.ts';
 
 export interface InferenceParts {
   readonly config: InferenceConfig;
@@ -89,7 +89,7 @@ export function createInference(parts: InferenceParts): Inference {
     log,
   });
   const uploads = new UploadStore(redis, keys);
-  const jobs = new JobWorker({ connection, reader, keys, uploads, fences, model, metrics, log });
+  const jobs = new UploadWorker({ connection, reader, keys, uploads, fences, model, metrics, log });
   follow(redis, [blocking, connection, reader]);
   const loading = new ModelLoading({ recognizer, heartbeat, modelFolder, log });
   const stopping = new AbortController();

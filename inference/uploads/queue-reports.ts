@@ -21,7 +21,7 @@ export class QueueReports {
     this.#log = log;
   }
 
-  heard(error: Error): void {
+  report(error: Error): void {
     if (this.#connection.status !== 'ready' || isOutage(error))
       this.#log.debug({ err: error }, 'upload queue: Redis is away');
     else if (error.message.startsWith(NO_OWNER))
@@ -32,9 +32,9 @@ export class QueueReports {
     else this.#warn(withoutNumbers(error), { err: error }, 'upload queue');
   }
 
-  #warn(report: string, fields: object, line: string): void {
-    if (performance.now() - (this.#warnedAtMs.get(report) ?? -SAY_AGAIN_MS) < SAY_AGAIN_MS) return;
-    this.#warnedAtMs.set(report, performance.now());
+  #warn(kind: string, fields: object, line: string): void {
+    if (performance.now() - (this.#warnedAtMs.get(kind) ?? -SAY_AGAIN_MS) < SAY_AGAIN_MS) return;
+    this.#warnedAtMs.set(kind, performance.now());
     this.#log.warn(fields, line);
   }
 }

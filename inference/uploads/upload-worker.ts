@@ -1,77 +1,98 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type BackendFactory,
-  type Job,
-  QueueKeys,
-  RedisConnection,
-  RedisQueueBackend,
-  Worker,
-  type WorkerOptions,
-} from 'bullmq';
+import type { Job } from 'bullmq';
+import type { Logger } from '../../common/process/log.ts';
+import { endedWithin } from '../../common/process/shutdown.ts';
+import { inSpan } from '../../common/process/traces.ts';
+import { closeRedis } from '../../common/redis/connection.ts';
+import type { RedisKeys } from '../../common/redis/keys.ts';
 import type { RedisClient } from '../../common/redis/scripts.ts';
-import type { UploadJob } from '../../common/uploads/upload-jobs.ts';
+import { readSlotHolder } from '../../common/slot/slot.ts';
+import { UPLOAD_WORKER_OPTIONS, type UploadJob } from '../../common/uploads/upload-jobs.ts';
+import { QueueReports } from './queue-reports.ts';
+import type { QueueWorker } from './queue-worker.ts';
+import { UploadRun, type UploadRunParts } from './upload-run.ts';
 
-const ASK_AGAIN_MS = 200;
+const RETRY_MS = 200;
+/** After the last job BullMQ waits for nothing but Redis. If Redis is away, it waits for ever. */
+const CLOSE_MS = 1_000;
 
-/** BullMQ's worker with a pause after each refusal. Its own asks a Redis that refuses again at once: hundreds of times a second, and for ever. */
-export class UploadWorker extends Worker<UploadJob, void> {
-  /** Hears of a job that has ended two processes, before the queue fails it. Resolves with false if the job is over already: then it is no failure. */
-  beforeGivenUp: (job: UploadJob, reason: string) => Promise<boolean> = async () => true;
-
-  /** @param reader a connection for nothing but the wait for jobs */
-  constructor(
-    queueName: string,
-    processor: (job: Job<UploadJob, void>) => Promise<void>,
-    options: WorkerOptions,
-    reader: RedisClient,
-  ) {
-    super(queueName, processor, options, readingFrom(reader, new QueueKeys(options.prefix)));
-  }
-
-  override async processJob(
-    ...args: Parameters<Worker<UploadJob, void>['processJob']>
-  ): Promise<void | Job<UploadJob, void>> {
-    const [job] = args;
-    const { data, deferredFailure } = job;
-    if (deferredFailure && !(await this.beforeGivenUp(data, deferredFailure))) job.deferredFailure = '';
-    return await super.processJob(...args);
-  }
-
-  protected override async moveToActive(token: string, name?: string): Promise<Job<UploadJob, void>> {
-    try {
-      return await super.moveToActive(token, name);
-    } catch (error) {
-      await delay(ASK_AGAIN_MS);
-      throw error;
-    }
-  }
-
-  /** Ends the renewal of locks. A `close` has not done so while it waits for a Redis that is away. */
-  async abandon(): Promise<void> {
-    await this.lockManager.close();
-  }
+export interface UploadWorkerParts extends UploadRunParts {
+  /** A connection for BullMQ alone. */
+  readonly connection: RedisClient;
+  /** Another one, on which BullMQ waits for jobs. `stop` closes it. */
+  readonly reader: RedisClient;
+  readonly keys: RedisKeys;
+  readonly log: Logger;
 }
 
 /**
- * A backend with our own reader. BullMQ's would not connect again after a failover that ended it while it connected. And if no node of a Cluster owns the queue
- * just then, BullMQ would wait for ever.
+ * Serves the uploads' queue, one job at a time. If a process dies, BullMQ gives its job once to another one (or to the same, restarted). If that one dies as
+ * well, the next one tells the client and fails the job.
  */
-function readingFrom(reader: RedisClient, keys: QueueKeys): BackendFactory<RedisQueueBackend> {
-  return (name, opts) => {
-    const open = (client: WorkerOptions['connection'], blocking: boolean) =>
-      new RedisConnection(client, {
-        shared: true,
-        blocking,
-        skipVersionCheck: true,
-        skipWaitingForReady: true,
-      });
-    return new RedisQueueBackend(
-      open(opts.connection, false),
-      name,
-      keys.getKeys(name),
-      (type) => keys.toKey(name, type),
-      opts,
-      open(reader, true),
+export class UploadWorker {
+  readonly #parts: UploadWorkerParts;
+  #worker: QueueWorker | undefined;
+  #isStopped = false;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: UploadWorkerParts) {
+    this.#parts = parts;
+  }
+
+  /** Connects, and takes no job yet. */
+  async prepare(): Promise<void> {
+    // Loaded late: the model's thread has begun by then, and loads meanwhile.
+    const { QueueWorker } = await import('./queue-worker.ts');
+    if (this.#isStopped) return;
+    const { connection, reader, keys, log } = this.#parts;
+    this.#worker = new QueueWorker(
+      keys.queueName,
+      (job) => {
+        const running = this.#process(job);
+        this.#running = running.catch(() => undefined);
+        return running;
+      },
+      { ...UPLOAD_WORKER_OPTIONS, connection, prefix: keys.prefix, autorun: false, runRetryDelay: RETRY_MS },
+      reader,
     );
-  };
+    const reports = new QueueReports(connection, log);
+    this.#worker.on('error', (error) => reports.report(error));
+    this.#worker.on('failed', (job, error) => {
+      log.error({ uploadId: job?.id, outcome: 'failed', reason: error.message }, 'upload');
+    });
+    this.#worker.beforeGivenUp = (job, reason) =>
+      new UploadRun(this.#parts, job).giveUp(reason).catch(() => true);
+  }
+
+  /** Takes jobs from now on. */
+  start(): void {
+    this.#worker?.run().catch((error: unknown) => this.#parts.log.error({ err: error }, 'upload queue'));
+  }
+
+  /** Takes no new job. Resolves when the one being served has ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#close();
+    closeRedis(this.#parts.reader);
+  }
+
+  async #close(): Promise<void> {
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    // One that has never asked for a job has none on its way.
+    const closing = worker.close(!worker.isRunning());
+    await this.#running;
+    await endedWithin(closing, CLOSE_MS);
+    // Redis may have given out a job that was still on its way here when the worker was closed. It has begun meanwhile.
+    await this.#running;
+    await worker.abandon();
+  }
+
+  async #process(job: Job<UploadJob, void>): Promise<void> {
+    const startedAtMs = performance.now();
+    const run = new UploadRun(this.#parts, job.data);
+    const recognize = () => run.run(job.stalledCounter > 0);
+    const outcome = await inSpan('recognition', recognize, readSlotHolder(job.data.holder)?.trace);
+    const durationMs = Math.round(performance.now() - startedAtMs);
+    this.#parts.log.info({ uploadId: job.data.id, outcome, durationMs }, 'upload');
+  }
 }

@@ -7,9 +7,9 @@ import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
 import { ModelMetrics } from '../../../inference/model/model-metrics.ts';
 import { FenceGuard } from '../../../inference/sessions/fence.ts';
-import { JobWorker } from '../../../inference/uploads/job-worker.ts';
+import { UploadWorker } from '../../../inference/uploads/upload-worker.ts';
 // Loaded by then, so that the queue is opened while its connection is made.
-import '../../../inference/uploads/upload-worker.ts';
+import '../../../inference/uploads/queue-worker.ts';
 import { createLogger } from '../../../common/process/log.ts';
 import { startRedis } from '../../support/redis.ts';
 import { ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
@@ -24,7 +24,7 @@ it('uploads are served also when the first connections of their queue were made 
     connectRedis({ kind: 'single', url: redis.url }, 'bullmq', name, () => undefined);
   const [connection, reader] = [connect('queue'), connect('reader')];
   onTestFinished(() => closeRedis(connection));
-  const jobs = new JobWorker({
+  const jobs = new UploadWorker({
     connection,
     reader,
     keys,

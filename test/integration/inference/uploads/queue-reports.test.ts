@@ -14,15 +14,15 @@ it('a refused password is no line of the queue, also when it hears of it after t
   const log: Record<string, unknown>[] = [];
   const output = { write: (line: string) => void log.push(JSON.parse(line)) };
   const reports = new QueueReports(redis.client, createLogger('info', 'inference', output));
-  const heardAnswerTo = (command: Promise<unknown>): Promise<void> =>
+  const reportAnswerTo = (command: Promise<unknown>): Promise<void> =>
     command.then(
       () => expect.unreachable('Redis refuses it'),
-      (error: Error) => reports.heard(error),
+      (error: Error) => reports.report(error),
     );
-  await heardAnswerTo(redis.client.call('AUTH', 'given-password'));
-  await heardAnswerTo(stranger.get('any'));
+  await reportAnswerTo(redis.client.call('AUTH', 'given-password'));
+  await reportAnswerTo(stranger.get('any'));
   expect(log).toEqual([]);
-  await heardAnswerTo(redis.client.call('GET'));
+  await reportAnswerTo(redis.client.call('GET'));
   expect(log).toMatchObject([
     { level: 40, msg: 'upload queue: Redis refuses', error: expect.stringContaining('wrong number') },
   ]);

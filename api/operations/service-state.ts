@@ -9,7 +9,8 @@ import { readSlotHolder, type Slot, type SlotHolder, type SlotOwner } from '../.
 export interface ServiceState {
   /** Undefined while the slot is free. */
   readonly slot: TakenSlot | undefined;
-  readonly recognizers: readonly Recognizer[];
+  /** Under this name the operator's `status` prints them. */
+  readonly recognizers: readonly InferenceProcess[];
 }
 
 export interface TakenSlot {
@@ -25,8 +26,8 @@ export interface TakenSlot {
   readonly backlogMs: number | undefined;
 }
 
-/** An inference process. */
-export interface Recognizer extends Heartbeat {
+/** As its operator sees it. */
+export interface InferenceProcess extends Heartbeat {
   readonly heartbeatAgeMs: number;
 }
 
@@ -47,7 +48,7 @@ export class ServiceStateReader {
 
   /** @throws StoreUnavailable */
   async read(): Promise<ServiceState> {
-    const [slot, recognizers] = await Promise.all([this.#slot(), this.#recognizers()]);
+    const [slot, recognizers] = await Promise.all([this.#slot(), this.#processes()]);
     return { slot, recognizers };
   }
 
@@ -76,7 +77,7 @@ export class ServiceStateReader {
     return audioMs(Number(await fromStore(this.#backlog.run(redis, streams, []))));
   }
 
-  async #recognizers(): Promise<Recognizer[]> {
+  async #processes(): Promise<InferenceProcess[]> {
     const { readiness } = this.#parts;
     const { processes } = await readiness.read();
     const agesMs = await readiness.heartbeatAgesMs(processes.map(({ id }) => id));

@@ -12,7 +12,7 @@ import { UPLOAD_JOB_NAME, type UploadJob, type UploadStore } from '../../common/
 import type { BackgroundWork } from '../http/background-work.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';
 import { acquireSlot, keepSlot } from '../slot/slot-keeper.ts';
-import { type UploadOutcome, UploadWait } from './upload-wait.ts';
+import { UploadWait, type WaitOutcome } from './upload-wait.ts';
 
 interface TranscriberParts {
   readonly readiness: ReadinessStore;
@@ -77,7 +77,7 @@ export class Transcriber {
     if (fence === undefined)
       throw new ApiFailure('busy', 'another recognition task is active; try again shortly');
     const job: UploadJob = { id, holder, fence };
-    let outcome: UploadOutcome | undefined;
+    let outcome: WaitOutcome | undefined;
     try {
       // On one connection, so the samples are there before the job is.
       await Promise.all([
@@ -97,7 +97,7 @@ export class Transcriber {
     }
   }
 
-  async #outcome(job: UploadJob): Promise<UploadOutcome> {
+  async #outcome(job: UploadJob): Promise<WaitOutcome> {
     const { readiness, slot, uploads, feed, keys, deadlineMs } = this.#parts;
     const wait = new UploadWait(feed, uploads, keys, job.id, deadlineMs);
     const stopKeeping = keepSlot(slot, job.holder, (loss) => wait.slotLost(loss));
@@ -110,7 +110,7 @@ export class Transcriber {
     }
   }
 
-  async #resultOf(id: string, outcome: UploadOutcome): Promise<Extract<UploadOutcome, { kind: 'done' }>> {
+  async #resultOf(id: string, outcome: WaitOutcome): Promise<Extract<WaitOutcome, { kind: 'done' }>> {
     const { log, deadlineMs } = this.#parts;
     switch (outcome.kind) {
       case 'done':

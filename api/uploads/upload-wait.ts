@@ -9,16 +9,16 @@ import type { SlotLoss } from '../slot/slot-keeper.ts';
  * - `vanished`: Redis lost the upload, or was away for longer than the slot lasts
  * - `abandoned`: no inference process is left
  */
-export type UploadOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' } | { kind: 'abandoned' };
+export type WaitOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' } | { kind: 'abandoned' };
 
 /** One upload's wait for its end. Its stream is read from the start, so an end that is there already is not missed. */
 export class UploadWait {
-  readonly outcome: Promise<UploadOutcome>;
+  readonly outcome: Promise<WaitOutcome>;
   readonly #store: UploadStore;
   readonly #id: string;
   readonly #unsubscribe: () => void;
   readonly #deadline: NodeJS.Timeout;
-  #settle: (outcome: UploadOutcome) => void = () => undefined;
+  #settle: (outcome: WaitOutcome) => void = () => undefined;
 
   constructor(feed: ResultFeed, store: UploadStore, keys: RedisKeys, id: string, deadlineMs: number) {
     this.#store = store;

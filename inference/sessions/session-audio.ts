@@ -18,6 +18,7 @@ export class SessionAudio {
   receivedBytes = 0;
   /** Known from the first read on. */
   fence: number | undefined;
+  /** No more comes. */
   ended = false;
   aborted = false;
 

@@ -1,14 +1,12 @@
 import { CHUNK_BYTES } from '../../common/audio/limits.ts';
 import { isReDecoding, type ModelFamily } from '../../models/family.ts';
+import type { SessionAudio } from './session-audio.ts';
 
 /** How much waiting audio starts an update, however long the one before took: half of the backlog that the interface allows. */
 const URGENT_BYTES = 2 * CHUNK_BYTES;
 
-export interface ReceivedAudio {
-  readonly receivedBytes: number;
-  /** No more comes. */
-  readonly ended: boolean;
-}
+/** How far a session's audio has come. */
+type AudioSoFar = Pick<SessionAudio, 'receivedBytes' | 'ended'>;
 
 /** When the next update of one session is due, and up to where in the recording it goes. */
 export interface UpdatePacing {
@@ -16,7 +14,7 @@ export interface UpdatePacing {
    * @param takenBytes of the recording that are in an update.
    * @returns up to how many bytes the next update goes; undefined until it is due, and where the last call takes in what is left.
    */
-  next(takenBytes: number, audio: ReceivedAudio): number | undefined;
+  next(takenBytes: number, audio: AudioSoFar): number | undefined;
 
   /** How long to wait at most before `next()` is asked again, although no audio has come. */
   readonly waitMs: number;
@@ -38,7 +36,7 @@ class EachChunk implements UpdatePacing {
     this.waitMs = idleMs;
   }
 
-  next(takenBytes: number, { receivedBytes }: ReceivedAudio): number | undefined {
+  next(takenBytes: number, { receivedBytes }: AudioSoFar): number | undefined {
     const target = takenBytes + CHUNK_BYTES;
     return receivedBytes >= target ? target : undefined;
   }
@@ -64,7 +62,7 @@ class WholeRecording implements UpdatePacing {
     return restMs > 0 ? Math.min(restMs, this.#idleMs) : this.#idleMs;
   }
 
-  next(takenBytes: number, { receivedBytes, ended }: ReceivedAudio): number | undefined {
+  next(takenBytes: number, { receivedBytes, ended }: AudioSoFar): number | undefined {
     const waitingBytes = receivedBytes - takenBytes;
     const isDue = waitingBytes >= URGENT_BYTES || performance.now() >= this.#notBeforeMs;
     return !ended && waitingBytes >= CHUNK_BYTES && isDue ? receivedBytes : undefined;

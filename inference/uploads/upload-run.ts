@@ -29,7 +29,7 @@ type UploadStart =
   | { readonly kind: 'slot lost' };
 
 /** How a job ended without failing. Somebody waits for it as long as it has its slot. */
-export type UploadOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
+export type JobOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
 
 /**
  * One upload's job:
@@ -50,7 +50,7 @@ export class UploadRun {
   }
 
   /** @param again the job was given out before. @throws Error when the model has failed, which has been told by then, or when its turn never came */
-  async run(again: boolean): Promise<UploadOutcome> {
+  async run(again: boolean): Promise<JobOutcome> {
     const start = await this.#start(again);
     if (start.kind === 'slot lost') return start.kind;
     if (!this.#parts.fences.admit(this.#job.fence)) return await this.#refuse('superseded');
@@ -89,7 +89,7 @@ export class UploadRun {
     }
   }
 
-  async #transcribe(pcm: Buffer): Promise<UploadOutcome> {
+  async #transcribe(pcm: Buffer): Promise<JobOutcome> {
     let text: string;
     const startedAtMs = performance.now();
     try {
@@ -114,7 +114,7 @@ export class UploadRun {
     }
   }
 
-  async #refuse(outcome: 'superseded' | 'samples gone'): Promise<UploadOutcome> {
+  async #refuse(outcome: 'superseded' | 'samples gone'): Promise<JobOutcome> {
     await this.#finish({ kind: 'failed', reason: outcome });
     return outcome;
   }

@@ -1,6 +1,6 @@
 import { audioMs, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { UPLOAD_DEADLINE_MS } from '../../../common/uploads/upload-jobs.ts';
-import type { Recognizer } from '../service-state.ts';
+import type { InferenceProcess } from '../service-state.ts';
 import type { Status } from './status.ts';
 
 /** Something that is wrong. */
@@ -38,7 +38,7 @@ export function findings(status: Status, wording: Wording): Finding[] {
   ];
 }
 
-function ofRecognizers(recognizers: readonly Recognizer[]): Finding[] {
+function ofRecognizers(recognizers: readonly InferenceProcess[]): Finding[] {
   const about = 'recognizers';
   const found: Finding[] = recognizers
     .filter(({ heartbeatAgeMs }) => heartbeatAgeMs > LATE_HEARTBEAT_MS)
@@ -97,7 +97,7 @@ function ofQueue({ queue: { failed } }: Status): Finding[] {
   return [{ about: 'queue', wrong, todo: 'read their reason in the log of inference (msg "upload")' }];
 }
 
-function ofVersions(recognizers: readonly Recognizer[], { version }: Wording): Finding[] {
+function ofVersions(recognizers: readonly InferenceProcess[], { version }: Wording): Finding[] {
   const others = new Set(
     recognizers.map((each) => each.version ?? 'an older one').filter((one) => one !== version),
   );

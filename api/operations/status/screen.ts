@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { printable } from '../../../common/errors/printable.ts';
-import type { Recognizer, TakenSlot } from '../service-state.ts';
+import type { InferenceProcess, TakenSlot } from '../service-state.ts';
 import { type Finding, seconds } from './findings.ts';
 import type { RedisStatus, Status } from './status.ts';
 
@@ -53,7 +53,7 @@ function recognizerLine({
   version,
   heartbeatAgeMs,
   error,
-}: Recognizer): string {
+}: InferenceProcess): string {
   const what = model === undefined ? '' : `, ${basename(model)} (${family ?? '?'}, ${provider ?? '?'})`;
   const failure = error === undefined ? '' : `, ${error}`;
   return `${id}: ${state}${what}${failure}, version ${version ?? '?'}, heartbeat ${seconds(heartbeatAgeMs)} ago`;

@@ -3,7 +3,7 @@ import { type FilterBank, FRAME_LENGTH_SAMPLES, MEL_BINS } from '../features/fra
 import { TranscriptWriter } from '../text/transcript.ts';
 import type { AcousticModel } from './acoustic-model.ts';
 import type { EngineModel } from './engine-model.ts';
-import { Recording } from './streaming-recording.ts';
+import { StreamingRecording } from './streaming-recording.ts';
 
 const FRAME_MS = 10;
 
@@ -31,8 +31,9 @@ export class StreamingModel implements EngineModel {
     for (let step = 0; step < 2; step++) await decoder.run([this.#silence()], signal);
   }
 
-  open(signal: AbortSignal): Recording {
-    return new Recording(this.acoustic, new FeatureExtractor(this.#filterBank), this.#transcript, signal);
+  open(signal: AbortSignal): StreamingRecording {
+    const extractor = new FeatureExtractor(this.#filterBank);
+    return new StreamingRecording(this.acoustic, extractor, this.#transcript, signal);
   }
 
   async release(): Promise<void> {

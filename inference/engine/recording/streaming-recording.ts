@@ -14,7 +14,7 @@ import { trailingSilenceSamples } from './trailing-silence.ts';
 const MAX_STEPS = 64;
 
 /** One recording on its way through a streaming model: PCM → features → steps → text. */
-export class Recording implements EngineRecording {
+export class StreamingRecording implements EngineRecording {
   readonly #model: AcousticModel;
   readonly #extractor: FeatureExtractor;
   readonly #transcript: TranscriptWriter;

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import type { Recognizer, TakenSlot } from '../../../../api/operations/service-state.ts';
+import type { InferenceProcess, TakenSlot } from '../../../../api/operations/service-state.ts';
 import { findings } from '../../../../api/operations/status/findings.ts';
 import { screen } from '../../../../api/operations/status/screen.ts';
 import type { Status } from '../../../../api/operations/status/status.ts';
 
 const WORDING = { command: 'npm run status --', version: '1.0.0' };
-const READY: Recognizer = {
+const READY: InferenceProcess = {
   id: 'gpu-1:7:ab',
   host: 'gpu-1',
   pid: 7,

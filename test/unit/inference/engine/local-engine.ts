@@ -1,7 +1,7 @@
 import { loadModel } from '../../../../inference/engine/families/load-model.ts';
 import type { SessionOptions } from '../../../../inference/engine/onnx/onnx-session.ts';
 import { StreamingModel } from '../../../../inference/engine/recording/streaming-model.ts';
-import type { Recording } from '../../../../inference/engine/recording/streaming-recording.ts';
+import type { StreamingRecording } from '../../../../inference/engine/recording/streaming-recording.ts';
 
 /** What the engine's thread does with a streaming model, on this thread: for tests that look at tokens. */
 export class LocalEngine {
@@ -21,7 +21,7 @@ export class LocalEngine {
     return this.#model.acoustic;
   }
 
-  open(): Recording {
+  open(): StreamingRecording {
     return this.#model.open(new AbortController().signal);
   }
 

@@ -5,7 +5,7 @@ import {
 } from '../../../../../inference/engine/features/feature-extractor.ts';
 import { FrameWindow } from '../../../../../inference/engine/features/frame-window.ts';
 import type { AcousticModel } from '../../../../../inference/engine/recording/acoustic-model.ts';
-import { Recording } from '../../../../../inference/engine/recording/streaming-recording.ts';
+import { StreamingRecording } from '../../../../../inference/engine/recording/streaming-recording.ts';
 import { TokenTable } from '../../../../../inference/engine/text/tokens.ts';
 import { TranscriptWriter } from '../../../../../inference/engine/text/transcript.ts';
 import { pcmBytes, withSilence } from '../recordings.ts';
@@ -18,7 +18,7 @@ function recordingOf(
   step: (frames: Float32Array) => Promise<void>,
   shiftFrames: number,
   onRun: (stepCount: number) => void = () => {},
-): Recording {
+): StreamingRecording {
   const layout = { features: 'kaldi', windowFrames: WINDOW_FRAMES, shiftFrames } as const;
   const tokens = new TokenTable('tokens.txt', new Map([[0, '<blk>']]));
   const model: AcousticModel = {
@@ -38,7 +38,7 @@ function recordingOf(
   };
   const extractor = new FeatureExtractor(createFilterBank('kaldi'));
   const transcript = new TranscriptWriter(tokens, model.family);
-  return new Recording(model, extractor, transcript, new AbortController().signal);
+  return new StreamingRecording(model, extractor, transcript, new AbortController().signal);
 }
 
 test('samples are fractions of 32,768, and each step hears its frames of them', async () => {

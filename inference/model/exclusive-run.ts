@@ -65,11 +65,8 @@ export class ExclusiveRun {
   /** At level debug the log shows when each call begins and ends, with its fence. Nothing else shows that no two calls run at once. */
   async run<T>({ holder, fence }: ModelWork, call: () => Promise<T>): Promise<T> {
     this.#log.debug({ fence }, 'model call begins');
-    // If this fails, the next one makes up for it. A lost slot shows in the publication after the call.
-    const hold = (again: boolean): void =>
-      void this.#slot.hold(holder, this.#processId, again).catch(() => undefined);
-    hold(false);
-    const renewals = setInterval(hold, CALL_RENEW_MS, true);
+    this.#beginCall(holder);
+    const renewals = setInterval(() => this.#renewCall(holder), CALL_RENEW_MS);
     this.#running += 1;
     const watchdog = setTimeout(() => {
       this.#onLost(new EngineLost(`a model call has not returned for ${this.#stuckMs / 1000} s`));
@@ -84,5 +81,14 @@ export class ExclusiveRun {
       // Sent before what ends the work, on the same connection: so whoever is served next does not have to wait for it.
       if (this.#running === 0) this.#slot.callEnded(this.#processId).catch(() => undefined);
     }
+  }
+
+  /** If this fails, the first renewal makes up for it. A lost slot shows in the publication after the call. */
+  #beginCall(holder: SlotHolder): void {
+    this.#slot.hold(holder, this.#processId, false).catch(() => undefined);
+  }
+
+  #renewCall(holder: SlotHolder): void {
+    this.#slot.hold(holder, this.#processId, true).catch(() => undefined);
   }
 }

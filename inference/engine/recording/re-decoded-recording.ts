@@ -20,7 +20,7 @@ export interface ReDecoder {
 /** Brings PCM to a re-decoder. */
 export function reDecoded(decoder: ReDecoder): EngineRecording {
   let isEmpty = true;
-  const hear = (pcm: Uint8Array): void => {
+  const take = (pcm: Uint8Array): void => {
     for (const samples of sampleBlocks(pcm)) {
       decoder.accept(samples);
       isEmpty = false;
@@ -28,11 +28,11 @@ export function reDecoded(decoder: ReDecoder): EngineRecording {
   };
   return {
     accept: async (pcm) => {
-      hear(pcm);
+      take(pcm);
       return isEmpty ? '' : await decoder.update();
     },
     finish: async (pcm) => {
-      hear(pcm);
+      take(pcm);
       return isEmpty ? '' : await decoder.finish();
     },
     judge: decoder.judge?.bind(decoder),

@@ -47,14 +47,14 @@ export class StreamingRecording implements EngineRecording {
   }
 
   async accept(pcm: Uint8Array): Promise<string> {
-    await this.#hear(pcm);
+    await this.#take(pcm);
     await this.#runSteps();
     return this.#textSoFar();
   }
 
   /** Runs what is left with silence behind it. */
   async finish(pcm: Uint8Array): Promise<string> {
-    await this.#hear(pcm);
+    await this.#take(pcm);
     if (this.#acceptedSamples === 0) return '';
     let leftSamples = trailingSilenceSamples(this.#acceptedSamples, this.#model.layout);
     const silence = new Float32Array(BLOCK_SAMPLES);
@@ -67,7 +67,7 @@ export class StreamingRecording implements EngineRecording {
     return this.#textSoFar();
   }
 
-  async #hear(pcm: Uint8Array): Promise<void> {
+  async #take(pcm: Uint8Array): Promise<void> {
     for (const block of sampleBlocks(pcm)) await this.#feed(block);
     this.#acceptedSamples += pcm.byteLength / BYTES_PER_SAMPLE;
   }

@@ -133,11 +133,11 @@ export class ThreadStream implements RecognizerStream {
   }
 
   accept(pcm: Uint8Array): Promise<string> {
-    return this.#hear('accept', pcm);
+    return this.#send('accept', pcm);
   }
 
   finish(pcm: Uint8Array): Promise<string> {
-    return this.#hear('finish', pcm);
+    return this.#send('finish', pcm);
   }
 
   close(): Promise<void> {
@@ -149,7 +149,7 @@ export class ThreadStream implements RecognizerStream {
     return this.#closing;
   }
 
-  async #hear(type: 'accept' | 'finish', pcm: Uint8Array): Promise<string> {
+  async #send(type: 'accept' | 'finish', pcm: Uint8Array): Promise<string> {
     if (this.#closing !== undefined) throw new InferenceError('the recording is closed');
     if (pcm.byteLength % BYTES_PER_SAMPLE !== 0) {
       throw new RangeError(`${type}() got ${pcm.byteLength} bytes: expected whole samples`);

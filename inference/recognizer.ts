@@ -34,7 +34,7 @@ export interface RecognizerStream {
   accept(pcm: Uint8Array): Promise<string>;
 
   /**
-   * Takes the last samples, as `accept()` does, and runs all that is left. Behind it comes the silence that the model needs to say its last word.
+   * Takes the last samples, as `accept()` does, and runs all that is left. A streaming model gets trailing padding, so that its last tokens are emitted.
    * To pass the last samples here takes less time than to `accept()` them before.
    * @param pcm may be empty.
    * @returns the final text.

@@ -67,7 +67,7 @@ export class StreamSession {
   readonly #parts: StreamSessionParts;
   readonly #clocks: StreamClocks;
   readonly #audio = new ReceivedAudio();
-  readonly #tally = new SessionLog();
+  readonly #log = new SessionLog();
   #state: State = 'connected';
   #active: ActiveStream | undefined;
   #revision = 0;
@@ -113,7 +113,7 @@ export class StreamSession {
         throw new StreamFailure('invalid_sequence', `audio ${when[this.#state]}`);
       }
       this.#audio.add(frame);
-      this.#tally.audioReceived();
+      this.#log.audioReceived();
       if (this.#state === 'ready') this.#to('receiving');
       this.#clocks.awaitMessage('message');
       this.#stored(this.#active?.append(frame));
@@ -176,7 +176,7 @@ export class StreamSession {
       throw new StreamFailure('invalid_sequence', 'a second "start"; each connection is one recording');
     }
     checkStart(message);
-    this.#tally.startReceived();
+    this.#log.startReceived();
     const credential = this.#parts.preauthorized ? 'preauthorized' : { token: startToken(message) };
     this.#to('opening');
     this.#clocks.awaitNothing();
@@ -207,7 +207,7 @@ export class StreamSession {
       const what = this.#state === 'finishing' ? 'a second "end"' : '"end" before "ready"';
       throw new StreamFailure('invalid_sequence', what);
     }
-    this.#tally.endReceived();
+    this.#log.endReceived();
     this.#to('finishing');
     this.#clocks.awaitNothing();
     this.#stored(this.#active?.end());
@@ -217,7 +217,7 @@ export class StreamSession {
     if (this.#state === 'closed') return;
     switch (entry.kind) {
       case 'claimed':
-        this.#tally.claimed(entry.by);
+        this.#log.claimed(entry.by);
         return;
       case 'progress':
         this.#audio.taken(entry.takenBytes);
@@ -227,7 +227,7 @@ export class StreamSession {
         // A publication that was sent twice after a lost reply is not news.
         if (entry.revision <= this.#revision) return;
         this.#revision = entry.revision;
-        this.#tally.partialSent();
+        this.#log.partialSent();
         this.#parts.peer.send({ type: 'partial', revision: entry.revision, text: entry.text });
         return;
       case 'final':
@@ -242,7 +242,7 @@ export class StreamSession {
   }
 
   #final(revision: number, text: string): void {
-    const finalize_ms = this.#tally.finalized();
+    const finalize_ms = this.#log.finalized();
     const audio_ms = audioMs(this.#audio.receivedBytes);
     this.#parts.peer.send({ type: 'final', revision, text, audio_ms, finalize_ms });
     this.#close('final');
@@ -262,7 +262,7 @@ export class StreamSession {
     else this.#active?.abort();
     const { id: sessionId } = this;
     this.#parts.onEnd(
-      this.#tally.summary({ sessionId, outcome, code, reason, audioMs: audioMs(this.#audio.receivedBytes) }),
+      this.#log.summary({ sessionId, outcome, code, reason, audioMs: audioMs(this.#audio.receivedBytes) }),
     );
   }
 

@@ -5,7 +5,7 @@ import type { ResultFeed } from '../slot/result-feed.ts';
 import type { SlotLoss } from '../slot/slot-keeper.ts';
 
 /**
- * - `late`: nothing was heard until the deadline
+ * - `late`: no end came until the deadline
  * - `vanished`: Redis lost the upload, or was away for longer than the slot lasts
  * - `abandoned`: no inference process is left
  */

@@ -50,7 +50,7 @@ export class SessionConsumer {
   #takenBytes = 0;
   #revision = 0;
   #text = '';
-  #lookedAtMs = 0;
+  #checkedAtMs = 0;
 
   /** @param token names the process in the session's lease */
   constructor(
@@ -74,7 +74,7 @@ export class SessionConsumer {
     const args = [this.holder, this.#token, LEASE_TTL_MS, SESSION_KEYS_TTL_MS];
     const keys = [...this.#keys.ofSession(this.sessionId), this.#keys.modelCall];
     const isClaimed = (await fromStore(this.#scripts.claim.run(this.#redis, keys, args))) === 1;
-    this.#lookedAtMs = performance.now();
+    this.#checkedAtMs = performance.now();
     return isClaimed;
   }
 
@@ -110,13 +110,13 @@ export class SessionConsumer {
   }
 
   /**
-   * What the session has lost while nothing is published. Looks only if the last look or publication is at least `ms`
+   * What the session has lost while nothing is published. Checks only if the last check or publication is at least `ms`
    * ago.
    * @throws StoreUnavailable
    */
   async loss(ms: number): Promise<Loss | undefined> {
-    if (performance.now() - this.#lookedAtMs < ms) return undefined;
-    this.#lookedAtMs = performance.now();
+    if (performance.now() - this.#checkedAtMs < ms) return undefined;
+    this.#checkedAtMs = performance.now();
     const keys = [this.#keys.lease(this.sessionId), this.#keys.slot];
     const [owner, slot] = await fromStore(this.#redis.mget(...keys));
     if (owner !== this.#token) return 'lease-lost';
@@ -171,7 +171,7 @@ export class SessionConsumer {
 
   /** @returns what was lost when nothing was published. @throws StoreUnavailable */
   async #publish(entry: Extract<ResultEntry, { kind: 'progress' | 'partial' }>): Promise<Loss | undefined> {
-    this.#lookedAtMs = performance.now();
+    this.#checkedAtMs = performance.now();
     const keys = [this.#keys.slot, this.#keys.lease(this.sessionId), this.#keys.results(this.sessionId)];
     const args = [this.holder, this.#token, SESSION_KEYS_TTL_MS, ...resultFields(entry)];
     const reply = await fromStore(this.#scripts.publish.run(this.#redis, keys, args));

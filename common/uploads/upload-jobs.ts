@@ -7,7 +7,7 @@ import type { SlotHolder } from '../slot/slot.ts';
 
 /**
  * One upload's way through the store. The samples lie under their own binary key, and a small BullMQ job names them. The end goes into a stream of its own,
- * where the waiting replica hears of it at once. Samples and text are never in the job or in BullMQ's event stream, because both keep what they are given.
+ * where the waiting replica reads it at once. Samples and text are never in the job or in BullMQ's event stream, because both keep what they are given.
  */
 export interface UploadJob {
   readonly id: string;

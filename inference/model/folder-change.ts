@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const LOOK_INTERVAL_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** Far more than a model has. After so many, no further subfolder is read: a folder named by mistake must not be read whole every second. */
 const MANY_FILES = 1_000;
 
@@ -30,7 +30,7 @@ export async function folderFingerprint(folder: string): Promise<string> {
 }
 
 /**
- * Waits until the folder's files differ from `before` and have stayed the same for one interval: then a copy under way is over. It looks once a
+ * Waits until the folder's files differ from `before` and have stayed the same for one interval: then a copy under way is over. It polls once a
  * second. Events of the file system would tell nothing about network mounts, nor about folders that are not there yet.
  * @throws AbortError when the signal ends the wait.
  */
@@ -38,7 +38,7 @@ export async function folderChange(
   folder: string,
   before: string,
   signal: AbortSignal,
-  intervalMs: number = LOOK_INTERVAL_MS,
+  intervalMs: number = POLL_INTERVAL_MS,
 ): Promise<void> {
   let last = before;
   for (;;) {

@@ -20,7 +20,7 @@ export class HotwordFile {
   /** @throws ConfigError if it cannot be read, or is not UTF-8 */
   async load(): Promise<void> {
     try {
-      this.#version = await this.#look();
+      this.#version = await this.#stamp();
       await this.#read('hot words read; their scores are nats a character, 2.5 where a line has none');
     } catch (error) {
       fail(
@@ -33,7 +33,7 @@ export class HotwordFile {
 
   /** The phrases as the file has them now; the same array as before if it has not changed. If it cannot be read, those before stay. */
   async current(): Promise<readonly Hotword[]> {
-    const version = await this.#look().catch(messageOf);
+    const version = await this.#stamp().catch(messageOf);
     if (version === this.#version) return this.#hotwords;
     this.#version = version;
     await this.#read('hot words read again').catch((error: unknown) =>
@@ -42,7 +42,7 @@ export class HotwordFile {
     return this.#hotwords;
   }
 
-  async #look(): Promise<string> {
+  async #stamp(): Promise<string> {
     const { ino, size, mtimeMs } = await stat(this.#path);
     return `${ino} ${size} ${mtimeMs}`;
   }

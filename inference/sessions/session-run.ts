@@ -18,7 +18,7 @@ import { type UpdatePacing, updatePacing } from './update-pacing.ts';
 
 /** A recording that ends the process each time it is tried must end some time. */
 const MAX_CLAIMANTS = 3;
-/** How long a read waits for audio, and the longest time between two looks whether the session still has lease and slot. */
+/** How long a read waits for audio, and the longest time between two checks that the session still has lease and slot. */
 const READ_BLOCK_MS = 500;
 
 export interface SessionRunParts {
@@ -78,7 +78,7 @@ export class SessionRun {
     return this.#modelMs;
   }
 
-  /** Duration of the calls that began when the recording had ended: they take what was left of it, and the silence behind it. */
+  /** Duration of the calls that began when the recording had ended: they take what was left of it, and the trailing padding. */
   get tailModelMs(): number {
     return this.#tailModelMs;
   }
@@ -86,8 +86,8 @@ export class SessionRun {
   /** @returns how it ended; all of it has been published by then. @throws StoreUnavailable if the end could not be published. */
   async run(): Promise<SessionEnd> {
     const end = await this.#untilEnd();
-    const [said] = await Promise.all([this.#session.finish(end), this.#stream?.close()]);
-    return said;
+    const [finished] = await Promise.all([this.#session.finish(end), this.#stream?.close()]);
+    return finished;
   }
 
   async #untilEnd(): Promise<SessionEnd> {
@@ -96,7 +96,7 @@ export class SessionRun {
       if (before.claimants > MAX_CLAIMANTS) {
         return failed(`the recording was given up after ${MAX_CLAIMANTS} processes that did not finish it`);
       }
-      // If Redis stood still, it may have carried out our claim before it heard that another process is in a model call.
+      // If Redis stood still, it may have carried out our claim before it saw that another process is in a model call.
       const { slot, model } = this.#parts;
       if (before.claimants > 1 && model.isAnothers(await slot.caller())) return { kind: 'interrupted' };
       await this.#audio.read(0);

@@ -17,9 +17,9 @@ import type { ModelFamily } from '../../models/family.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 
 /** The longest time until a session's lease is seen to have run out, while somebody else serves it or this process has lost it. */
-const STANDBY_LOOK_MS = 50;
+const STANDBY_POLL_MS = 50;
 /** The longest time until a session is seen whose announcement was lost with Redis' memory. An announcement that comes ends this wait at once. */
-const IDLE_LOOK_MS = 400;
+const IDLE_POLL_MS = 400;
 const RETRY_MS = 100;
 
 export interface SessionWorkerParts extends SessionRunParts {
@@ -38,7 +38,7 @@ export interface SessionWorkerParts extends SessionRunParts {
  *      │     ├─ Redis is away: again after 100 ms
  *      └─────┴─ an announcement, or 50 ms while there is a session that another process has or this one lost, or else 400 ms
  *
- * An announcement only says that a look is worth while. What there is to serve is always read from the slot. So a session is found in the same way if its
+ * An announcement only says that a poll is worth while. What there is to serve is always read from the slot. So a session is found in the same way if its
  * announcement was missed, if its process was killed, or if this process lost it while it was paused.
  */
 export class SessionWorker {
@@ -71,10 +71,10 @@ export class SessionWorker {
     let after = '0';
     while (!this.#stopping.signal.aborted) {
       try {
-        const lookAgainMs = (await this.#look(family)) ? STANDBY_LOOK_MS : IDLE_LOOK_MS;
+        const pollMs = (await this.#serveNext(family)) ? STANDBY_POLL_MS : IDLE_POLL_MS;
         if (this.#stopping.signal.aborted) return;
         this.#isWaiting = true;
-        after = await sessionAnnounced(blocking, keys, after, lookAgainMs);
+        after = await sessionAnnounced(blocking, keys, after, pollMs);
       } catch (error) {
         // An outage is logged once, by the connections.
         if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'looking for sessions failed');
@@ -87,7 +87,7 @@ export class SessionWorker {
   }
 
   /** Serves the session that holds the slot, if nobody else does. @returns whether there is one that may need this process yet */
-  async #look(family: ModelFamily): Promise<boolean> {
+  async #serveNext(family: ModelFamily): Promise<boolean> {
     const { redis, keys, slot, processId } = this.#parts;
     const holder = await slot.holder();
     const owner = holder === undefined ? undefined : readSlotHolder(holder);

@@ -12,7 +12,7 @@ import type { ModelMetrics } from '../model/model-metrics.ts';
 import type { FenceGuard } from '../sessions/fence.ts';
 
 /** The longest time until the end of another process's model call is seen. */
-const CALL_LOOK_MS = 50;
+const CALL_POLL_MS = 50;
 
 export interface UploadRunParts {
   readonly uploads: UploadStore;
@@ -34,7 +34,7 @@ export type JobOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
 /**
  * One upload's job:
  *
- *   taken (looked at again while another process is in a model call)
+ *   taken (polled while another process is in a model call)
  *          ├─ slot lost ───────────────────────────────────────────────────→ completed, nothing said
  *          ├─ fence too small, samples gone ──→ told, and slot freed ─────────→ completed
  *          └─ model call ─┬─ text ──→ told, and slot freed in the same step ──→ completed
@@ -75,7 +75,7 @@ export class UploadRun {
   async #start(again: boolean): Promise<UploadStart> {
     const { uploads, model } = this.#parts;
     const untilMs = waitEnds();
-    // When Redis goes on, it may answer this look before it hears that the other process is in a call. So only a second look counts.
+    // When Redis goes on, it may answer this poll before it sees that the other process is in a call. So only a second poll counts.
     let mayBeInCall = again;
     for (;;) {
       const { holder, pcm, caller } = await retryUntilAnswered(untilMs, () => uploads.atStart(this.#job.id));
@@ -85,7 +85,7 @@ export class UploadRun {
       if (isInCall && performance.now() >= untilMs)
         throw new Error(`${caller} was in model calls for as long as anybody waits for an upload`);
       mayBeInCall = isInCall;
-      await delay(CALL_LOOK_MS);
+      await delay(CALL_POLL_MS);
     }
   }
 

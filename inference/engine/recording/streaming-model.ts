@@ -24,7 +24,7 @@ export class StreamingModel implements EngineModel {
     this.#transcript = new TranscriptWriter(acoustic.tokens, family);
   }
 
-  /** Runs two steps of silence. The second is the first one that hears states of the model's own making. */
+  /** Runs two steps of silence. The second is the first whose states come out of the model. */
   async warmUp(): Promise<void> {
     const decoder = this.acoustic.open();
     const { signal } = new AbortController();

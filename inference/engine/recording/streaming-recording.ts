@@ -8,7 +8,7 @@ import { BLOCK_SAMPLES, sampleBlocks } from './samples.ts';
 import { trailingSilenceSamples } from './trailing-silence.ts';
 
 /**
- * The most steps that are run together. That takes less time than to run them one by one, but each holds its frames and what goes between parts.
+ * The most steps that are run together. That takes less time than to run them one by one, but each holds its frames and the tensors between parts.
  * The longest recording has 50 of 320 ms.
  */
 const MAX_STEPS = 64;
@@ -52,7 +52,7 @@ export class StreamingRecording implements EngineRecording {
     return this.#textSoFar();
   }
 
-  /** Runs what is left with silence behind it. */
+  /** Runs what is left, with trailing padding. */
   async finish(pcm: Uint8Array): Promise<string> {
     await this.#take(pcm);
     if (this.#acceptedSamples === 0) return '';

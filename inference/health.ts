@@ -6,7 +6,10 @@ import { RedisKeys } from '../common/redis/keys.ts';
 
 const REDIS_MS = 2_000;
 
-/** Whether the inference process of this host has loaded its model. Asked in a container, which is a host of its own and serves no port. */
+/**
+ * Whether the inference process of this host has loaded its model. Asked in a container, which is a host of
+ * its own and serves no port.
+ */
 async function isReady(): Promise<boolean> {
   const config = readInferenceConfig(process.env);
   const redis = connectRedis(config.redis, 'commands', 'asr-inference-health', () => undefined);

@@ -25,9 +25,9 @@ export interface InferenceParts {
   readonly config: InferenceConfig;
   readonly recognizer: Recognizer;
   readonly log: Logger;
-  /** Where the model's files are or should be: a load that failed is tried again when something changes there. */
+  /** Where the model's files are or should be. After a change there a failed load is tried again. */
   readonly modelFolder: string;
-  /** The process must end: a named execution provider or the runtime itself does not load, or the engine is lost. */
+  /** The process must end: a named execution provider or the runtime does not load, or the engine is lost. */
   readonly onFatal: (error: Error) => void;
 }
 
@@ -37,7 +37,10 @@ export interface Inference {
   readonly metrics: ModelMetrics;
   /** Sends one command to Redis. @throws StoreUnavailable */
   askRedis(): Promise<unknown>;
-  /** Resolves when the first attempt to load the model has ended and the heartbeat says how. Without Redis it goes on, and serves when Redis is there. */
+  /**
+   * Resolves when the first attempt to load the model has ended and the heartbeat says how. Without Redis it
+   * goes on, and serves when Redis is there.
+   */
   start(): Promise<void>;
   /** After a load that failed: tries again now. */
   retryLoad(): void;
@@ -47,7 +50,7 @@ export interface Inference {
   stop(): Promise<void>;
 }
 
-/** The parts of an inference process, without the process itself: everything between Redis and the recognizer. */
+/** The parts of an inference process, without the process: everything between Redis and the recognizer. */
 export function createInference(parts: InferenceParts): Inference {
   const { config, recognizer, log, modelFolder, onFatal } = parts;
   const host = hostname();

@@ -28,8 +28,9 @@ async function main(): Promise<void> {
     log: (line) => log.info(line),
     hotwords: hotwords && (() => hotwords.current()),
   });
-  // The engine's thread loads the model while this one loads the store's clients, which takes as long. With an admin port it begins later, because that
-  // port may be taken: an exit while the engine's thread is in the runtime ends with SIGABRT instead of the exit code (seen in one of three).
+  // The engine's thread loads the model while this one loads the store's clients, which takes as long. With
+  // an admin port it begins later, because that port may be taken: an exit while the engine's thread is in
+  // the runtime ends with SIGABRT instead of the exit code (seen in one of three).
   if (config.admin === undefined) recognizer.begin();
   // Imported here: most processes do without its SDK.
   const traces = config.traces
@@ -42,7 +43,8 @@ async function main(): Promise<void> {
     log,
     modelFolder: recognizer.folder,
     onFatal: (error) => {
-      // Somebody has to correct a setting, mend the installation or take another machine. It is no fault of ours, so its stack would lead nowhere.
+      // Somebody has to correct a setting, mend the installation or take another machine. It is no fault of
+      // ours, so its stack would lead nowhere.
       const isProvider = error instanceof ExecutionProviderError;
       log.fatal(isProvider ? { reason: error.message } : { err: error }, 'ending');
       if (!(error instanceof EngineLost)) end(error.message, isProvider ? EXIT_CONFIG : 1);

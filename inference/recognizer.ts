@@ -2,11 +2,11 @@ import { PrintableError } from '../common/errors/printable.ts';
 import type { ModelFamily } from '../models/family.ts';
 
 /**
- * What both workers (uploads and streams) see of the model. The real one is `engine/`, a worker thread. Tests of
- * the protocol around it bring a scripted one.
+ * What both workers (uploads and streams) see of the model. The real one is `engine/`, a worker thread. Tests
+ * of the protocol around it bring a scripted one.
  *
- * Contract: for the same samples `finish()` gives the same text, however they are cut into pieces for `accept()` and `finish()`.
- * A stream's result never depends on the streams before it.
+ * Contract: for the same samples `finish()` gives the same text, however they are cut into pieces for
+ * `accept()` and `finish()`. A stream's result never depends on the streams before it.
  */
 export interface Recognizer {
   /**
@@ -16,7 +16,8 @@ export interface Recognizer {
   load(): Promise<ModelInfo>;
 
   /**
-   * Starts a recording from zero state. Only one is open at a time: a second `open()` waits until the first is closed.
+   * Starts a recording from zero state. Only one is open at a time: a second `open()` waits until the first
+   * is closed.
    */
   open(): Promise<RecognizerStream>;
 
@@ -26,22 +27,25 @@ export interface Recognizer {
 
 export interface RecognizerStream {
   /**
-   * Takes the next samples and runs an update: in a streaming family every step they complete, in a re-decoding one the audio so far (Whisper: since the last pause).
+   * Takes the next samples and runs an update: in a streaming family every step they complete, in a
+   * re-decoding one the audio so far (Whisper: since the last pause).
    * @param pcm 16 kHz mono PCM16, little-endian bytes, even length, at most 480,000 in all.
    * @returns the full text so far; the same string as before when nothing changed.
-   * @throws InferenceError when a model run fails. The stream is then of no further use, but must still be closed.
+   * @throws InferenceError when a model run fails. The stream is then of no further use, but must still be
+   * closed.
    */
   accept(pcm: Uint8Array): Promise<string>;
 
   /**
-   * Takes the last samples, as `accept()` does, and runs all that is left. A streaming model gets trailing padding, so that its last tokens are emitted.
-   * To pass the last samples here takes less time than to `accept()` them before.
+   * Takes the last samples, as `accept()` does, and runs all that is left. A streaming model gets trailing
+   * padding, so that its last tokens are emitted. To pass the last samples here takes less time than to
+   * `accept()` them before.
    * @param pcm may be empty.
    * @returns the final text.
    */
   finish(pcm: Uint8Array): Promise<string>;
 
-  /** Frees the stream; safe in every state and more than once. Resolves once no model call of it is running. */
+  /** Frees the stream; safe in every state and more than once. Resolves when no model call of it runs. */
   close(): Promise<void>;
 }
 
@@ -66,8 +70,8 @@ export class ModelLoadError extends PrintableError {
 }
 
 /**
- * An execution provider that was asked for by name does not load, or the runtime itself does not load on this machine. `message` is one line that
- * names it. The process does not start with another one.
+ * An execution provider that was asked for by name does not load, or the runtime itself does not load on this
+ * machine. `message` is one line that names it. The process does not start with another one.
  */
 export class ExecutionProviderError extends PrintableError {
   override readonly name = 'ExecutionProviderError';

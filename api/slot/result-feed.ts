@@ -9,8 +9,8 @@ import {
 import type { RedisClient } from '../../common/redis/scripts.ts';
 
 /**
- * How long one read blocks. Work that begins while other work of this replica is still ending joins with the next read, so this bounds its wait.
- * With one at a time, the reply comes with the entry.
+ * How long one read blocks. Work that begins while other work of this replica is still ending joins with the
+ * next read, so this bounds its wait. With one at a time, the reply comes with the entry.
  */
 const BLOCK_MS = 100;
 const RETRY_MS = 100;
@@ -18,9 +18,10 @@ const RETRY_MS = 100;
 type Listener = (entry: StreamEntry) => void;
 
 /**
- * Reads the results of this replica's sessions and uploads (one is active service-wide, another may be ending) over one blocking connection.
- * Each has a stream of its own, read from its first entry on. So no result is missed, whatever happens to the connection.
- * If only that connection is away, the results are looked up over the one for commands. Otherwise audio that the model has taken would seem to wait.
+ * Reads the results of this replica's sessions and uploads (one is active service-wide, another may be
+ * ending) over one blocking connection. Each has a stream of its own, read from its first entry on. So no
+ * result is missed, whatever happens to the connection. If only that connection is away, the results are
+ * looked up over the one for commands. Otherwise audio that the model has taken would seem to wait.
  */
 export class ResultFeed {
   readonly #blocking: RedisClient;
@@ -50,7 +51,7 @@ export class ResultFeed {
       try {
         this.#hand(await readStreams(this.#blocking, this.#after(), BLOCK_MS));
       } catch (error) {
-        // Sessions and uploads notice an outage by their own commands. The reader only has to be back when Redis is.
+        // Sessions and uploads notice an outage by their own commands. The reader only has to come back.
         this.#log.debug({ err: error }, 'reading results failed');
         await readStreamsNow(this.#redis, this.#after())
           .then((read) => this.#hand(read))

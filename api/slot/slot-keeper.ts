@@ -4,7 +4,8 @@ import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot, type SlotHolder } from '../../co
 
 /**
  * Takes the slot.
- * @param onUnknown called if Redis did not answer: the slot may be taken all the same. It is given what frees it again, which tries as long as the slot lasts
+ * @param onUnknown called if Redis did not answer: the slot may be taken all the same. It is given what frees
+ * it again, which tries as long as the slot lasts
  * @returns the fence, or undefined when the slot is taken. @throws StoreUnavailable
  */
 export async function acquireSlot(
@@ -24,8 +25,9 @@ export async function acquireSlot(
 export type SlotLoss = { kind: 'lost' } | { kind: 'store-unavailable'; awayMs: number };
 
 /**
- * Renews a held slot once a second until stopped. `onLoss` is called for every renewal that finds the slot gone or the store away.
- * Only the holder knows what that means: the last result frees the slot too, a moment before its waiter sees it.
+ * Renews a held slot once a second until stopped. `onLoss` is called for every renewal that finds the slot
+ * gone or the store away. Only the holder knows what that means: the last result frees the slot too, a moment
+ * before its waiter sees it.
  */
 export function keepSlot(
   slot: Pick<Slot, 'renew'>,

@@ -35,8 +35,8 @@ export interface ActiveStreamParts {
  *            │                                     └─ client gone or refused ─┐
  *            └─ slot lost, or Redis away ─────────────────────────────────────┴→ aborted
  *
- * Until then the slot is renewed, results are handed on, and the inference processes are watched. What fails meanwhile
- * is told through `onFailure`, and whoever hears of it aborts the stream:
+ * Until then the slot is renewed, results are handed on, and the inference processes are watched. What fails
+ * meanwhile goes to `onFailure`, which aborts the stream:
  *
  *   the slot is lost → `inference_failed`, unless a last result ends the stream within a second
  *   Redis is away → StoreUnavailable     no inference process is left → `not_ready`
@@ -65,7 +65,7 @@ export class ActiveStream {
     this.#unsubscribe = feed.subscribe(keys.results(producer.sessionId), (entry) => this.#result(entry));
   }
 
-  /** Announces the session; a stream whose opening fails is aborted. @throws StreamFailure `not_ready`; StoreUnavailable */
+  /** Announces the session. If that fails, the stream is aborted. @throws StreamFailure; StoreUnavailable */
   async open(fence: number): Promise<void> {
     try {
       if (!(await this.#producer.open(fence)))
@@ -79,24 +79,23 @@ export class ActiveStream {
 
   /** @throws StoreUnavailable */
   async append(frame: Buffer): Promise<void> {
-    // A session that has ended takes no more audio. Its last result is mostly on its way, and says why. If none comes,
-    // the slot was lost. The next renewal would find that too, but perhaps only after two seconds of audio have piled
-    // up. Then the client would be told `overloaded`.
+    // A session that has ended takes no more audio. Its last result is mostly on its way, and says why. If
+    // none comes, the slot was lost. The next renewal would find that too, but perhaps only after two seconds
+    // of audio have piled up. Then the client would be told `overloaded`.
     if (!(await this.#producer.append(frame))) this.#slotLost();
   }
 
   /** @throws StoreUnavailable */
   end(): Promise<void> {
-    // A Redis server that has just become the master may lack what came last. Without the end, both sides would wait
-    // for each other.
+    // A Redis server that has just become the master may lack what came last. Without the end, both sides
+    // would wait for each other.
     this.#endTimer = setInterval(() => void this.#producer.end().catch(() => undefined), SLOT_RENEW_MS);
     return this.#producer.end();
   }
 
   /** Whether an inference process works on the recording now. @throws StoreUnavailable */
   async isServed(): Promise<boolean> {
-    // At first nobody has had the time to claim it. A client that has sent two seconds of audio by then is faster than
-    // speech.
+    // At first nobody has had the time to claim it: two seconds of audio by then are faster than speech.
     return performance.now() - this.#openedAtMs < LEASE_TTL_MS || (await this.#producer.isServed());
   }
 
@@ -108,10 +107,7 @@ export class ActiveStream {
     this.#clean(() => this.#producer.forget());
   }
 
-  /**
-   * There will be no result: the client is gone or was refused. The slot is freed when a running model call has
-   * returned.
-   */
+  /** There will be no result. The slot is freed when a running model call has returned. */
   abort(): void {
     this.#abort();
     this.#span.end();

@@ -6,7 +6,10 @@ import {
 } from '../../common/audio/limits.ts';
 import { StreamFailure } from './stream-failure.ts';
 
-/** How much audio of one recording has come in, and how much of it still waits for the model. Keeps the limits of the interface, to the byte. */
+/**
+ * How much audio of one recording has come in, and how much of it still waits for the model. Keeps the limits
+ * of the interface, to the byte.
+ */
 export class ReceivedAudio {
   #receivedBytes = 0;
   #takenBytes = 0;
@@ -15,7 +18,10 @@ export class ReceivedAudio {
     return this.#receivedBytes;
   }
 
-  /** Counts one frame. @throws StreamFailure `invalid_frame`, `audio_too_long` or `overloaded`; the frame is then not counted */
+  /**
+   * Counts one frame.
+   * @throws StreamFailure `invalid_frame`, `audio_too_long` or `overloaded`; the frame is then not counted
+   */
   add(frame: Buffer): void {
     if (frame.length === 0 || frame.length % BYTES_PER_SAMPLE !== 0 || frame.length > MAX_FRAME_BYTES) {
       const allowed = `send 2 to ${MAX_FRAME_BYTES} bytes, an even number`;
@@ -36,7 +42,10 @@ export class ReceivedAudio {
     this.#receivedBytes = receivedBytes;
   }
 
-  /** The model has taken this much in all. After a failover of Redis it may say less than before. What was taken once does not wait again. */
+  /**
+   * The model has taken this much in all. After a failover of Redis it may say less than before. What was
+   * taken once does not wait again.
+   */
   taken(bytes: number): void {
     this.#takenBytes = Math.max(this.#takenBytes, bytes);
   }

@@ -4,7 +4,10 @@ import type { StreamErrorCode } from '../../common/errors/errors.ts';
 export interface StreamSummary {
   readonly sessionId: string;
   readonly outcome: 'final' | 'error' | 'disconnected' | 'shutdown';
-  /** `protocol_error`: what came breaks RFC 6455 or its bounds here. Only logs and metrics know this code; the client has the close code. */
+  /**
+   * `protocol_error`: what came breaks RFC 6455 or its bounds here. Only logs and metrics know this code; the
+   * client has the close code.
+   */
   readonly code: StreamErrorCode | 'protocol_error' | undefined;
   /** Why the service could not serve it, or what broke the protocol. Holds nothing that the client sent. */
   readonly reason: string | undefined;
@@ -36,7 +39,7 @@ export class SessionLog {
     this.#startReceivedAtMs = performance.now();
   }
 
-  /** An inference process has begun with the recording. One that stood still begins again with its own: that is no takeover. */
+  /** An inference process has begun with the recording. If it had begun before, that is no takeover. */
   claimed(by: string): void {
     this.#queueMs ??= since(this.#startReceivedAtMs);
     if (this.#claimant !== undefined && by !== this.#claimant) this.#takeovers += 1;

@@ -30,7 +30,7 @@ export class StreamOpener {
     const span = new TraceSpan('stream');
     const opening = span.run(() => this.#open(sessionId, credential, events, span));
     opening.catch((error: unknown) => span.end(error));
-    // If the client hangs up meanwhile, the session ends only once it is open. A shutdown has to wait for that.
+    // If the client hangs up meanwhile, the session ends only once it is open. A shutdown waits for that.
     this.#parts.background.add(opening);
     return opening;
   }

@@ -38,18 +38,21 @@ interface StreamSessionParts {
  * One WebSocket connection, one recording.
  *
  *   connected ── start ───────────────→ opening      fields checked, token, model ready, slot, session opened
- *   opening ──── session open ────────→ ready        `ready` sent; 10 s message clock and 40 s session clock run from here
+ *   opening ──── session open ────────→ ready        `ready` sent; message clock 10 s, session clock 40 s
  *   ready ────── audio ───────────────→ receiving    `partial` whenever the text changed
  *   ready, receiving ── end ──────────→ finishing    no more input; the session clock runs on
  *   finishing ── last result ─────────→ closed       `final`, 1000
  *
- *   any ──────── error ───────────────→ closed       `error` with its code, then the code's close code (1008 or 1011)
+ *   any ──────── error ───────────────→ closed       `error` with its code, then its close code (1008, 1011)
  *   any ──────── peer gone, shutdown, breach of the WebSocket protocol ─→ closed
  *
- *   out of order, in any state: audio or `end` before `ready`, audio or a control message after `end`, a second start → invalid_sequence
- *   text that is no control message → invalid_message; a frame that is empty, odd or over 3,200 bytes → invalid_frame
+ *   out of order, in any state → invalid_sequence: audio or `end` before `ready`, audio or a control message
+ *   after `end`, a second start
+ *   text that is no control message → invalid_message
+ *   a frame that is empty, odd or over 3,200 bytes → invalid_frame
  *   over 15 s → audio_too_long; over 2 s waiting for the model → overloaded
- *   If nobody works on the recording, `overloaded` and the last result's `timeout` become not_ready: the client is not to blame.
+ *   If nobody works on the recording, `overloaded` and the last result's `timeout` become not_ready: the
+ *   client is not to blame.
  */
 type State = 'connected' | 'opening' | 'ready' | 'receiving' | 'finishing' | 'closed';
 
@@ -71,7 +74,7 @@ export class StreamSession {
   #state: State = 'connected';
   #active: ActiveStream | undefined;
   #revision = 0;
-  /** Set while the service looks whether anybody works on the recording. Whatever it finds, the session ends. */
+  /** Set while it is checked whether anybody works on the recording. Then the session ends in any case. */
   #isFailing = false;
 
   constructor(parts: StreamSessionParts) {
@@ -125,7 +128,10 @@ export class StreamSession {
     this.#close('disconnected');
   }
 
-  /** What came is no WebSocket message, and the connection has been ended for it. @param breach what was wrong, without what came */
+  /**
+   * What came is no WebSocket message, and the connection has been ended for it.
+   * @param breach what was wrong, without what came
+   */
   broken(breach: string): void {
     this.#close('error', { code: 'protocol_error', reason: breach });
   }
@@ -137,7 +143,10 @@ export class StreamSession {
     this.#parts.peer.close(1001, 'the server is shutting down');
   }
 
-  /** `overloaded`, and the `timeout` of a last result, are sent only if somebody works on the recording. Otherwise the client is not to blame. */
+  /**
+   * `overloaded`, and the `timeout` of a last result, are sent only if somebody works on the recording.
+   * Otherwise the client is not to blame.
+   */
   #failUnlessAbandoned(error: unknown): void {
     const code = error instanceof StreamFailure ? error.code : undefined;
     const isLate = code === 'overloaded' || (code === 'timeout' && this.#state === 'finishing');
@@ -249,7 +258,7 @@ export class StreamSession {
     this.#parts.peer.close(1000, 'final');
   }
 
-  /** If something cannot be stored, the session ends. Nobody waits for it otherwise: the connection to Redis keeps the order. */
+  /** Ends the session if something cannot be stored. Nobody waits: Redis' connection keeps the order. */
   #stored(command: Promise<void> | undefined): void {
     command?.catch((error) => this.#fail(error));
   }

@@ -33,7 +33,7 @@ export interface Transcription {
   readonly text: string;
   readonly audioMs: number;
   readonly inferenceMs: number;
-  /** From the request for the slot to the result, less the inference call: the way to a process that is free, and back. */
+  /** From the request for the slot to the result, less the inference call. */
   readonly queueMs: number;
 }
 
@@ -49,7 +49,7 @@ export interface Transcription {
  *      ├─── vanished: Redis lost it ───────────────→ not_ready
  *      ├─── abandoned: no process is left ─────────→ not_ready         (slot: released)
  *      ├─── late: no process is on it ─────────────→ not_ready         (slot: released)
- *      └─── late: the model still runs ────────────→ inference_failed  (slot: the model call's renewals end with it)
+ *      └─── late: the model still runs ────────────→ inference_failed  (slot: renewed until the call ends)
  */
 export class Transcriber {
   readonly #parts: TranscriberParts;
@@ -59,7 +59,8 @@ export class Transcriber {
   }
 
   /**
-   * @param id the request's, under which the slot, the job and the logs name the upload  @param pcm 16 kHz mono PCM16 bytes, checked by the caller
+   * @param id the request's, under which the slot, the job and the logs name the upload
+   * @param pcm 16 kHz mono PCM16 bytes, checked by the caller
    * @throws ApiFailure `busy`, `inference_failed` or `not_ready`; StoreUnavailable
    */
   transcribe(id: string, pcm: Buffer): Promise<Transcription> {

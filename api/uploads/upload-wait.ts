@@ -11,7 +11,7 @@ import type { SlotLoss } from '../slot/slot-keeper.ts';
  */
 export type WaitOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' } | { kind: 'abandoned' };
 
-/** One upload's wait for its end. Its stream is read from the start, so an end that is there already is not missed. */
+/** One upload's wait for its end. Its stream is read from the start, so no end is missed. */
 export class UploadWait {
   readonly outcome: Promise<WaitOutcome>;
   readonly #store: UploadStore;

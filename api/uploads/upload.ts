@@ -10,21 +10,27 @@ import { afterSilence } from '../../common/redis/timeouts.ts';
 const tooLarge = (what: string, limitBytes: number): ApiFailure =>
   new ApiFailure('upload_too_large', `${what}; the limit is ${limitBytes} bytes`);
 
-/** The length that a request declares is refused before a byte of the body is read. @throws ApiFailure `upload_too_large` */
+/**
+ * The length that a request declares is refused before a byte of the body is read.
+ * @throws ApiFailure `upload_too_large`
+ */
 export function checkDeclaredLength(contentLength: string | undefined): void {
   if (contentLength !== undefined && Number(contentLength) > MAX_MULTIPART_BYTES) {
     throw tooLarge(`the request body has ${contentLength} bytes`, MAX_MULTIPART_BYTES);
   }
 }
 
-/** Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1): a refusal then saves it from sending it at all. */
+/**
+ * Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1): a refusal
+ * then saves it from sending it at all.
+ */
 export function expectsContinue({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === '1.1' && /\b100-continue\b/i.test(headers.expect ?? '');
 }
 
 /**
- * Reads a request body whole, counting its raw bytes. It is put together as it comes: kept one by one, pieces of a byte (chunked encoding allows them) take
- * some hundred times the memory that the limit is for.
+ * Reads a request body whole, counting its raw bytes. It is put together as it comes: kept one by one, pieces
+ * of a byte (chunked encoding allows them) take some hundred times the memory that the limit is for.
  * @param timeoutMs how long that may take
  * @throws ApiFailure `upload_too_large` or `timeout`; ClientGone
  */
@@ -65,7 +71,10 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
 
 const missingFile = (msg: string): FormFailure =>
   new FormFailure({ loc: ['body', 'file'], msg, type: 'missing' });
-/** A form that cannot be read is mostly a right one behind a Content-Type set by hand, without the boundary that the HTTP library chose or with another. */
+/**
+ * A form that cannot be read is mostly a right one behind a Content-Type set by hand, without the boundary
+ * that the HTTP library chose or with another.
+ */
 const malformed = (msg: string): FormFailure =>
   new FormFailure({
     loc: ['body'],
@@ -73,7 +82,10 @@ const malformed = (msg: string): FormFailure =>
     type: 'multipart_invalid',
   });
 
-/** Some HTTP libraries compress a body when told to. Other names stand before bodies as they are ("utf-8"). @throws FormFailure */
+/**
+ * Some HTTP libraries compress a body when told to. Other names stand before bodies as they are ("utf-8").
+ * @throws FormFailure
+ */
 export function expectUncompressed(contentEncoding: string | undefined): void {
   if (contentEncoding === undefined || !/\b(gzip|deflate|br|zstd|compress)\b/i.test(contentEncoding)) return;
   const msg = `the body is compressed (Content-Encoding "${contentEncoding}"); send it as it is`;
@@ -84,20 +96,23 @@ export function isFormType(contentType: string | undefined): contentType is stri
   return contentType !== undefined && /^multipart\/form-data[ \t]*(;|$)/i.test(contentType);
 }
 
-/** Lets the routes of this instance read forms, of any number of parts: it is the body as a whole that is bounded. */
+/** Lets the routes of this instance read forms, of any number of parts: the body as a whole is bounded. */
 export async function acceptForms(app: FastifyInstance): Promise<void> {
   await app.register(multipart, {
     limits: { parts: Number.POSITIVE_INFINITY },
-    // Over its mark a part makes the parser wait for a reader, and one that it skips (no name, no Content-Disposition) has none: it would wait for ever.
+    // Over its mark a part makes the parser wait for a reader, and one that it skips (no name, no
+    // Content-Disposition) has none: it would wait for ever.
     fileHwm: MAX_MULTIPART_BYTES + 1,
-    // RFC 7578 asks for no file name. A part without one is text where it says so or says nothing, which the parser has as text/plain.
+    // RFC 7578 asks for no file name. A part without one is text where it says so or says nothing, which the
+    // parser has as text/plain.
     isPartAFile: (_name, contentType, fileName) => fileName !== undefined || contentType !== 'text/plain',
   });
 }
 
 /**
- * What the parser is given at once; then other work has its turn. Beside a live stream eight bodies of 60,000 empty parts, each as one piece, kept the process
- * for up to 4.6 s: the slot ran out. In slices the longest wait was 0.05 s.
+ * What the parser is given at once; then other work has its turn. Beside a live stream eight bodies of 60,000
+ * empty parts, each as one piece, kept the process for up to 4.6 s: the slot ran out. In slices the longest
+ * wait was 0.05 s.
  */
 const SLICE_BYTES = 16_384;
 
@@ -109,9 +124,10 @@ async function* slicesOf(body: Buffer): AsyncGenerator<Buffer> {
 }
 
 /**
- * Takes the file part named `file` (the first one) out of a multipart/form-data body; all other parts are ignored.
+ * Takes the first file part named `file` out of a multipart/form-data body. All other parts are ignored.
  * @param request of a route in an instance that accepts forms
- * @throws FormFailure (422) when the body is no such form or has no such part; ApiFailure `upload_too_large` for a file over 484,096 bytes
+ * @throws FormFailure (422) when the body is no such form or has no such part; ApiFailure `upload_too_large`
+ * for a file over 484,096 bytes
  */
 export async function readUploadForm(
   request: FastifyRequest,
@@ -124,7 +140,7 @@ export async function readUploadForm(
     const msg = `${found}; send multipart/form-data with a part named "file"`;
     throw new FormFailure({ loc: ['header', 'content-type'], msg, type: 'content_type' });
   }
-  // The plugin reads a request's stream by itself and counts only parts, so it gets the body that was read and counted.
+  // The plugin reads a request's stream by itself and counts only parts: it gets the body that was counted.
   const raw = Object.assign(Readable.from(slicesOf(body)), { headers: { 'content-type': contentType } });
   const bounded: FastifyRequest = Object.create(request, { raw: { value: raw } });
   let wav: Buffer | undefined;
@@ -136,7 +152,8 @@ export async function readUploadForm(
       else part.file.resume();
     }
   } catch (error) {
-    // It has passed over a part with a name such as "constructor", and says so behind the last part; any other part is ignored here.
+    // It has passed over a part with a name such as "constructor", and says so behind the last part; any
+    // other part is ignored here.
     if (!(error instanceof Error && 'code' in error && error.code === 'FST_PROTO_VIOLATION'))
       throw malformed(
         `the multipart body does not fit the Content-Type "${contentType}" (${messageOf(error)})`,

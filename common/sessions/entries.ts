@@ -1,8 +1,8 @@
 import { fieldsOf, type StreamEntry } from '../redis/result-streams.ts';
 
 /**
- * The entries of a session's two streams, and how to read them. They are written by `session-producer.ts` (API: audio) and `session-consumer.ts`
- * (inference: results).
+ * The entries of a session's two streams, and how to read them. They are written by `session-producer.ts`
+ * (API: audio) and `session-consumer.ts` (inference: results).
  */
 export type AudioEntry = {
   /** Its id in the stream, to read on from. For frames and the end that is their number, from 1, and `-1`. */
@@ -29,7 +29,7 @@ export const SESSION_KEYS_TTL_MS = 60_000;
 export const LEASE_TTL_MS = 1_000;
 export const LEASE_RENEW_MS = 300;
 
-/** An entry that is not of the forms above: another program, or another version of this one, writes under the same keys. */
+/** An entry of no form above: another program, or another version of this one, uses the same keys. */
 export class MalformedEntry extends Error {
   override readonly name = 'MalformedEntry';
   constructor(found: string) {

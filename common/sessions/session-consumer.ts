@@ -24,21 +24,21 @@ export type SessionEnd =
   /** The client is gone or was refused. */
   | { kind: 'aborted' }
   /**
-   * Redis refuses whatever is to be published. Trying again would only keep the slot. The client learns from the lost
-   * slot that there is no result.
+   * Redis refuses whatever is to be published. Trying again would only keep the slot. The client learns from
+   * the lost slot that there is no result.
    */
   | { kind: 'store-refused'; message: string }
   /**
-   * Redis went away, or another process is in a model call. Once Redis is back, or that call has returned, the session
-   * is claimed and replayed.
+   * Redis went away, or another process is in a model call. Once Redis is back, or that call has returned,
+   * the session is claimed and replayed.
    */
   | { kind: 'interrupted' }
   | { kind: Loss };
 
 /**
- * The inference process's side of a stream session: its lease, its audio, its results. One instance a session.
- * Results go on behind those of earlier processes. Each publication also proves that lease and slot are still the
- * session's.
+ * The inference process's side of a stream session: its lease, its audio, its results. One instance a
+ * session. Results go on behind those of earlier processes. Each publication also proves that lease and slot
+ * are still the session's.
  */
 export class SessionConsumer {
   readonly #redis: RedisClient;
@@ -110,8 +110,7 @@ export class SessionConsumer {
   }
 
   /**
-   * What the session has lost while nothing is published. Checks only if the last check or publication is at least `ms`
-   * ago.
+   * What the session has lost while nothing is published. Checks once in `ms`; a publication counts, too.
    * @throws StoreUnavailable
    */
   async loss(ms: number): Promise<Loss | undefined> {
@@ -179,7 +178,10 @@ export class SessionConsumer {
     return reply === 0 ? 'lease-lost' : 'slot-lost';
   }
 
-  /** @returns false when the lease was lost: then another process ends the session. @throws StoreUnavailable */
+  /**
+   * @returns false when the lease was lost: then another process ends the session.
+   * @throws StoreUnavailable
+   */
   async #finish(last?: LastResult): Promise<boolean> {
     const keys = this.#keys.ofSession(this.sessionId);
     const args = [this.holder, this.#token, SESSION_KEYS_TTL_MS, ...(last ? resultFields(last) : [])];

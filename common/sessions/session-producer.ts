@@ -42,8 +42,9 @@ export class SessionProducer {
   }
 
   /**
-   * Appends one frame. In real time each frame is an entry of its own. Those that come while an entry is on its way go behind it in one entry: two seconds of
-   * the smallest frames, a command each, would take longer than a command may.
+   * Appends one frame. In real time each frame is an entry of its own. Those that come while an entry is on
+   * its way go behind it in one entry: two seconds of the smallest frames, a command each, would take longer
+   * than a command may.
    * @returns false when the session is over. @throws StoreUnavailable
    */
   append(pcm: Buffer): Promise<boolean> {
@@ -52,7 +53,10 @@ export class SessionProducer {
     return this.#next;
   }
 
-  /** Says that no more audio comes. A second call sends the same entry, which is added only if it is not there. @throws StoreUnavailable */
+  /**
+   * Says that no more audio comes. A second call adds its entry only if it is not there.
+   * @throws StoreUnavailable
+   */
   async end(): Promise<void> {
     // Frames and end are sent without a wait between them: the connection keeps the order.
     const frames = this.#flush();

@@ -3,7 +3,7 @@ import type { ResultEntry } from './entries.ts';
 
 /** How far the processes before this one got with a session. For the first one: nowhere. */
 export interface ResumePoint {
-  /** Processes that have claimed it, the one that asks included. One that lost its lease in a stall and claims it again counts once. */
+  /** Processes that have claimed it, the one that asks included. One that claims it again counts once. */
   readonly claimants: number;
   /** Bytes that have gone into a model call: nothing new is said about them. */
   readonly takenBytes: number;

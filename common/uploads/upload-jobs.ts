@@ -6,8 +6,9 @@ import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 
 /**
- * One upload's way through the store. The samples lie under their own binary key, and a small BullMQ job names them. The end goes into a stream of its own,
- * where the waiting replica reads it at once. Samples and text are never in the job or in BullMQ's event stream, because both keep what they are given.
+ * One upload's way through the store. The samples lie under their own binary key, and a small BullMQ job
+ * names them. The end goes into a stream of its own, where the waiting replica reads it at once. Samples and
+ * text are never in the job or in BullMQ's event stream, because both keep what they are given.
  */
 export interface UploadJob {
   readonly id: string;
@@ -21,16 +22,17 @@ export type UploadEnd =
   { kind: 'done'; text: string; inferenceMs: number } | { kind: 'failed'; reason: string };
 
 /**
- * How long a replica waits for an upload's end, counted from when its job is queued. That is enough for 15 s of audio on a slow CPU, with a restart of the
- * inference process in between.
+ * How long a replica waits for an upload's end, counted from when its job is queued. That is enough for 15 s
+ * of audio on a slow CPU, with a restart of the inference process in between.
  */
 export const UPLOAD_DEADLINE_MS = 60_000;
 const KEYS_TTL_MS = UPLOAD_DEADLINE_MS + 10_000;
 export const UPLOAD_JOB_NAME = 'transcribe';
 
 /**
- * A worker that dies is noticed after `lockDuration`. Its job runs once more, and a second crash on it fails the job (`maxStalledCount`).
- * A worker that is frozen may be told of a job in place of the others. They look for themselves after `drainDelay` (s).
+ * A worker that dies is noticed after `lockDuration`. Its job runs once more, and a second crash on it fails
+ * the job (`maxStalledCount`). A worker that is frozen may be told of a job in place of the others. They look
+ * for themselves after `drainDelay` (s).
  */
 export const UPLOAD_WORKER_OPTIONS = {
   concurrency: 1,
@@ -38,9 +40,11 @@ export const UPLOAD_WORKER_OPTIONS = {
   lockDuration: 1_000,
   stalledInterval: 500,
   maxStalledCount: 1,
-  // BullMQ's check sends INFO, which a user with few permissions may not. Our own (common/redis/warnings.ts) goes on without an answer.
+  // BullMQ's check sends INFO, which a user with few permissions may not. Our own (common/redis/warnings.ts)
+  // goes on without an answer.
   skipVersionCheck: true,
-  // BullMQ's wait for the first connection fails for good when that connection is made anew meanwhile, as in a failover: no job would ever be taken.
+  // BullMQ's wait for the first connection fails for good when that connection is made anew meanwhile, as in
+  // a failover: no job would ever be taken.
   skipWaitingForReady: true,
 } as const satisfies Partial<WorkerOptions>;
 
@@ -69,7 +73,10 @@ export class UploadStore {
     await fromStore(this.#redis.set(this.#keys.upload(id), pcm, 'PX', KEYS_TTL_MS));
   }
 
-  /** @returns what the slot holds, the samples (undefined if they are gone) and who is in a model call, all from one moment. @throws StoreUnavailable */
+  /**
+   * @returns from one moment: the slot's value, the samples if they are there, who is in a model call.
+   * @throws StoreUnavailable
+   */
   async atStart(
     id: string,
   ): Promise<{ holder: SlotHolder | undefined; pcm: Buffer | undefined; caller: string | undefined }> {
@@ -78,7 +85,11 @@ export class UploadStore {
     return { holder: holder?.toString('utf8'), pcm: pcm ?? undefined, caller: caller?.toString('utf8') };
   }
 
-  /** Says how an upload ended, and frees its slot. @returns false when the slot was lost: then nobody waits. @throws StoreUnavailable */
+  /**
+   * Says how an upload ended, and frees its slot.
+   * @returns false when the slot was lost: then nobody waits.
+   * @throws StoreUnavailable
+   */
   async finish(id: string, holder: SlotHolder, end: UploadEnd): Promise<boolean> {
     const keys = [this.#keys.slot, this.#keys.upload(id), this.#keys.uploadEnd(id)];
     const fields = Object.entries(end).flatMap(([name, value]) => [name, String(value)]);
@@ -97,7 +108,7 @@ export class UploadStore {
   }
 }
 
-/** An entry that cannot be read, such as one of another version of this program, also ends the wait: as a failure. */
+/** An entry that cannot be read, such as one of another version of this program, is a failure. */
 export function parseUploadEnd(entry: StreamEntry): UploadEnd {
   const fields = fieldsOf(entry);
   const kind = fields.get('kind');

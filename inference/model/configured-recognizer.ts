@@ -45,7 +45,8 @@ export class ConfiguredRecognizer implements Recognizer {
     try {
       return await begun.model;
     } catch (error) {
-      // The caller waits for changes from now on. If a copy ended before, it would wait in vain: so the model is loaded again at once.
+      // The caller waits for changes from now on. If a copy ended before, it would wait in vain: so the model
+      // is loaded again at once.
       if ((await folderFingerprint(this.folder)) === (await begun.files)) throw error;
       return this.#load();
     }

@@ -3,7 +3,7 @@ import { inSpan } from '../../common/process/traces.ts';
 import { CALL_RENEW_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 import type { Recognizer, RecognizerStream } from '../recognizer.ts';
 
-/** No recording takes this long on a machine that is fast enough for the service: if a call does, the runtime hangs. */
+/** No recording takes this long on a machine that is fast enough: if a call does, the runtime hangs. */
 const STUCK_MS = 60_000;
 
 /** Whose work a model call is for. */
@@ -18,8 +18,9 @@ export class EngineLost extends Error {
 }
 
 /**
- * Surrounds every use of the model. While a call runs, and only then, this process holds the service's one model and the slot. If Redis pauses, lease, lock
- * or slot may run out. The call goes on all the same, and no other process begins one before it has returned.
+ * Surrounds every use of the model. While a call runs, and only then, this process holds the service's one
+ * model and the slot. If Redis pauses, lease, lock or slot may run out. The call goes on all the same, and no
+ * other process begins one before it has returned.
  */
 export class ExclusiveRun {
   readonly #recognizer: Recognizer;
@@ -47,7 +48,10 @@ export class ExclusiveRun {
     this.#stuckMs = stuckMs;
   }
 
-  /** Starts a recording. @throws InferenceError after reporting that the engine is lost: only a dead one refuses. */
+  /**
+   * Starts a recording.
+   * @throws InferenceError after reporting that the engine is lost: only a dead one refuses.
+   */
   async open(): Promise<RecognizerStream> {
     try {
       return await this.#recognizer.open();
@@ -62,7 +66,7 @@ export class ExclusiveRun {
     return caller !== undefined && caller !== this.#processId;
   }
 
-  /** At level debug the log shows when each call begins and ends, with its fence. Nothing else shows that no two calls run at once. */
+  /** At level debug the log shows when each call begins and ends. Only that shows that no two run at once. */
   async run<T>({ holder, fence }: ModelWork, call: () => Promise<T>): Promise<T> {
     this.#log.debug({ fence }, 'model call begins');
     this.#beginCall(holder);
@@ -78,12 +82,12 @@ export class ExclusiveRun {
       clearTimeout(watchdog);
       this.#running -= 1;
       this.#log.debug({ fence }, 'model call ends');
-      // Sent before what ends the work, on the same connection: so whoever is served next does not have to wait for it.
+      // Sent before what ends the work, on the same connection: whoever is served next does not wait for it.
       if (this.#running === 0) this.#slot.callEnded(this.#processId).catch(() => undefined);
     }
   }
 
-  /** If this fails, the first renewal makes up for it. A lost slot shows in the publication after the call. */
+  /** If it fails, the first renewal makes up for it. A lost slot shows in the publication after the call. */
   #beginCall(holder: SlotHolder): void {
     this.#slot.hold(holder, this.#processId, false).catch(() => undefined);
   }

@@ -3,12 +3,16 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const POLL_INTERVAL_MS = 1_000;
-/** Far more than a model has. After so many, no further subfolder is read: a folder named by mistake must not be read whole every second. */
+/**
+ * Far more than a model has. After so many, no further subfolder is read: a folder named by mistake must not
+ * be read whole every second.
+ */
 const MANY_FILES = 1_000;
 
 /**
- * Names, sizes, times and inode numbers of a folder's files in one text; '' for a folder that is not there. The time is that of the last change of
- * any kind, permissions included. Subfolders are read too, because a graph may keep its weights in one. Hidden ones such as `.git` are not.
+ * Names, sizes, times and inode numbers of a folder's files in one text; '' for a folder that is not there.
+ * The time is that of the last change of any kind, permissions included. Subfolders are read too, because a
+ * graph may keep its weights in one. Hidden ones such as `.git` are not.
  */
 export async function folderFingerprint(folder: string): Promise<string> {
   const lines: string[] = [];
@@ -30,8 +34,9 @@ export async function folderFingerprint(folder: string): Promise<string> {
 }
 
 /**
- * Waits until the folder's files differ from `before` and have stayed the same for one interval: then a copy under way is over. It polls once a
- * second. Events of the file system would tell nothing about network mounts, nor about folders that are not there yet.
+ * Waits until the folder's files differ from `before` and have stayed the same for one interval: then a copy
+ * under way is over. It polls once a second. Events of the file system would tell nothing about network
+ * mounts, nor about folders that are not there yet.
  * @throws AbortError when the signal ends the wait.
  */
 export async function folderChange(

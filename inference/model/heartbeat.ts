@@ -58,7 +58,10 @@ export class HeartbeatSender {
     await this.report({ ...this.#report, state: 'draining' });
   }
 
-  /** The beats go on in an outage. They are the one thing that this process always writes, so they also show a Redis that takes nothing. */
+  /**
+   * The beats go on in an outage. They are the one thing that this process always writes, so they also show a
+   * Redis that takes nothing.
+   */
   async beat(): Promise<void> {
     try {
       await this.#store.beat({ ...this.#identity, ...this.#report });
@@ -68,7 +71,10 @@ export class HeartbeatSender {
     }
   }
 
-  /** The process is gone: its entry is removed. @throws StoreUnavailable; the entry then ends with its TTL. */
+  /**
+   * The process is gone: its entry is removed.
+   * @throws StoreUnavailable; the entry then ends with its TTL.
+   */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#store.stop(this.#identity.id);

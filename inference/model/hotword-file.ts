@@ -31,7 +31,10 @@ export class HotwordFile {
     }
   }
 
-  /** The phrases as the file has them now; the same array as before if it has not changed. If it cannot be read, those before stay. */
+  /**
+   * The phrases as the file has them now; the same array as before if it has not changed. If it cannot be
+   * read, those before stay.
+   */
   async current(): Promise<readonly Hotword[]> {
     const version = await this.#stamp().catch(messageOf);
     if (version === this.#version) return this.#hotwords;

@@ -1,11 +1,14 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ModelInfo } from '../recognizer.ts';
 
-/** `upload`: a whole recording. `update`: a stream on its way. `final`: the last update of a stream, with what is left of it. */
+/** `upload`: a whole recording. `update`: a stream on its way. `final`: a stream's last update. */
 const CALLS = ['upload', 'update', 'final'] as const;
 export type ModelCallKind = (typeof CALLS)[number];
 
-/** What one inference process tells Prometheus about its model. Its time per second of audio is the rate of the durations' sum over that of the audio. */
+/**
+ * What one inference process tells Prometheus about its model. Its time per second of audio is the rate of
+ * the durations' sum over that of the audio.
+ */
 export class ModelMetrics {
   readonly registry = new Registry();
   readonly #seconds = new Histogram({

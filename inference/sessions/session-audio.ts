@@ -3,7 +3,7 @@ import { unreachable } from '../../common/errors/errors.ts';
 import type { RedisClient } from '../../common/redis/scripts.ts';
 import type { SessionConsumer } from '../../common/sessions/session-consumer.ts';
 
-/** A session's audio stream has a gap or a frame of a wrong size: its result would be of another recording. */
+/** A session's audio has a gap or a frame of a wrong size: its result would be of another recording. */
 class BrokenAudio extends Error {
   override readonly name = 'BrokenAudio';
 }
@@ -28,7 +28,10 @@ export class SessionAudio {
     this.#blocking = blocking;
   }
 
-  /** @param blockMs how long to wait for something new; 0: only what is there. @throws BrokenAudio; StoreUnavailable; MalformedEntry */
+  /**
+   * @param blockMs how long to wait for something new; 0: only what is there.
+   * @throws BrokenAudio; StoreUnavailable; MalformedEntry
+   */
   async read(blockMs: number): Promise<void> {
     const entries = await this.#session.audio(this.#blocking, this.#after, blockMs);
     for (const entry of entries) {

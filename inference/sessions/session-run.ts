@@ -18,7 +18,7 @@ import { type UpdatePacing, updatePacing } from './update-pacing.ts';
 
 /** A recording that ends the process each time it is tried must end some time. */
 const MAX_CLAIMANTS = 3;
-/** How long a read waits for audio, and the longest time between two checks that the session still has lease and slot. */
+/** How long a read waits for audio, and the longest time between two checks of lease and slot. */
 const READ_BLOCK_MS = 500;
 
 export interface SessionRunParts {
@@ -44,12 +44,14 @@ export interface SessionRunParts {
  *      │       └─ a gap in the audio ──────────────────────────→ failed
  *      └─ 500 ms without a call, and the slot still held
  *
- *   in listening and with each publication: the slot is another's → slot-lost; the lease is another's → lease-lost; Redis is away → interrupted;
- *   Redis refuses (full, no permission, a key of another type) → failed, or, where it refuses that too, store-refused
+ *   in listening and with each publication:
+ *     the slot is another's → slot-lost; the lease is another's → lease-lost; Redis is away → interrupted
+ *     Redis refuses (full, no permission, a key of another type) → failed (refused, too: store-refused)
  *
- * Before a call (for the last one: at the same time) its bytes are published as taken. That also proves that lease and slot are still the session's.
- * After a takeover everything that was taken before goes into the model in one piece. Only a text that is new is published.
- * Every end waits for a running model call. Then it frees slot and keys in one step, except after lease-lost and interrupted.
+ * Before a call (for the last one: at the same time) its bytes are published as taken. That also proves that
+ * lease and slot are still the session's. After a takeover everything that was taken before goes into the
+ * model in one piece. Only a text that is new is published. Every end waits for a running model call. Then it
+ * frees slot and keys in one step, except after lease-lost and interrupted.
  */
 export class SessionRun {
   readonly #parts: SessionRunParts;
@@ -78,12 +80,15 @@ export class SessionRun {
     return this.#modelMs;
   }
 
-  /** Duration of the calls that began when the recording had ended: they take what was left of it, and the trailing padding. */
+  /** Duration of the calls that began when the recording had ended: its rest, and the trailing padding. */
   get tailModelMs(): number {
     return this.#tailModelMs;
   }
 
-  /** @returns how it ended; all of it has been published by then. @throws StoreUnavailable if the end could not be published. */
+  /**
+   * @returns how it ended; all of it has been published by then.
+   * @throws StoreUnavailable if the end could not be published.
+   */
   async run(): Promise<SessionEnd> {
     const end = await this.#untilEnd();
     const [finished] = await Promise.all([this.#session.finish(end), this.#stream?.close()]);
@@ -96,7 +101,7 @@ export class SessionRun {
       if (before.claimants > MAX_CLAIMANTS) {
         return failed(`the recording was given up after ${MAX_CLAIMANTS} processes that did not finish it`);
       }
-      // If Redis stood still, it may have carried out our claim before it saw that another process is in a model call.
+      // If Redis stood still, it may have granted our claim before it saw another process's model call.
       const { slot, model } = this.#parts;
       if (before.claimants > 1 && model.isAnothers(await slot.caller())) return { kind: 'interrupted' };
       await this.#audio.read(0);
@@ -154,7 +159,7 @@ export class SessionRun {
     const totalBytes = this.#audio.receivedBytes;
     if (totalBytes === 0) return this.#session.final('', 0);
     const pcm = this.#takeUpTo(totalBytes);
-    // Somebody waits for this call, so it does not wait for the publication; both have ended before anything is freed.
+    // Somebody waits for this call, so it runs beside the publication. Both end before anything is freed.
     const [published, called] = await Promise.allSettled([
       this.#session.taken(totalBytes),
       this.#call('final', pcm, (stream) => stream.finish(pcm)),

@@ -16,9 +16,12 @@ import { readSlotHolder } from '../../common/slot/slot.ts';
 import type { ModelFamily } from '../../models/family.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 
-/** The longest time until a session's lease is seen to have run out, while somebody else serves it or this process has lost it. */
+/** The longest time until a lost lease is seen, of another process or of this one. */
 const STANDBY_POLL_MS = 50;
-/** The longest time until a session is seen whose announcement was lost with Redis' memory. An announcement that comes ends this wait at once. */
+/**
+ * The longest time until a session is seen whose announcement was lost with Redis' memory. An announcement
+ * that comes ends this wait at once.
+ */
 const IDLE_POLL_MS = 400;
 const RETRY_MS = 100;
 
@@ -33,13 +36,14 @@ export interface SessionWorkerParts extends SessionRunParts {
 /**
  * Serves one stream session after another:
  *
- *   looking ─┬─ the slot's holder is a session without a lease, and the claim succeeds ──→ serving ──→ looking
+ *   looking ─┬─ the slot's holder is a session without a lease, and the claim succeeds → serving → looking
  *      ↑ └───┤
  *      │     ├─ Redis is away: again after 100 ms
- *      └─────┴─ an announcement, or 50 ms while there is a session that another process has or this one lost, or else 400 ms
+ *      └─────┴─ an announcement, or 400 ms (50 ms while another process has a session, or this one lost it)
  *
- * An announcement only says that a poll is worth while. What there is to serve is always read from the slot. So a session is found in the same way if its
- * announcement was missed, if its process was killed, or if this process lost it while it was paused.
+ * An announcement only says that a poll is worth while. What there is to serve is always read from the slot.
+ * So a session is found in the same way if its announcement was missed, if its process was killed, or if this
+ * process lost it while it was paused.
  */
 export class SessionWorker {
   readonly #parts: SessionWorkerParts;
@@ -86,7 +90,10 @@ export class SessionWorker {
     }
   }
 
-  /** Serves the session that holds the slot, if nobody else does. @returns whether there is one that may need this process yet */
+  /**
+   * Serves the session that holds the slot, if nobody else does.
+   * @returns whether there is one that may need this process yet
+   */
   async #serveNext(family: ModelFamily): Promise<boolean> {
     const { redis, keys, slot, processId } = this.#parts;
     const holder = await slot.holder();

@@ -2,7 +2,7 @@ import { CHUNK_BYTES } from '../../common/audio/limits.ts';
 import { isReDecoding, type ModelFamily } from '../../models/family.ts';
 import type { SessionAudio } from './session-audio.ts';
 
-/** How much waiting audio starts an update, however long the one before took: half of the backlog that the interface allows. */
+/** So much waiting audio starts an update at once: half of the backlog that the interface allows. */
 const URGENT_BYTES = 2 * CHUNK_BYTES;
 
 /** How far a session's audio has come. */
@@ -12,7 +12,8 @@ type AudioSoFar = Pick<SessionAudio, 'receivedBytes' | 'ended'>;
 export interface UpdatePacing {
   /**
    * @param takenBytes of the recording that are in an update.
-   * @returns up to how many bytes the next update goes; undefined until it is due, and where the last call takes in what is left.
+   * @returns up to how many bytes the next update goes; undefined until it is due, and where the last call
+   * takes in what is left.
    */
   next(takenBytes: number, audio: AudioSoFar): number | undefined;
 
@@ -45,9 +46,10 @@ class EachChunk implements UpdatePacing {
 }
 
 /**
- * Re-decoding families: an update takes all that is here. If it took long, the next one waits until twice that time has
- * passed since its start. So the model rests half of the time. But if a second of audio waits, the next one begins at
- * once. So a client that sends in real time is not told `overloaded` while updates take under 1.5 s.
+ * Re-decoding families: an update takes all that is here. If it took long, the next one waits until twice
+ * that time has passed since its start. So the model rests half of the time. But if a second of audio waits,
+ * the next one begins at once. So a client that sends in real time is not told `overloaded` while updates
+ * take under 1.5 s.
  */
 class WholeRecording implements UpdatePacing {
   readonly #idleMs: number;

@@ -6,7 +6,10 @@ import type { RedisClient } from '../../common/redis/scripts.ts';
 const SAY_AGAIN_MS = 60_000;
 const LOCK_LOST =
   'an upload has outlived its lock in the queue, as when Redis or this process stands still: it is given out again, and ended once all the same';
-/** How the error begins if no node of a Cluster took a command: while another takes over, or for good. The client's connection does not report it. */
+/**
+ * How the error begins if no node of a Cluster took a command: while another takes over, or for good. The
+ * client's connection does not report it.
+ */
 const NO_OWNER = 'Too many Cluster redirections';
 
 /** Logs what BullMQ's worker reports, and warns of the same thing once a minute at most. */
@@ -44,14 +47,14 @@ function withoutNumbers({ message }: Error): string {
   return message.replace(/[0-9a-f]{8,}|\d+/g, '');
 }
 
-/** Whether a report is of a job that was given out again, or that is over meanwhile. The queue makes several, one after the other. */
+/** Whether a report is of a job that was given out again, or is over meanwhile. The queue makes several. */
 function isLockLost(error: Error): boolean {
   return /^(could not renew lock|Missing lock|Missing key|Lock mismatch) for job /.test(error.message);
 }
 
 /**
- * Whether the queue reports an outage of its connection, as it does at every attempt. The outage itself is logged once, where the connections are made.
- * A report may come after the next attempt has succeeded.
+ * Whether the queue reports an outage of its connection, as it does at every attempt. The outage itself is
+ * logged once, where the connections are made. A report may come after the next attempt has succeeded.
  */
 function isOutage(error: Error): boolean {
   if ('syscall' in error || isAnswerToSelect(error)) return true;

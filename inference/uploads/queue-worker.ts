@@ -13,9 +13,15 @@ import type { UploadJob } from '../../common/uploads/upload-jobs.ts';
 
 const ASK_AGAIN_MS = 200;
 
-/** BullMQ's worker with a pause after each refusal. Its own asks a Redis that refuses again at once: hundreds of times a second, and for ever. */
+/**
+ * BullMQ's worker with a pause after each refusal. Its own asks a Redis that refuses again at once: hundreds
+ * of times a second, and for ever.
+ */
 export class QueueWorker extends Worker<UploadJob, void> {
-  /** Called with a job that has ended two processes, before the queue fails it. Resolves with false if the job is over already: then it is no failure. */
+  /**
+   * Called with a job that has ended two processes, before the queue fails it. Resolves with false if the job
+   * is over already: then it is no failure.
+   */
   beforeGivenUp: (job: UploadJob, reason: string) => Promise<boolean> = async () => true;
 
   /** @param reader a connection for nothing but the wait for jobs */
@@ -53,8 +59,8 @@ export class QueueWorker extends Worker<UploadJob, void> {
 }
 
 /**
- * A backend with our own reader. BullMQ's would not connect again after a failover that ended it while it connected. And if no node of a Cluster owns the queue
- * just then, BullMQ would wait for ever.
+ * A backend with our own reader. BullMQ's would not connect again after a failover that ended it while it
+ * connected. And if no node of a Cluster owns the queue just then, BullMQ would wait for ever.
  */
 function readingFrom(reader: RedisClient, keys: QueueKeys): BackendFactory<RedisQueueBackend> {
   return (name, opts) => {

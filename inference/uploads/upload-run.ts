@@ -49,7 +49,10 @@ export class UploadRun {
     this.#job = job;
   }
 
-  /** @param again the job was given out before. @throws Error when the model has failed, which has been told by then, or when its turn never came */
+  /**
+   * @param again the job was given out before.
+   * @throws Error when the model has failed, which has been told by then, or when its turn never came
+   */
   async run(again: boolean): Promise<JobOutcome> {
     const start = await this.#start(again);
     if (start.kind === 'slot lost') return start.kind;
@@ -58,7 +61,8 @@ export class UploadRun {
   }
 
   /**
-   * Tells the client that its recording has ended two processes. One of them may have served it after all: a lock also runs out while Redis stands still.
+   * Tells the client that its recording has ended two processes. One of them may have served it after all: a
+   * lock also runs out while Redis stands still.
    * @returns false when it is over
    */
   async giveUp(reason: string): Promise<boolean> {
@@ -67,15 +71,16 @@ export class UploadRun {
   }
 
   /**
-   * Waits until no other process is in a model call. That call may be this job's own: if Redis stood still, the lock of the running job has run out, and the
-   * job is given out again. The process that has it will mostly still end it. A stop of this process waits, too: if it put the job back, there might be nobody
+   * Waits until no other process is in a model call. That call may be this job's own: if Redis stood still,
+   * the lock of the running job has run out, and the job is given out again. The process that has it will
+   * mostly still end it. A stop of this process waits, too: if it put the job back, there might be nobody
    * else to take it. The slot is left to that call, even if this throws.
    * @throws Error when nobody waits any more; StoreUnavailable
    */
   async #start(again: boolean): Promise<UploadStart> {
     const { uploads, model } = this.#parts;
     const untilMs = waitEnds();
-    // When Redis goes on, it may answer this poll before it sees that the other process is in a call. So only a second poll counts.
+    // A Redis that goes on may answer before it sees another process's call. So the second poll counts.
     let mayBeInCall = again;
     for (;;) {
       const { holder, pcm, caller } = await retryUntilAnswered(untilMs, () => uploads.atStart(this.#job.id));
@@ -119,14 +124,17 @@ export class UploadRun {
     return outcome;
   }
 
-  /** @returns false when the slot was lost. @throws StoreUnavailable; then the replica that waits answers by itself */
+  /**
+   * @returns false when the slot was lost.
+   * @throws StoreUnavailable; then the replica that waits answers by itself
+   */
   async #finish(end: UploadEnd): Promise<boolean> {
     const { id, holder } = this.#job;
     return await retryUntilAnswered(waitEnds(), () => this.#parts.uploads.finish(id, holder, end));
   }
 }
 
-/** From this time on, as of `performance.now()`, no replica waits any more for an upload that has been queued by now. */
+/** From this time on, as of `performance.now()`, no replica waits for an upload that is queued by now. */
 function waitEnds(): number {
   return performance.now() + UPLOAD_DEADLINE_MS;
 }

@@ -25,8 +25,8 @@ export interface UploadWorkerParts extends UploadRunParts {
 }
 
 /**
- * Serves the uploads' queue, one job at a time. If a process dies, BullMQ gives its job once to another one (or to the same, restarted). If that one dies as
- * well, the next one tells the client and fails the job.
+ * Serves the uploads' queue, one job at a time. If a process dies, BullMQ gives its job once to another one
+ * (or to the same, restarted). If that one dies as well, the next one tells the client and fails the job.
  */
 export class UploadWorker {
   readonly #parts: UploadWorkerParts;
@@ -82,7 +82,7 @@ export class UploadWorker {
     const closing = worker.close(!worker.isRunning());
     await this.#running;
     await endedWithin(closing, CLOSE_MS);
-    // Redis may have given out a job that was still on its way here when the worker was closed. It has begun meanwhile.
+    // A job that was on its way here when the worker was closed has begun meanwhile.
     await this.#running;
     await worker.abandon();
   }

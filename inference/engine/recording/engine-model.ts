@@ -16,7 +16,7 @@ export interface EngineModel {
   release(): Promise<void>;
 }
 
-/** One recording on its way through the model, by the recognizer's contract. An abort throws the signal's reason. */
+/** One recording, by the recognizer's contract. After an abort it throws the signal's reason. */
 export interface EngineRecording extends Pick<RecognizerStream, 'accept' | 'finish'> {
   /** After `finish()`; missing in families that cannot tell. */
   readonly judge?: Judge | undefined;

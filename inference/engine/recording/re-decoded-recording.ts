@@ -7,7 +7,10 @@ export interface ReDecoder {
   /** Only takes samples in. @param samples 16 kHz mono, in [-1, 1]; not kept. */
   accept(samples: Float32Array): void;
 
-  /** @returns the text of the audio so far, which later ones may revise. @throws InferenceError; the reason of an abort */
+  /**
+   * @returns the text of the audio so far, which later ones may revise.
+   * @throws InferenceError; the reason of an abort
+   */
   update(): Promise<string>;
 
   /** @returns the text of the whole recording; depends on its samples alone. @throws as `update()` */

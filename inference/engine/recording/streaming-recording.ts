@@ -8,8 +8,8 @@ import { BLOCK_SAMPLES, sampleBlocks } from './samples.ts';
 import { trailingSilenceSamples } from './trailing-silence.ts';
 
 /**
- * The most steps that are run together. That takes less time than to run them one by one, but each holds its frames and the tensors between parts.
- * The longest recording has 50 of 320 ms.
+ * The most steps that are run together. That takes less time than to run them one by one, but each holds its
+ * frames and the tensors between parts. The longest recording has 50 of 320 ms.
  */
 const MAX_STEPS = 64;
 

@@ -1,8 +1,8 @@
 import { FRAME_LENGTH_SAMPLES, FRAME_SHIFT_SAMPLES, LEFT_EDGE_SAMPLES } from '../features/frames.ts';
 
 /**
- * Streaming models emit a token some time after it was spoken. This many frames (0.6 s) are allowed for that, beyond
- * the look-ahead that is part of a step's window.
+ * Streaming models emit a token some time after it was spoken. This many frames (0.6 s) are allowed for that,
+ * beyond the look-ahead that is part of a step's window.
  */
 const EMISSION_DELAY_FRAMES = 60;
 
@@ -14,9 +14,10 @@ export interface StepSizes {
 }
 
 /**
- * The trailing padding of a recording, so that its last tokens are emitted. Nothing is flushed at the end: frames that fill
- * no step are dropped. So steps run until the last frame with a recorded sample in it, and the emission delay behind
- * it, lie in front of the next step's start. What a window reads beyond that is its look-ahead.
+ * The trailing padding of a recording, so that its last tokens are emitted. Nothing is flushed at the end:
+ * frames that fill no step are dropped. So steps run until the last frame with a recorded sample in it, and
+ * the emission delay behind it, lie in front of the next step's start. What a window reads beyond that is its
+ * look-ahead.
  * @param recordedSamples at least 1.
  * @returns samples of digital silence.
  */

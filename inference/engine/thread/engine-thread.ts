@@ -10,8 +10,8 @@ import {
 import type { EngineOptions, EngineReply, EngineRequest } from './messages.ts';
 
 /**
- * Node 20 cannot load TypeScript in a worker thread. So if this file runs from source (tests), the worker is the
- * compiled one: `npm test` builds first.
+ * Node 20 cannot load TypeScript in a worker thread. So if this file runs from source (tests), the worker is
+ * the compiled one: `npm test` builds first.
  */
 const WORKER_URL = import.meta.url.endsWith('.ts')
   ? new URL('../../../dist/inference/engine/thread/worker.js', import.meta.url)
@@ -43,11 +43,12 @@ export class EngineThread {
     this.loaded = new Promise((resolve, reject) => {
       this.#settleLoad = { resolve, reject };
     });
-    // Whoever waits for `loaded` gets its rejection; a thread that is shut down while loading has nobody waiting.
+    // Whoever waits for `loaded` gets its rejection. A thread that is shut down while loading has nobody.
     this.loaded.catch(() => {});
-    // Since 1.29 onnxruntime reports its use to Microsoft and leaves files in the temporary folder, unless it is told this before it is loaded.
+    // Since 1.29 onnxruntime reports its use to Microsoft and leaves files in the temporary folder, unless it
+    // is told this before it is loaded.
     process.env['ORT_DISABLE_TELEMETRY'] ??= '1';
-    // At V8's default size, the young generation keeps about 20 MB for good, for what is parsed once at the start.
+    // At V8's default size, the young generation keeps about 20 MB for what is parsed once at the start.
     const resourceLimits = { maxYoungGenerationSizeMb: 4 };
     const settings = { workerData: options, name: 'engine', execArgv: [], resourceLimits };
     this.#worker = new Worker(WORKER_URL, settings);

@@ -4,7 +4,10 @@ import { EngineThread, ThreadStream } from './engine-thread.ts';
 import type { EngineOptions } from './messages.ts';
 
 export interface OnnxRecognizerOptions extends EngineOptions {
-  /** Receives one line when `auto` falls back from CUDA, when a large graph cannot be divided, and for hot words that the model cannot judge. */
+  /**
+   * Receives one line when `auto` falls back from CUDA, when a large graph cannot be divided, and for hot
+   * words that the model cannot judge.
+   */
   readonly log?: (line: string) => void;
   /** Asked for each recording: a list other than before counts from that recording on. */
   readonly hotwords?: (() => Promise<readonly Hotword[]>) | undefined;
@@ -19,8 +22,8 @@ export interface OnnxRecognizerOptions extends EngineOptions {
  *
  *   idle, loading, ready ──close()──▶ closed
  *
- * `load()` may be called again whenever the state is idle. The thread is never terminated, because a model run that is
- * cut off takes the whole process with it. It is asked to end, and does so after the run it is in.
+ * `load()` may be called again whenever the state is idle. The thread is never terminated, because a model
+ * run that is cut off takes the whole process with it. It is asked to end, and does so after its run.
  */
 type State =
   | { readonly name: 'idle' }

@@ -1,6 +1,7 @@
 /**
- * The engine's thread: loads the model it was started with, then serves one recording at a time. Model runs block this
- * thread and no other. Requests are served in order; `close` and `shutdown` are also seen between two model runs.
+ * The engine's thread: loads the model it was started with, then serves one recording at a time. Model runs
+ * block this thread and no other. Requests are served in order; `close` and `shutdown` are also seen between
+ * two model runs.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ExecutionProviderError, ModelLoadError } from '../../recognizer.ts';

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
+import { messageOf } from '../../common/errors/errors.ts';
+import { printable } from '../../common/errors/printable.ts';
 import { AsrClient } from '../node.ts';
-import { messageOf } from '../protocol/errors.ts';
 import { parseCommandLine } from './command-line.ts';
 import { EXIT, type ExitCode, exitCodeOf, UsageError } from './exit-codes.ts';
 import { HELP } from './help.ts';
 import { askReady } from './ready.ts';
 import { Report } from './report.ts';
-import { printable } from './status-line.ts';
 import { readToken } from './token.ts';
 import { transcribeAll } from './transcribe.ts';
 

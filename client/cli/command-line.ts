@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { messageOf } from '../protocol/errors.ts';
+import { messageOf } from '../../common/errors/errors.ts';
 import { UsageError } from './exit-codes.ts';
 
 interface Service {

@@ -1,4 +1,4 @@
-import { AsrError } from '../protocol/errors.ts';
+import { AsrError, type AsrErrorCode } from '../protocol/errors.ts';
 
 /** Exit codes; `help.ts` documents them for people. */
 export const EXIT = {
@@ -17,34 +17,29 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+const OF_CODE: Readonly<Record<AsrErrorCode, ExitCode>> = {
+  invalid_format: EXIT.recording,
+  empty_audio: EXIT.recording,
+  audio_too_long: EXIT.recording,
+  upload_too_large: EXIT.recording,
+  invalid_form: EXIT.recording,
+  invalid_message: EXIT.recording,
+  invalid_sequence: EXIT.recording,
+  invalid_frame: EXIT.recording,
+  inference_failed: EXIT.recording,
+  unauthorized: EXIT.refused,
+  forbidden: EXIT.refused,
+  busy: EXIT.notNow,
+  not_ready: EXIT.notNow,
+  timeout: EXIT.noService,
+  overloaded: EXIT.noService,
+  network: EXIT.noService,
+  unavailable: EXIT.noService,
+  no_answer: EXIT.noService,
+  unexpected_response: EXIT.noService,
+};
+
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof UsageError) return EXIT.usage;
-  if (!(error instanceof AsrError)) return EXIT.recording;
-  switch (error.code) {
-    case 'invalid_format':
-    case 'empty_audio':
-    case 'audio_too_long':
-    case 'upload_too_large':
-    case 'invalid_form':
-    case 'invalid_message':
-    case 'invalid_sequence':
-    case 'invalid_frame':
-    case 'inference_failed':
-      return EXIT.recording;
-    case 'unauthorized':
-    case 'forbidden':
-      return EXIT.refused;
-    case 'busy':
-    case 'not_ready':
-      return EXIT.notNow;
-    case 'timeout':
-    case 'overloaded':
-    case 'network':
-    case 'unavailable':
-    case 'no_answer':
-    case 'unexpected_response':
-      return EXIT.noService;
-    default:
-      return error.code satisfies never;
-  }
+  return error instanceof AsrError ? OF_CODE[error.code] : EXIT.recording;
 }

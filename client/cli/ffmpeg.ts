@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
 import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
 import { AsrError } from '../protocol/errors.ts';
 
@@ -19,68 +19,53 @@ export async function decodeWithFfmpeg(
   finding: string,
   signal: AbortSignal,
 ): Promise<Int16Array> {
-  // `file:` keeps a name like "http:x" a name. The whitelist keeps a playlist from fetching addresses.
-  const source = typeof input === 'string' ? `file:${input}` : 'pipe:0';
-  const from = ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file,pipe', '-i', source];
-  const to = `-map 0:a:0 -t ${DECODED_SECONDS} -ac 1 -ar ${SAMPLE_RATE_HZ} -f s16le pipe:1`.split(' ');
-  const stdin = typeof input === 'string' ? undefined : input;
-  const decoded = await run([...from, ...to], stdin, finding, signal);
+  const { error, decoded, complaint } = await run(input, signal);
+  signal.throwIfAborted();
+  const failure = (problem: string) => new AsrError('invalid_format', `${finding}${problem}`);
+  if (error?.code === 'ENOENT')
+    throw failure(`. ffmpeg would convert it, but is not installed: ${INSTALL}, then try again`);
+  if (complaint.includes('matches no streams'))
+    throw new AsrError('empty_audio', `${finding}, and has no sound in it`);
+  // ffmpeg decodes what it can of a damaged file, says so, and exits with 0. Noise, or a part of the words, would pass for all of them.
+  if (error || complaint !== '') {
+    // Without where in ffmpeg it was found: "[aist#0:0/mp3 @ 0x5603311e3f00] ".
+    const said = complaint
+      .split('\n')
+      .at(-1)
+      ?.replace(/\[[^\]]* @ 0x\w+\] /g, '');
+    const reason = said || `it ended with ${error?.code ?? error?.signal}`;
+    throw failure(`, and ffmpeg cannot read all of it: ${reason}. Copy or export it again`);
+  }
   const samples = new Int16Array(Math.floor(decoded.length / 2));
   for (let index = 0; index < samples.length; index += 1) samples[index] = decoded.readInt16LE(2 * index);
   if (samples.length === 0) throw new AsrError('empty_audio', 'The recording has no audio sample');
-  if (samples.length > MAX_RECORDING_SAMPLES)
-    throw new AsrError(
-      'audio_too_long',
-      'The recording is longer than 15 s; at most 15 s are taken. Split it',
-    );
+  if (samples.length > MAX_RECORDING_SAMPLES) {
+    const message = 'The recording is longer than 15 s; at most 15 s are taken. Split it';
+    throw new AsrError('audio_too_long', message);
+  }
   return samples;
 }
 
-function run(
-  args: readonly string[],
-  stdin: Uint8Array | undefined,
-  finding: string,
-  signal: AbortSignal,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const ffmpeg = spawn('ffmpeg', args, { signal, windowsHide: true });
-    // Not spawn's own `timeout`: its timer outlives a program that could not be started.
-    const timer = setTimeout(() => ffmpeg.kill(), TIMEOUT_MS);
-    const decoded: Buffer[] = [];
-    let complaint = '';
-    ffmpeg.stdout.on('data', (piece: Buffer) => decoded.push(piece));
-    ffmpeg.stderr.on('data', (piece: Buffer) => {
-      complaint = (complaint + piece.toString()).slice(-2_000);
-    });
-    ffmpeg.on('error', (error: NodeJS.ErrnoException) => {
-      clearTimeout(timer);
-      if (signal.aborted) return reject(signal.reason);
-      const message =
-        error.code === 'ENOENT'
-          ? `${finding}. ffmpeg would convert it, but is not installed: ${INSTALL}, then try again`
-          : `${finding}, and ffmpeg cannot be started: ${error.message}`;
-      reject(new AsrError('invalid_format', message));
-    });
-    ffmpeg.on('close', (code) => {
-      clearTimeout(timer);
-      // ffmpeg decodes what it can of a damaged file, says so, and exits with 0. Noise, or a part of the words, would pass for all of them.
-      if (code === 0 && complaint === '') return resolve(Buffer.concat(decoded));
-      if (complaint.includes('matches no streams'))
-        return reject(new AsrError('empty_audio', `${finding}, and has no sound in it`));
-      const ending = code === null ? `stopped after ${TIMEOUT_MS / 1000} s` : `exit code ${code}`;
-      // Without where in ffmpeg it was found: "[aist#0:0/mp3 @ 0x5603311e3f00] ".
-      const reason =
-        complaint
-          .trim()
-          .split('\n')
-          .at(-1)
-          ?.replace(/\[[^\]]* @ 0x\w+\] /g, '') || ending;
-      const message = `${finding}, and ffmpeg cannot read all of it: ${reason}. Copy or export it again`;
-      reject(new AsrError('invalid_format', message));
-    });
+interface Run {
+  readonly error: ExecFileException | null;
+  readonly decoded: Buffer;
+  /** What it said on standard error. */
+  readonly complaint: string;
+}
+
+function run(input: string | Uint8Array, signal: AbortSignal): Promise<Run> {
+  const isPath = typeof input === 'string';
+  // `file:` keeps a name like "http:x" a name. The whitelist keeps a playlist from fetching addresses.
+  const source = isPath ? `file:${input}` : 'pipe:0';
+  const from = ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file,pipe', '-i', source];
+  const to = `-map 0:a:0 -t ${DECODED_SECONDS} -ac 1 -ar ${SAMPLE_RATE_HZ} -f s16le pipe:1`.split(' ');
+  return new Promise((resolve) => {
+    const options = { encoding: 'buffer', timeout: TIMEOUT_MS, signal, windowsHide: true } as const;
+    const ffmpeg = execFile('ffmpeg', [...from, ...to], options, (error, decoded, complaint) =>
+      resolve({ error, decoded, complaint: complaint.toString().trim() }),
+    );
     // ffmpeg may have enough before it has read everything.
-    ffmpeg.stdin.on('error', () => {});
-    ffmpeg.stdin.end(stdin);
+    ffmpeg.stdin?.on('error', () => {});
+    ffmpeg.stdin?.end(isPath ? undefined : input);
   });
 }

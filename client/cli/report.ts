@@ -1,36 +1,36 @@
 import type { WriteStream } from 'node:tty';
-import { AsrError, messageOf } from '../protocol/errors.ts';
+import { messageOf } from '../../common/errors/errors.ts';
+import { printable } from '../../common/errors/printable.ts';
+import { AsrError } from '../protocol/errors.ts';
 import type { Retry } from '../protocol/retry.ts';
 import type { StreamFinal, StreamPartial, TranscriptionResult } from '../protocol/wire.ts';
-import { printable, StatusLine } from './status-line.ts';
 
 export interface Output {
   readonly stdout: Pick<WriteStream, 'write'>;
   readonly stderr: Pick<WriteStream, 'write' | 'columns' | 'isTTY'>;
 }
 
-/** Says what happens to the recordings. Results go to stdout, the rest to stderr. What changes is shown in one line of the terminal. */
+/** Says what happens to the recordings. Results go to stdout, the rest to stderr. What changes is shown in one line of the terminal, written over in place. */
 export class Report {
   readonly #output: Output;
   readonly #json: boolean;
   readonly #count: number;
-  readonly #status: StatusLine;
+  #isStatusShown = false;
 
   /** @param count how many recordings there are */
   constructor(output: Output, json: boolean, count: number) {
     this.#output = output;
     this.#json = json;
     this.#count = count;
-    this.#status = new StatusLine(output.stderr);
   }
 
-  progress(file: string, number: number, doing: string): void {
-    this.#status.show(this.#head(file, number), doing);
+  listening(file: string): void {
+    this.#status(file, 'listening');
   }
 
-  partial(file: string, number: number, { revision, text }: StreamPartial): void {
+  partial(file: string, { revision, text }: StreamPartial): void {
     if (this.#json) this.#line({ file, type: 'partial', revision, text });
-    this.#status.show(this.#head(file, number), printable(text));
+    this.#status(file, text);
   }
 
   retry(file: string, { error, attempt, attempts, delayMs }: Retry): void {
@@ -39,19 +39,14 @@ export class Report {
   }
 
   result(file: string, result: TranscriptionResult | StreamFinal): void {
-    this.#status.clear();
-    if (this.#json) {
-      this.#line({ file, ...('finalize_ms' in result ? { type: 'final' } : {}), ...result });
-      return;
-    }
-    const head = this.#count > 1 ? `${printable(file)}: ` : '';
-    this.#output.stdout.write(`${head}${printable(result.text)}\n`);
+    this.end();
+    if (this.#json) this.#line({ file, ...('finalize_ms' in result ? { type: 'final' } : {}), ...result });
+    else this.#output.stdout.write(`${this.#named(file, result.text)}\n`);
   }
 
   failure(file: string, error: unknown): void {
     const message = messageOf(error);
     const code = error instanceof AsrError ? error.code : 'unreadable';
-    this.#status.clear();
     if (this.#json) this.#line({ file, error: code, message });
     this.#note(`${file}: ${message} [${code}]`);
   }
@@ -60,17 +55,29 @@ export class Report {
     if (count > 0) this.#note(`${count} more ${count === 1 ? 'recording was' : 'recordings were'} not tried`);
   }
 
+  /** Leaves no line in the terminal that was to be written over. */
   end(): void {
-    this.#status.clear();
+    if (this.#isStatusShown) this.#output.stderr.write('\r\x1b[K');
+    this.#isStatusShown = false;
   }
 
-  #head(file: string, number: number): string {
-    const place = this.#count > 1 ? `[${number}/${this.#count}] ` : '';
-    return `${place}${printable(file)}  `;
+  #named(file: string, text: string): string {
+    return printable(this.#count > 1 ? `${file}: ${text}` : text);
+  }
+
+  #status(file: string, text: string): void {
+    const { isTTY, columns } = this.#output.stderr;
+    if (!isTTY) return;
+    // What is wider than the terminal would go on in a next line, which is never written over. A Chinese character takes two columns.
+    const room = Math.floor((columns || 80) / 2) - 1;
+    const characters = [...this.#named(file, text)];
+    const cut = characters.length > room ? `…${characters.slice(1 - room).join('')}` : characters.join('');
+    this.#output.stderr.write(`\r\x1b[K${cut}`);
+    this.#isStatusShown = true;
   }
 
   #note(text: string): void {
-    this.#status.clear();
+    this.end();
     this.#output.stderr.write(`asr-client: ${printable(text)}\n`);
   }
 

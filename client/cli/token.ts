@@ -1,20 +1,23 @@
 import { readFile } from 'node:fs/promises';
-import { messageOf } from '../protocol/errors.ts';
+import { messageOf } from '../../common/errors/errors.ts';
 import { UsageError } from './exit-codes.ts';
 
 /** @throws UsageError when there is no token */
 export async function readToken(file: string | undefined, environment: NodeJS.ProcessEnv): Promise<string> {
-  if (file === undefined) {
-    const token = environment['ASR_API_TOKEN']?.trim();
-    if (!token) throw new UsageError('no token: set ASR_API_TOKEN or give --token-file FILE');
-    return token;
-  }
+  const given = file === undefined ? environment['ASR_API_TOKEN'] : await contentOf(file);
+  const token = given?.trim();
+  if (token) return token;
+  throw new UsageError(
+    file === undefined
+      ? 'no token: set ASR_API_TOKEN or give --token-file FILE'
+      : `the token file ${file} is empty`,
+  );
+}
+
+async function contentOf(file: string): Promise<string> {
   try {
-    const token = (await readFile(file, 'utf8')).trim();
-    if (token === '') throw new UsageError(`the token file ${file} is empty`);
-    return token;
+    return await readFile(file, 'utf8');
   } catch (error) {
-    if (error instanceof UsageError) throw error;
     throw new UsageError(`the token file cannot be read: ${messageOf(error)}`);
   }
 }

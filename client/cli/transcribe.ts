@@ -1,4 +1,3 @@
-import { SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
 import type { AsrClient } from '../node.ts';
 import { type Retry, withRetry } from '../protocol/retry.ts';
 import type { StreamFinal, TranscriptionResult } from '../protocol/wire.ts';
@@ -23,7 +22,7 @@ export async function transcribeAll(job: TranscribeJob): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok;
   for (const [index, file] of job.files.entries()) {
     try {
-      job.report.result(file, await transcribeOne(job, file, index + 1));
+      job.report.result(file, await transcribeOne(job, file));
     } catch (error) {
       if (job.signal.aborted) throw error;
       job.report.failure(file, error);
@@ -39,42 +38,27 @@ export async function transcribeAll(job: TranscribeJob): Promise<ExitCode> {
   return exitCode;
 }
 
-async function transcribeOne(
-  job: TranscribeJob,
-  file: string,
-  number: number,
-): Promise<TranscriptionResult | StreamFinal> {
+async function transcribeOne(job: TranscribeJob, file: string): Promise<TranscriptionResult | StreamFinal> {
   const { client, report, signal } = job;
-  report.progress(file, number, 'reading');
-  const recording =
+  const samples =
     file === '-'
       ? await readRecordingInput(job.input, job.stream, signal)
       : await readRecordingFile(file, signal);
   const retry = { attempts: job.attempts, onRetry: (retry: Retry) => report.retry(file, retry) };
-  if (recording.kind === 'whole') {
-    const { samples } = recording;
-    report.progress(file, number, `${(samples.length / SAMPLE_RATE_HZ).toFixed(1)} s of audio`);
+  if (samples instanceof Int16Array) {
     if (!job.stream) return client.transcribe(samples, { retry, signal });
-    return withRetry(
-      () => follow(job, file, number, client.stream({ audio: samples, signal })),
-      retry,
-      signal,
-    );
+    const attempt = () => follow(report, file, client.stream({ audio: samples, signal }));
+    return withRetry(attempt, retry, signal);
   }
-  const samples = readAhead(recording.samples);
+  const held = readAhead(samples);
   const session = await withRetry(() => openSession(job), retry, signal);
-  report.progress(file, number, 'listening');
-  const [final] = await Promise.all([follow(job, file, number, session), feed(session, samples)]);
+  report.listening(file);
+  const [final] = await Promise.all([follow(report, file, session), feed(session, held)]);
   return final;
 }
 
-async function follow(
-  { report }: TranscribeJob,
-  file: string,
-  number: number,
-  session: AsrStream,
-): Promise<StreamFinal> {
-  for await (const partial of session) report.partial(file, number, partial);
+async function follow(report: Report, file: string, session: AsrStream): Promise<StreamFinal> {
+  for await (const partial of session) report.partial(file, partial);
   return session.final;
 }
 

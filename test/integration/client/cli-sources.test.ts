@@ -240,5 +240,5 @@ test.for([
 test('a file without a byte is empty, not one for ffmpeg', async () => {
   const { code, stderr } = await run(['transcribe', file('empty.wav', '')], { PATH: '/nowhere' });
   expect(code).toBe(1);
-  expect(stderr).toContain('the input is empty [empty_audio]');
+  expect(stderr).toContain('The file is empty [empty_audio]');
 });

@@ -55,7 +55,7 @@ test('--json: one object a line, for failures, too; text cannot steer the termin
     { file: good, ...RESULT, text: 'a\u001b[31m\nb' },
     { file: empty, error: 'empty_audio', message: 'The recording has no audio sample' },
   ]);
-  expect((await run(['transcribe', good])).stdout).toBe('a [31m b\n');
+  expect((await run(['transcribe', good])).stdout).toBe('a\\u{1b}[31m\\u{a}b\n');
 });
 
 test('busy, then free: tries again and says so', async () => {
@@ -86,7 +86,11 @@ test.for([
     env: { ASR_API_TOKEN: '' },
     says: 'no token: set ASR_API_TOKEN or give --token-file FILE',
   },
-  { args: ['ready'], env: { ASR_URL: 'asr.example' }, says: '"asr.example" is not an address' },
+  {
+    args: ['ready'],
+    env: { ASR_URL: 'asr.example' },
+    says: '"asr.example" is not http://HOST:PORT or https://HOST',
+  },
   { args: ['ready', '--token-file', '/nowhere/token'], env: {}, says: 'ENOENT' },
 ])('asr-client $args with $env: exit code 2 and a clear line', async ({ args, env, says }) => {
   const { code, stdout, stderr } = await run(args, env);
@@ -177,7 +181,7 @@ test('ready: in words, as JSON, with exit codes; --wait asks until it is so', as
   service.http = [json(401, { error: 'unauthorized', message: 'the token\u001b is wrong' })];
   expect(await run(['ready', '--wait', '20'])).toMatchObject({
     code: 3,
-    stderr: 'asr-client: the token  is wrong\n',
+    stderr: 'asr-client: the token\\u{1b} is wrong\n',
   });
 });
 

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
 import { parseCommandLine } from '../../../../client/cli/command-line.ts';
-import { exitCodeOf, UsageError } from '../../../../client/cli/exit-codes.ts';
+import { UsageError } from '../../../../client/cli/exit-codes.ts';
 import { askReady } from '../../../../client/cli/ready.ts';
 import { Report } from '../../../../client/cli/report.ts';
-import { StatusLine } from '../../../../client/cli/status-line.ts';
 import { readToken } from '../../../../client/cli/token.ts';
-import { AsrClient, AsrError, type AsrErrorCode } from '../../../../client/node.ts';
+import { AsrClient, AsrError } from '../../../../client/node.ts';
 
 test.for([
   { args: ['transcribe', '--token', 'secret', 'a.wav'], says: 'use ASR_API_TOKEN or --token-file' },
@@ -45,56 +44,11 @@ test('address: --url, else ASR_URL, else this machine', () => {
   expect(url([], { ASR_URL: '' })).toMatchObject({ url: 'http://127.0.0.1:8088' });
 });
 
-test('the line in place: the end of a text that is too long for the terminal, Chinese taken as two columns', () => {
-  let written = '';
-  const write = (piece: string): boolean => {
-    written += piece;
-    return true;
-  };
-  const line = new StatusLine({ isTTY: true, columns: 20, write } as never);
-  line.show('a.wav  ', '今天天气很好我们去');
-  expect(written).toBe('\r\u001b[Ka.wav  …很好我们去');
-  line.clear();
-  line.clear();
-  expect(written.endsWith('去\r\u001b[K')).toBe(true);
-  written = '';
-  line.show('a/long/path/to/a.wav  ', '今天');
-  expect(written).toBe('\r\u001b[K…ath/to/a.wav  今天');
-  written = '';
-  new StatusLine({ isTTY: false, columns: 0, write } as never).show('a', 'b');
-  expect(written).toBe('');
-});
-
 test('blanks around the token of the environment are no part of it, as the service has it', async () => {
   expect(await readToken(undefined, { ASR_API_TOKEN: ' a-token\r\n' })).toBe('a-token');
   await expect(readToken(undefined, { ASR_API_TOKEN: ' \r' })).rejects.toThrow(
     new UsageError('no token: set ASR_API_TOKEN or give --token-file FILE'),
   );
-});
-
-test.for<{ code: number; of: AsrErrorCode[] }>([
-  {
-    code: 1,
-    of: [
-      'invalid_format',
-      'empty_audio',
-      'audio_too_long',
-      'upload_too_large',
-      'invalid_form',
-      'invalid_message',
-      'invalid_sequence',
-      'invalid_frame',
-      'inference_failed',
-    ],
-  },
-  { code: 3, of: ['unauthorized', 'forbidden'] },
-  { code: 4, of: ['busy', 'not_ready'] },
-  {
-    code: 5,
-    of: ['timeout', 'overloaded', 'network', 'unavailable', 'no_answer', 'unexpected_response'],
-  },
-])('exit code $code, as the help says it: $of', ({ code, of }) => {
-  for (const error of of) expect([error, exitCodeOf(new AsrError(error, ''))]).toEqual([error, code]);
 });
 
 /** A terminal of 80 columns, and what is written to it. */
@@ -111,21 +65,22 @@ function terminal() {
 test('in a terminal: what goes on stands in one line, which makes room for the result, and nobody else steers it', () => {
   const { said, output } = terminal();
   const report = new Report(output, false, 2);
-  report.progress('a\u001b.wav', 1, 'reading');
-  expect(said.stderr).toBe('\r\u001b[K[1/2] a .wav  reading');
-  report.partial('a.wav', 1, { revision: 1, text: '今\u001b[2J' });
-  expect(said.stderr.endsWith('\r\u001b[K[1/2] a.wav  今 [2J')).toBe(true);
-  report.partial('a\u202evaw.wav', 1, { revision: 2, text: '今\u2066天' });
-  expect(said.stderr.endsWith('\r\u001b[K[1/2] a vaw.wav  今 天')).toBe(true);
+  report.listening('a\u001b.wav');
+  expect(said.stderr).toBe('\r\u001b[Ka\\u{1b}.wav: listening');
+  report.partial('a\u202evaw.wav', { revision: 1, text: '今\u001b[2J' });
+  expect(said.stderr.endsWith('\r\u001b[Ka\\u{202e}vaw.wav: 今\\u{1b}[2J')).toBe(true);
+  // In 80 columns there is room for 39 Chinese characters; the newest of a longer text are shown.
+  report.partial('a.wav', { revision: 2, text: `${'今'.repeat(40)}天` });
+  expect(said.stderr.endsWith(`\r\u001b[K…${'今'.repeat(37)}天`)).toBe(true);
   report.result('a\u001b.wav', { text: '今天', audio_ms: 100, inference_ms: 1 });
   expect(said.stderr.endsWith('\r\u001b[K')).toBe(true);
   said.stderr = '';
   report.failure('b\u001b[2J.wav', new AsrError('invalid_format', 'no\u001b\nWAV'));
   report.failure('c.wav', new Error('gone'));
   report.notTried(0);
-  expect(said.stdout).toBe('a .wav: 今天\n');
+  expect(said.stdout).toBe('a\\u{1b}.wav: 今天\n');
   expect(said.stderr).toBe(
-    'asr-client: b [2J.wav: no WAV [invalid_format]\nasr-client: c.wav: gone [unreadable]\n',
+    'asr-client: b\\u{1b}[2J.wav: no\\u{1b}\\u{a}WAV [invalid_format]\nasr-client: c.wav: gone [unreadable]\n',
   );
 });
 
@@ -134,7 +89,7 @@ test.for([
   {
     answer: { status: 'loading', busy: false, error: 'Model\u001bError' },
     code: 4,
-    says: 'loading; the last attempt failed: Model Error\n',
+    says: 'loading; the last attempt failed: Model\\u{1b}Error\n',
   },
 ] as const)('ready says $says', async ({ answer, code, says }) => {
   const client = new AsrClient({ url: 'http://asr.example', apiToken: 'a-token' });

@@ -79,21 +79,17 @@ export class AsrClientCore {
 }
 
 function checkedBaseUrl(given: string | URL): string {
-  const address = String(given);
-  const shown = JSON.stringify(address);
-  const url = parsed(address);
-  if (url === undefined)
-    throw new TypeError(`url ${shown} is not an address; expected http://HOST:PORT or https://HOST`);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new TypeError(`url ${shown} begins with ${url.protocol}; expected http: or https:`);
+  const url = parsed(given);
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw new TypeError(`url ${JSON.stringify(String(given))} is not http://HOST:PORT or https://HOST`);
   // Addresses end up in logs, so nothing secret may be in one.
   if (url.username !== '' || url.password !== '' || url.search !== '')
     throw new TypeError('the url may hold no user, password or query; the token is given as apiToken');
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** Without `URL.canParse`, which Chromium has from 120 and Safari from 17. */
-function parsed(address: string): URL | undefined {
+/** Without `URL.parse`, which is younger than browsers that are in use. */
+function parsed(address: string | URL): URL | undefined {
   try {
     return new URL(address);
   } catch {

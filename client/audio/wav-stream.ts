@@ -1,12 +1,8 @@
 import { checkWhole, MAX_EXCESS_BYTES, readWavStart } from '../../common/audio/wav.ts';
 import { bytesPerBlock } from '../../common/audio/wav-format.ts';
-import { AsrError } from '../protocol/errors.ts';
 import { PcmConverter } from './converter.ts';
 import { checkLength, rethrown, toPcm } from './pcm.ts';
 import { toMono } from './samples.ts';
-
-/** Longer than anything programs put before the audio. */
-const MAX_HEADER_BYTES = 1_048_576;
 
 /**
  * Converts a WAV file while it is being written, as by a recorder into a pipe, to 16 kHz mono PCM.
@@ -24,8 +20,6 @@ export async function* wavStreamToPcm(
     held = join(held, piece);
     if (start === undefined || converter === undefined) {
       start = rethrown(() => readWavStart(held));
-      if (start === undefined && held.length > MAX_HEADER_BYTES)
-        throw new AsrError('invalid_format', 'There is no audio in the first MiB of the WAV file');
       if (start === undefined) continue;
       converter = new PcmConverter(start.rateHz);
       const leastBytes = Math.max(bytesPerBlock(start), (start.bytes ?? 0) - MAX_EXCESS_BYTES);

@@ -1,11 +1,3 @@
-/** About 25 days. Given a longer time, the platforms' timers run out at once. */
-const LONGEST_TIMER_MS = 2_147_483_647;
-
-/** `setTimeout` that takes any time, `Infinity` included. */
-export function after(durationMs: number, act: () => void): ReturnType<typeof setTimeout> {
-  return setTimeout(act, Math.min(durationMs, LONGEST_TIMER_MS));
-}
-
 /** Resolves after `durationMs`. @throws the signal's reason when it is or becomes aborted. */
 export function delay(durationMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -14,10 +6,10 @@ export function delay(durationMs: number, signal?: AbortSignal): Promise<void> {
       clearTimeout(timer);
       reject(signal?.reason);
     };
-    const timer = after(durationMs, () => {
+    const timer = setTimeout(() => {
       signal?.removeEventListener('abort', aborted);
       resolve();
-    });
+    }, durationMs);
     signal?.addEventListener('abort', aborted, { once: true });
   });
 }

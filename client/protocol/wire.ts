@@ -46,6 +46,9 @@ export type ServerMessage =
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** So much of a frame tells what the other end is. */
+const SHOWN_CHARACTERS = 80;
+
 /** @returns the fields of the JSON object in `text`, or undefined when it holds no object. */
 export function parseObject(text: string): Fields | undefined {
   try {
@@ -56,77 +59,49 @@ export function parseObject(text: string): Fields | undefined {
   }
 }
 
-/** Within so many characters a page says what it is, even behind its styles and scripts. The patterns' time grows with the square of the length. */
-const EXCERPT_OF_CHARACTERS = 16_384;
-
-/** Start of an answer for an error message, on one line. */
-export function excerpt(text: string): string {
-  const line = text
-    .slice(0, EXCERPT_OF_CHARACTERS)
-    .replace(/<(style|script)[^<>]*>[\s\S]*?<\/\1>|<[^<>]*>/gi, ' ')
-    .replace(/\s+/g, ' ')
-    .trim();
-  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
-}
-
 /**
  * Reads one text frame of the service.
  * @returns undefined for a message type that interface 1.0.0 does not have.
  * @throws AsrError `unexpected_response` when it is no message of the interface.
  */
 export function parseServerMessage(frame: string): ServerMessage | undefined {
-  const message = parseObject(frame);
-  if (message === undefined) throw unexpected(frame);
-  const { type, revision, text, code } = message;
+  const { type, session_id, chunk_ms, revision, text, audio_ms, finalize_ms, code, message } =
+    parseObject(frame) ?? {};
   switch (type) {
-    case 'ready': {
-      const { session_id, chunk_ms } = message;
-      if (typeof session_id !== 'string' || typeof chunk_ms !== 'number') throw unexpected(frame);
-      return { type, session_id, chunk_ms };
-    }
+    case 'ready':
+      if (isString(session_id) && isNumber(chunk_ms)) return { type, session_id, chunk_ms };
+      break;
     case 'partial':
-      if (typeof revision !== 'number' || typeof text !== 'string') throw unexpected(frame);
-      return { type, revision, text };
-    case 'final': {
-      const { audio_ms, finalize_ms } = message;
-      if (
-        typeof revision !== 'number' ||
-        typeof text !== 'string' ||
-        typeof audio_ms !== 'number' ||
-        typeof finalize_ms !== 'number'
-      ) {
-        throw unexpected(frame);
-      }
-      return { type, revision, text, audio_ms, finalize_ms };
-    }
-    case 'error': {
-      if (typeof code !== 'string') throw unexpected(frame);
-      const explained = typeof message['message'] === 'string' ? message['message'] : code;
-      return isServiceErrorCode(code)
-        ? { type, code, message: explained }
-        : { type, code: 'unexpected_response', message: `${code}: ${explained}` };
-    }
+      if (isNumber(revision) && isString(text)) return { type, revision, text };
+      break;
+    case 'final':
+      if (isNumber(revision) && isString(text) && isNumber(audio_ms) && isNumber(finalize_ms))
+        return { type, revision, text, audio_ms, finalize_ms };
+      break;
+    case 'error':
+      if (!isString(code) || !isString(message)) break;
+      if (isServiceErrorCode(code)) return { type, code, message };
+      return { type, code: 'unexpected_response', message: `${code}: ${message}` };
     default:
-      if (typeof type === 'string') return undefined;
-      throw unexpected(frame);
+      if (isString(type)) return undefined;
   }
-}
-
-const unexpected = (frame: string): AsrError =>
-  new AsrError(
+  const shown = frame.slice(0, SHOWN_CHARACTERS);
+  throw new AsrError(
     'unexpected_response',
-    `the service sent a message that the stream does not have: ${excerpt(frame)}`,
+    `the service sent a message that the stream does not have: ${shown}`,
   );
+}
 
-export function toReadyResult(fields: Fields): ReadyResult | undefined {
+export const isReadyResult = (fields: Fields): fields is Fields & ReadyResult => {
   const { status, busy, error } = fields;
-  if ((status !== 'ready' && status !== 'loading') || typeof busy !== 'boolean') return undefined;
-  return typeof error === 'string' || error === null ? { status, busy, error } : { status, busy };
-}
+  const isError = error === undefined || error === null || isString(error);
+  return (status === 'ready' || status === 'loading') && typeof busy === 'boolean' && isError;
+};
 
-export function toTranscriptionResult(fields: Fields): TranscriptionResult | undefined {
+export const isTranscriptionResult = (fields: Fields): fields is Fields & TranscriptionResult => {
   const { text, audio_ms, inference_ms } = fields;
-  if (typeof text !== 'string' || typeof audio_ms !== 'number' || typeof inference_ms !== 'number')
-    return undefined;
-  return { text, audio_ms, inference_ms };
-}
+  return isString(text) && isNumber(audio_ms) && isNumber(inference_ms);
+};
+
+const isString = (value: unknown): value is string => typeof value === 'string';
+const isNumber = (value: unknown): value is number => typeof value === 'number';

@@ -1,6 +1,6 @@
 import { CHANNELS, ENCODING, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
 import { AsrError } from '../protocol/errors.ts';
-import { after, Deferred } from '../protocol/waiting.ts';
+import { Deferred } from '../protocol/waiting.ts';
 import {
   parseServerMessage,
   type ServerMessage,
@@ -177,9 +177,9 @@ export class Session {
   }
 
   #limit(durationMs: number, what: string): void {
-    this.#timer = after(durationMs, () => {
+    this.#timer = setTimeout(() => {
       this.fail(new AsrError('no_answer', `${what} within ${durationMs / 1000} s`));
-    });
+    }, durationMs);
   }
 
   #limitClose(): void {

@@ -19,16 +19,6 @@ function isConstructor(value: unknown): value is PlatformConstructor {
   return typeof value === 'function';
 }
 
-/** @throws AsrError if the platform refuses at once. Every browser does so if an HTTPS page asks for `ws:`, Firefox also because of the page's policy. */
-function opening(platform: PlatformConstructor, url: string): PlatformWebSocket {
-  try {
-    return new platform(url);
-  } catch (error) {
-    const message = `no connection to ${url}: the browser forbids it to this page (${reasonOf(error)})`;
-    throw new AsrError('network', message, { cause: error, lasting: true });
-  }
-}
-
 /** Connects with the platform's own WebSocket, the token in the first message. */
 export const browserTransport: Transport = {
   tokenInStart: true,
@@ -36,7 +26,14 @@ export const browserTransport: Transport = {
   connect(url: string, _apiToken: string, events: SocketEvents): Socket {
     const platform: unknown = Reflect.get(globalThis, 'WebSocket');
     if (!isConstructor(platform)) throw new TypeError('this platform has no WebSocket');
-    const socket = opening(platform, url);
+    let socket: PlatformWebSocket;
+    try {
+      socket = new platform(url);
+    } catch (error) {
+      // Every browser throws for `ws:` from a page of HTTPS, Firefox also where the page's policy forbids it.
+      const message = `no connection to ${url}: the browser forbids it to this page (${reasonOf(error)})`;
+      throw new AsrError('network', message, { cause: error });
+    }
     let opened = false;
     const failed = () => {
       // A browser tells a page nothing more, so that pages cannot probe a network.

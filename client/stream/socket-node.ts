@@ -1,11 +1,8 @@
+import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
 import { AsrError } from '../protocol/errors.ts';
 import { reasonOf, toError } from '../protocol/http.ts';
 import type { Socket, SocketEvents, Transport } from './socket.ts';
-
-/** Much longer than any answer of the service and most error pages. */
-const MAX_REFUSAL_BYTES = 65_536;
-const MAX_MESSAGE_BYTES = 1_048_576;
 
 /** Connects with `ws`, the token in the `Authorization` header of the handshake. */
 export const nodeTransport: Transport = {
@@ -16,7 +13,6 @@ export const nodeTransport: Transport = {
       headers: { authorization: `Bearer ${apiToken}` },
       // Audio does not compress, and waiting for the compressor would hold frames back.
       perMessageDeflate: false,
-      maxPayload: MAX_MESSAGE_BYTES,
     });
     let opened = false;
 
@@ -27,24 +23,11 @@ export const nodeTransport: Transport = {
     socket.on('message', (data, isBinary) => {
       events.onText(isBinary ? '(binary)' : data.toString());
     });
-    socket.on('unexpected-response', (_request, response) => {
-      let body = '';
-      const refused = () => {
-        const answer = {
-          status: response.statusCode ?? 0,
-          contentType: response.headers['content-type'] ?? '',
-          location: response.headers.location ?? null,
-          body,
-        };
-        events.onFailed(toError(answer));
-      };
-      response.setEncoding('utf8');
-      response.on('data', (part: string) => {
-        body += part;
-        if (body.length > MAX_REFUSAL_BYTES) refused();
-      });
-      response.on('end', refused);
-      response.on('error', refused);
+    socket.on('unexpected-response', async (_request, response) => {
+      const { 'content-type': contentType = '', location = null } = response.headers;
+      // Of a page that breaks off there is the status.
+      const body = await text(response).catch(() => '');
+      events.onFailed(toError({ status: response.statusCode ?? 0, contentType, location, body }));
     });
     socket.on('error', (error) => {
       // After opening, a close event follows and carries the code.

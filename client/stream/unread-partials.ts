@@ -1,9 +1,6 @@
 import { Deferred } from '../protocol/waiting.ts';
 import type { StreamPartial } from '../protocol/wire.ts';
 
-/** More than a recording of 15 s can have. A reader that falls behind loses the oldest ones, which the newer ones replace. */
-const MAX_UNREAD = 64;
-
 /** Partials from their arrival until the session's user reads them. */
 export class UnreadPartials {
   readonly #unread: StreamPartial[] = [];
@@ -12,7 +9,6 @@ export class UnreadPartials {
 
   push(partial: StreamPartial): void {
     this.#unread.push(partial);
-    if (this.#unread.length > MAX_UNREAD) this.#unread.shift();
     this.#tell();
   }
 

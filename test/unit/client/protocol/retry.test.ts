@@ -38,6 +38,15 @@ test('an abort between two attempts leaves no timer, which would hold the progra
   }
 });
 
+test.each([Number.NaN, 0, 1])(
+  'attempts: %d, as from a setting that is missing, is one attempt and not endless ones',
+  async (attempts) => {
+    const busy = vi.fn(() => Promise.reject(new AsrError('busy', 'taken')));
+    await expect(withRetry(busy, { attempts })).rejects.toThrow('taken');
+    expect(busy).toHaveBeenCalledOnce();
+  },
+);
+
 test('of all failures only these are worth another attempt', () => {
   const retryable: Readonly<Record<AsrErrorCode, boolean>> = {
     busy: true,

@@ -182,15 +182,6 @@ test('a whole recording goes as audio that comes at its own speed where it is to
   }
 });
 
-test('a reader that falls far behind loses the oldest partials, not the newest', async () => {
-  const unread = new UnreadPartials();
-  for (let revision = 1; revision <= 100; revision += 1) unread.push({ revision, text: `${revision}` });
-  unread.finish();
-  const seen: number[] = [];
-  for await (const { revision } of unread.read()) seen.push(revision);
-  expect(seen).toEqual(Array.from({ length: 64 }, (_, n) => 37 + n));
-});
-
 test('a message type of a later version is passed over', async () => {
   service.stream = [
     (session) => {

@@ -25,7 +25,7 @@ async function run(signal: AbortSignal): Promise<ExitCode> {
       return EXIT.ok;
     case 'ready': {
       const client = makeClient(command.url, await readToken(command.tokenFile, process.env));
-      return askReady({ client, waitMs: command.waitMs, json: command.json, output: process, signal });
+      return askReady(client, command.json, process, signal);
     }
     case 'transcribe': {
       const { files, stream, attempts } = command;

@@ -9,10 +9,8 @@ interface Service {
 }
 
 export type Command =
-  | { readonly kind: 'help' }
-  | { readonly kind: 'version' }
-  | { readonly kind: 'none' }
-  | ({ readonly kind: 'ready'; readonly waitMs: number } & Service)
+  | { readonly kind: 'help' | 'version' | 'none' }
+  | ({ readonly kind: 'ready' } & Service)
   | ({
       readonly kind: 'transcribe';
       readonly files: readonly string[];
@@ -27,7 +25,6 @@ const OPTIONS = {
   url: { type: 'string' },
   'token-file': { type: 'string' },
   attempts: { type: 'string' },
-  wait: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean' },
 } as const;
@@ -51,16 +48,16 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
   switch (command) {
     case 'ready':
       if (files.length > 0) throw new UsageError(`ready takes no file, but got ${JSON.stringify(files[0])}`);
-      refuse(values, ['stream', 'attempts'], command);
-      return { kind: 'ready', waitMs: 1000 * number('--wait', values.wait ?? '0', 0, 86_400), ...service };
+      for (const option of ['stream', 'attempts'] as const)
+        if (values[option] !== undefined) throw new UsageError(`ready has no option --${option}`);
+      return { kind: 'ready', ...service };
     case 'transcribe': {
       if (files.length === 0)
         throw new UsageError('transcribe needs at least one FILE ("-" for standard input)');
       if (files.filter((file) => file === '-').length > 1)
         throw new UsageError('standard input ("-") can be given only once');
-      refuse(values, ['wait'], command);
-      const attempts = number('--attempts', values.attempts ?? '8', 1, 1_000);
-      return { kind: 'transcribe', files, stream: values.stream ?? false, attempts, ...service };
+      const { stream = false, attempts = '8' } = values;
+      return { kind: 'transcribe', files, stream, attempts: attemptsOf(attempts), ...service };
     }
     case undefined:
       return { kind: 'none' };
@@ -77,16 +74,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-function refuse(values: Readonly<Record<string, unknown>>, names: readonly string[], command: string): void {
-  const name = names.find((candidate) => values[candidate] !== undefined);
-  if (name !== undefined) throw new UsageError(`${command} has no option --${name}`);
-}
-
-function number(option: string, text: string, least: number, most: number): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most)
-    throw new UsageError(
-      `${option} must be a whole number from ${least} to ${most}, not ${JSON.stringify(text)}`,
-    );
-  return value;
+function attemptsOf(text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new UsageError(`--attempts must be a whole number from 1 on, not ${JSON.stringify(text)}`);
 }

@@ -3,7 +3,7 @@ import { MAX_CHANNELS } from '../../common/audio/wav-format.ts';
 export const HELP = `asr-client: Chinese speech recognition from the command line
 
   asr-client transcribe [--stream] [--json] FILE...    recognize recordings of at most 15 s ("-": standard input)
-  asr-client ready [--wait SECONDS] [--json]           ask whether the service can recognize now
+  asr-client ready [--json]                            ask whether the service can recognize now
 
 FILE is a WAV file of any sample rate from 8 to 384 kHz, up to ${MAX_CHANNELS} channels and any PCM form; it is converted to 16 kHz mono.
 Other formats (MP3, M4A, Opus, FLAC, video) go through ffmpeg where that is installed.
@@ -16,7 +16,6 @@ Other formats (MP3, M4A, Opus, FLAC, video) go through ffmpeg where that is inst
   --url URL           address of the service; default $ASR_URL, else http://127.0.0.1:8088
   --token-file FILE   file that holds the API token; default: the environment variable ASR_API_TOKEN
   --attempts N        attempts when the service is busy, not ready or not reachable; default 8 (about 15 s in all)
-  --wait SECONDS      (ready) ask until it is ready, at most this long
   --help, --version
 
 Texts go to standard output, everything else to standard error.

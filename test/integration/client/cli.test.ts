@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { wavFile } from '../../support/wav.ts';
-import { CLI, clientRuns, jsonLines, whenEnded } from '../../unit/client/client-process.ts';
+import { CLI, clientRuns, jsonLines } from '../../unit/client/client-process.ts';
 import { drop, html, json, ScriptedService } from '../../unit/client/scripted-service.ts';
 import { TOKEN } from '../../unit/client/sessions.ts';
 
@@ -161,55 +161,18 @@ test('standard input', async () => {
   expect(await run(['transcribe', '-'], {}, Buffer.alloc(0))).toMatchObject({ code: 1 });
 });
 
-test('ready: in words, as JSON, with exit codes; --wait asks until it is so', async () => {
+test('ready: in words, as JSON, with exit codes', async () => {
   service.http = [json(200, { status: 'ready', busy: false })];
   expect(await run(['ready'])).toEqual({ code: 0, stdout: 'ready\n', stderr: '' });
   service.http = [json(503, { status: 'loading', busy: false, error: 'ModelError' })];
-  expect(await run(['ready'])).toEqual({
+  expect(await run(['ready', '--json'])).toEqual({
     code: 4,
-    stdout: 'loading; the last attempt failed: ModelError\n',
+    stdout: '{"status":"loading","busy":false,"error":"ModelError"}\n',
     stderr: '',
   });
-  service.http = [
-    drop,
-    html(502, ''),
-    json(503, { status: 'loading', busy: false }),
-    json(200, { status: 'ready', busy: true }),
-  ];
-  const waited = await run(['ready', '--wait', '20', '--json']);
-  expect(waited).toEqual({ code: 0, stdout: '{"status":"ready","busy":true}\n', stderr: '' });
   service.http = [json(401, { error: 'unauthorized', message: 'the token\u001b is wrong' })];
-  expect(await run(['ready', '--wait', '20'])).toMatchObject({
+  expect(await run(['ready'])).toMatchObject({
     code: 3,
     stderr: 'asr-client: the token\\u{1b} is wrong\n',
   });
-});
-
-test('ready --wait ends in time with what the service says of itself', async () => {
-  service.http = [json(503, { status: 'loading', busy: false })];
-  expect(await run(['ready', '--wait', '1'])).toEqual({ code: 4, stdout: 'loading\n', stderr: '' });
-});
-
-test('an interrupt ends ready --wait at once, although its question has no answer', async () => {
-  const child = start(['ready', '--wait', '20']);
-  service.http = [() => child.kill('SIGINT')];
-  // With its own code: the signal itself follows only where nothing else ends it.
-  expect(await whenEnded(child)).toEqual({ code: 130, stdout: '', stderr: '' });
-});
-
-test('ready --wait waits as long as it says, though the clock is set meanwhile', async () => {
-  service.http = [json(503, { status: 'loading', busy: false }), json(200, { status: 'ready', busy: false })];
-  const hourEachTime = 'const { now } = Date; let ms = 0; Date.now = () => now() + (ms += 3_600_000);';
-  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hourEachTime)}` };
-  expect(await run(['ready', '--wait', '20'], env)).toEqual({ code: 0, stdout: 'ready\n', stderr: '' });
-});
-
-test('ready --wait asks a service again that takes the connection and says nothing, and ends in time', async () => {
-  service.http = [() => {}];
-  const { code, stderr } = await run(['ready', '--wait', '1']);
-  expect(code).toBe(5);
-  expect(stderr).toContain('within 0.5 s');
-  expect(service.requests.length).toBe(2);
-  service.http = [() => {}, json(200, { status: 'ready', busy: false })];
-  expect(await run(['ready', '--wait', '1'])).toMatchObject({ code: 0, stdout: 'ready\n' });
 });

@@ -125,17 +125,13 @@ export class Session {
   }
 
   #started({ session_id, chunk_ms }: StreamReady): void {
-    if (this.#state !== 'starting' || this.#socket === undefined)
-      throw new AsrError('unexpected_response', 'the service sent ready twice');
     this.#to('streaming');
     clearTimeout(this.#timer);
     this.#ready.resolve({ session_id, chunk_ms });
-    this.#takesAudio.resolve(this.#socket);
+    if (this.#socket !== undefined) this.#takesAudio.resolve(this.#socket);
   }
 
   #finish({ revision, text, audio_ms, finalize_ms }: StreamFinal): void {
-    if (this.#state !== 'finishing')
-      throw new AsrError('unexpected_response', 'the service sent a final text before the end of the audio');
     this.#to('finished');
     this.#options.signal?.removeEventListener('abort', this.#aborted);
     this.#final.resolve({ revision, text, audio_ms, finalize_ms });
@@ -170,9 +166,10 @@ export class Session {
     this.#socket?.terminate();
   }
 
+  /** @throws AsrError `unexpected_response`: only a message of the service can come where it has no place */
   #to(next: State): void {
     if (!NEXT[this.#state].includes(next))
-      throw new Error(`stream: ${this.#state} → ${next} is no transition`);
+      throw new AsrError('unexpected_response', `the service answered out of turn: ${this.#state} → ${next}`);
     this.#state = next;
   }
 

@@ -181,9 +181,13 @@ test.for([
   {
     what: 'a final before the end',
     says: '{"type":"final","revision":1,"text":"","audio_ms":0,"finalize_ms":0}',
-    shown: 'before the end',
+    shown: 'out of turn: streaming → finished',
   },
-  { what: 'ready twice', says: '{"type":"ready","session_id":"a","chunk_ms":500}', shown: 'twice' },
+  {
+    what: 'ready twice',
+    says: '{"type":"ready","session_id":"a","chunk_ms":500}',
+    shown: 'out of turn: streaming → streaming',
+  },
   { what: 'ready without its pieces', says: '{"type":"ready","session_id":"a"}', shown: '"session_id":"a"}' },
   { what: 'a partial without its number', says: '{"type":"partial","text":"你"}', shown: '"text":"你"}' },
   {

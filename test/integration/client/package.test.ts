@@ -65,7 +65,7 @@ test.for([
   'a strict TypeScript project compiles against it ($moduleResolution $customConditions)',
   async (resolution) => {
     const source = `
-    import { AsrClient, AsrError, type StreamFinal } from 'chinese-asr-client';
+    import { AsrClient, AsrError, type ServiceErrorCode, type StreamFinal } from 'chinese-asr-client';
     export async function dictate(audio: AsyncIterable<Int16Array>, signal: AbortSignal): Promise<StreamFinal> {
       const session = new AsrClient({ url: 'https://asr.example', apiToken: 't' }).stream({ audio, signal });
       for await (const { revision, text } of session) console.log(revision.toFixed(), text.trim());
@@ -82,6 +82,7 @@ test.for([
       client.transcribe(new Uint8Array(), { signal, timeoutMs, retry: { attempts, onRetry: undefined } }),
       client.stream({ audio: undefined, signal, readyTimeoutMs: timeoutMs, finalTimeoutMs: timeoutMs }),
     ];
+    export const busy: ServiceErrorCode = 'busy';
     // @ts-expect-error there is no such code
     export const never = (error: AsrError) => error.code === 'sleepy';`;
     const folder = mkdtempSync(join(project, 'source-'));
@@ -93,6 +94,8 @@ test.for([
       types: [],
       strict: true,
       exactOptionalPropertyTypes: true,
+      // Of a type that stands outside the package, the compiler then says that it is not there.
+      skipLibCheck: false,
       noEmit: true,
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['use.ts'] }));

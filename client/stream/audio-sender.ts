@@ -10,8 +10,6 @@ import type { Socket } from './socket.ts';
 const MAX_BUFFERED_BYTES = 64_000;
 /** Neither platform says when its buffer has room again. */
 const DRAIN_POLL_MS = 10;
-/** No session of the service lasts longer. A connection can stay open and take nothing for ever, as with a network that is gone. */
-const STALLED_MS = 40_000;
 
 export type FrameSink = Pick<Socket, 'bufferedBytes' | 'send'>;
 
@@ -34,8 +32,8 @@ export class AudioSender {
   }
 
   /**
-   * @throws AsrError `invalid_format`, `audio_too_long` before any of these samples is taken; `no_answer` when
-   * the connection takes nothing more; whatever ended the sink or stopped the sender.
+   * @throws AsrError `invalid_format`, `audio_too_long` before any of these samples is taken; whatever ended
+   * the sink or stopped the sender.
    */
   push(samples: Int16Array): Promise<void> {
     // A stream of a file or a pipe gives bytes, but to TypeScript it is a stream of anything. Each byte would become a sample.
@@ -69,12 +67,7 @@ export class AudioSender {
   async #send(sink: FrameSink, frame: Uint8Array<ArrayBuffer>): Promise<void> {
     const waitMs = this.#pace.take(frame.length, performance.now());
     if (waitMs > 0) await delay(waitMs, this.#stopped);
-    const stalledAtMs = performance.now() + STALLED_MS;
-    while (sink.bufferedBytes + frame.length > MAX_BUFFERED_BYTES) {
-      if (performance.now() >= stalledAtMs)
-        throw new AsrError('no_answer', `the connection took no audio within ${STALLED_MS / 1000} s`);
-      await delay(DRAIN_POLL_MS, this.#stopped);
-    }
+    while (sink.bufferedBytes + frame.length > MAX_BUFFERED_BYTES) await delay(DRAIN_POLL_MS, this.#stopped);
     this.#stopped.throwIfAborted();
     sink.send(frame);
   }

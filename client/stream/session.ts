@@ -34,6 +34,8 @@ const NEXT: Readonly<Record<State, readonly State[]>> = {
   failed: [],
 };
 
+/** The service ends a session about 40 s after `ready`. A connection can stay open and say nothing for ever, as with a network that is gone. */
+const SESSION_MS = 45_000;
 /** A refused or finished session is closed by the service; after this time the client does it. */
 const CLOSE_WAIT_MS = 1_000;
 
@@ -126,7 +128,7 @@ export class Session {
 
   #started({ session_id, chunk_ms }: StreamReady): void {
     this.#to('streaming');
-    clearTimeout(this.#timer);
+    this.#limit(SESSION_MS, 'the session did not end');
     this.#ready.resolve({ session_id, chunk_ms });
     if (this.#socket !== undefined) this.#takesAudio.resolve(this.#socket);
   }
@@ -174,6 +176,7 @@ export class Session {
   }
 
   #limit(durationMs: number, what: string): void {
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.fail(new AsrError('no_answer', `${what} within ${durationMs / 1000} s`));
     }, durationMs);

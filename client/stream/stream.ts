@@ -55,7 +55,6 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     try {
       await this.#sender.push(samples);
     } catch (error) {
-      this.#stalled(error);
       if (this.#session.stopped.aborted) await this.final;
       throw error;
     }
@@ -70,16 +69,12 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
   #end(): Promise<StreamFinal> {
     if (this.#ended) return this.final;
     this.#ended = true;
+    // What stops the sender has failed the session, and `final` tells it.
     this.#sender.flush().then(
       () => this.#session.end(),
-      (error: unknown) => this.#stalled(error),
+      () => {},
     );
     return this.final;
-  }
-
-  /** A connection that takes nothing more ends the session. Whatever else is wrong with a piece is for whoever sent it. */
-  #stalled(error: unknown): void {
-    if (error instanceof AsrError && error.code === 'no_answer') this.#session.fail(error);
   }
 
   /** Gives the recording up. Whatever is pending rejects with an AbortError. */

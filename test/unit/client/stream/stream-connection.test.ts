@@ -114,13 +114,11 @@ test('closed while its file is still read, it does not even connect', async () =
   expect(service.sessions).toHaveLength(1);
 });
 
-test('a recording has no limit of time here, and its connection holds no program when it has gone', async () => {
+test('a connection holds no program when it has gone', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     service.stream = [recognizeAs('好')];
     const stream = client.stream();
-    await stream.ready;
-    expect(vi.getTimerCount()).toBe(0);
     await stream.end();
     await noTimers();
     // Nor does the pace of one that was given up.

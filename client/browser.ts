@@ -4,8 +4,8 @@ import { browserTransport } from './stream/socket-browser.ts';
 export * from './api.ts';
 
 /**
- * The service from a page, without any dependency. HTTP goes through `fetch`, which the service allows only to pages of its own origin.
- * The stream goes through the platform's WebSocket, for origins in `ASR_ALLOWED_ORIGINS`, with the token in its first message.
+ * The service from a page, without any dependency. Uploads work from the service's own origin alone, streams
+ * from those in `ASR_ALLOWED_ORIGINS`. The stream's first message has the token.
  */
 export class AsrClient extends AsrClientCore {
   constructor(options: AsrClientOptions) {

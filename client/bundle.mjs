@@ -5,8 +5,8 @@ import { build } from 'rolldown';
 const path = (/** @type {string} */ relative) => fileURLToPath(new URL(relative, import.meta.url));
 
 /**
- * Fills the package's `dist`: its programs, with what they take from `common` in them, the compiler's declarations, and the licence.
- * Only `ws` stays outside; the module for browsers imports nothing at all.
+ * Fills the package's `dist`: its programs, with what they take from `common` in them, the compiler's
+ * declarations, and the licence. Only `ws` stays outside; the module for browsers imports nothing at all.
  */
 for (const [platform, entries] of /** @type {const} */ ([
   ['node', ['node.ts', 'cli/cli.ts']],

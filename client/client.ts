@@ -21,7 +21,7 @@ export interface ReadyOptions {
 
 export interface TranscribeOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Longest wait for the answer of one attempt. Default 90,000: the 30 s that the service gives an upload, and time for a recovery of its own. */
+  /** Longest wait for the answer of one attempt. Default 90,000: 30 s to upload, 60 s in the service. */
   readonly timeoutMs?: number | undefined;
   /** How to go on after busy, not ready and network failures. `false`: one attempt. */
   readonly retry?: RetryOptions | false | undefined;
@@ -69,7 +69,7 @@ export class AsrClientCore {
   }
 
   /**
-   * Opens a session for one recording. It connects once. The caller has what was spoken before a failure, and may begin again (`withRetry`).
+   * Opens a session for one recording. It connects once; `withRetry` around it tries again.
    * The session's promises reject; this method itself does not throw.
    */
   stream(options: StreamOptions = {}): AsrStream {

@@ -3,7 +3,7 @@ import { nodeTransport } from './stream/socket-node.ts';
 
 export * from './api.ts';
 
-/** The service from Node: HTTP with `fetch`, the stream with `ws`, the token in the `Authorization` header of both. */
+/** The service from Node: HTTP with `fetch`, the stream with `ws`, the token in the header of both. */
 export class AsrClient extends AsrClientCore {
   constructor(options: AsrClientOptions) {
     super(options, nodeTransport);

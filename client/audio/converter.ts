@@ -7,8 +7,8 @@ const LOWEST_RATE_HZ = 8_000;
 const HIGHEST_RATE_HZ = 384_000;
 
 /**
- * Turns sound of any sample rate, piece by piece, into what the service takes: 16 kHz, mono, 16 bits. Other rates go through a low-pass polyphase resampler.
- * It is continuous, however the sound is cut. At 16 kHz, samples that came from 16 bits are the same bits again.
+ * Turns sound of any sample rate into 16 kHz, mono, 16 bits. It is continuous, however the sound is cut into
+ * pieces. At 16 kHz, samples that came from 16 bits are the same bits again.
  */
 export class PcmConverter {
   readonly #resampler: Resampler | undefined;
@@ -20,7 +20,7 @@ export class PcmConverter {
     this.#resampler = rateHz === SAMPLE_RATE_HZ ? undefined : new Resampler(rateHz);
   }
 
-  /** @param mono samples in [-1, 1]; what is louder is limited. @returns the 16 kHz samples that they complete */
+  /** @param mono samples in [-1, 1]; what is louder is limited. @returns the samples that they complete */
   push(mono: Float32Array): Int16Array {
     return quantize(this.#resampler?.push(mono) ?? mono);
   }
@@ -31,7 +31,7 @@ export class PcmConverter {
   }
 }
 
-/** @param mono a whole recording. @returns it as `PcmConverter` gives it, in one piece. @throws AsrError as that does */
+/** `PcmConverter` for a whole recording. @throws AsrError as that does */
 export function convert(mono: Float32Array, rateHz: number): Int16Array {
   const converter = new PcmConverter(rateHz);
   return joined([converter.push(mono), converter.flush()]);

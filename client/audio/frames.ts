@@ -24,7 +24,7 @@ export function joined(pieces: readonly Int16Array[]): Int16Array {
   return whole;
 }
 
-/** Cuts audio that comes in any pieces into frames of 1,600 samples (3,200 bytes, 100 ms). What is left over waits for more. */
+/** Cuts audio in pieces of any length into frames of 1,600 samples. What is left over waits for more. */
 export class FrameCutter {
   #rest = new Int16Array(0);
 

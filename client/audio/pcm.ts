@@ -6,12 +6,13 @@ import { AsrError } from '../protocol/errors.ts';
 import { convert } from './converter.ts';
 import { toMono } from './samples.ts';
 
-/** Samples (16 kHz, mono), or a WAV file of any rate from 8 to 384 kHz, any channels and any usual sample format. */
+/** Samples (16 kHz, mono), or a WAV file of 8 to 384 kHz, any channels and any usual sample format. */
 export type AudioInput = Int16Array | Uint8Array | ArrayBuffer | Blob;
 
 /**
  * Turns a recording into what the service takes: 16 kHz, mono, 16 bits.
- * @throws AsrError `invalid_format`, `empty_audio` or `audio_too_long` (over 15 s; nothing is cut off). If it is from the reader, its cause is a WavError.
+ * @throws AsrError `invalid_format`, `empty_audio` or `audio_too_long` (over 15 s; nothing is cut off).
+ * What the reader found has a WavError as its cause.
  */
 export async function toPcm(audio: AudioInput): Promise<Int16Array> {
   if (audio instanceof Int16Array) {
@@ -19,7 +20,7 @@ export async function toPcm(audio: AudioInput): Promise<Int16Array> {
     return audio;
   }
   if (audio instanceof Blob) return wavToPcm(new Uint8Array(await audio.arrayBuffer()));
-  // A program without types may give a path, a stream or floats. They would become bytes that are no file, and the file would be blamed.
+  // A program without types may give a path or floats. As bytes they are no file, and a file would be blamed.
   const kind = kindOf(audio);
   if (!BYTES.has(kind)) {
     const message = `audio is given whole, as a Blob, ArrayBuffer, Uint8Array or Int16Array, not as ${kind}`;
@@ -30,7 +31,7 @@ export async function toPcm(audio: AudioInput): Promise<Int16Array> {
 
 const BYTES: ReadonlySet<string> = new Set(['Uint8Array', 'ArrayBuffer', 'SharedArrayBuffer']);
 
-/** @returns what a value is, whatever its type says and wherever it was made, e.g. `Uint8Array` or `String` */
+/** @returns what a value really is, wherever it was made, e.g. `Uint8Array` or `String` */
 export const kindOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
 
 function wavToPcm(file: Uint8Array): Int16Array {
@@ -61,7 +62,7 @@ export function checkLength(samples: number, rateHz: number): void {
   );
 }
 
-/** @returns the duration in seconds, as text with three decimals. It is rounded up: one sample too many is no "15.000 s". */
+/** @returns seconds with three decimals, rounded up: one sample too many is not "15.000 s". */
 export function secondsOf(samples: number, rateHz: number): string {
   return (Math.ceil((samples * 1000) / rateHz) / 1000).toFixed(3);
 }

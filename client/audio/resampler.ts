@@ -1,14 +1,14 @@
 import { SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
 
 const STOP_BAND_DB = 75;
-/** The transition from pass to stop band, as a part of the stop band's edge: 7.2 to 8 kHz for rates above 16 kHz. */
+/** Where the pass band ends, as a part of the stop band's edge: at 7.2 of 8 kHz for rates above 16 kHz. */
 const PASS_EDGE = 0.9;
 
 function commonDivisor(a: number, b: number): number {
   return b === 0 ? a : commonDivisor(b, a % b);
 }
 
-/** Modified Bessel function of the first kind, order 0 (power series; converges fast for the arguments of a Kaiser window). */
+/** Modified Bessel function of the first kind, order 0. This power series is quick for a Kaiser window. */
 function besselI0(x: number): number {
   let term = 1;
   let sum = 1;
@@ -20,9 +20,11 @@ function besselI0(x: number): number {
 }
 
 /**
- * Continuous low-pass polyphase resampler from any other rate to 16 kHz. The filter is a Kaiser-windowed sinc. An output sample can lie at `phases` places
- * between two input samples, and there is one set of coefficients for each place. Output n is the signal at n / 16000 s, with no delay added. It comes out
- * once half a filter's length of input behind it is there. However the input is cut into blocks, the output is the same to the bit.
+ * Continuous low-pass polyphase resampler from any other rate to 16 kHz. The filter is a Kaiser-windowed
+ * sinc. An output sample can lie at `phases` places between two input samples, and there is one set of
+ * coefficients for each place. Output n is the signal at n / 16000 s, with no delay added. It comes out once
+ * half a filter's length of input behind it is there. However the input is cut into blocks, the output is the
+ * same to the bit.
  */
 export class Resampler {
   /** Input samples on each side that one output sample looks at. */
@@ -31,7 +33,7 @@ export class Resampler {
   readonly #step: number;
   /** `phases` rows of 2 · halfTaps coefficients. */
   readonly #coefficients: Float32Array;
-  /** Input that the filter has not left behind yet. Its first sample is `halfTaps` − 1 samples before the next output's place. */
+  /** Input that is still needed. It begins `halfTaps` − 1 samples before the next output's place. */
   #pending: Float32Array;
   /** Where the next output lies after `#pending[halfTaps − 1]`, in 1/phases of an input sample. */
   #position = 0;
@@ -43,14 +45,15 @@ export class Resampler {
     this.#step = inputRateHz / divisor;
     const stopHz = Math.min(inputRateHz, SAMPLE_RATE_HZ) / 2;
     const passHz = PASS_EDGE * stopHz;
-    // Kaiser, "Nonrecursive digital filter design using the I0-sinh window function", 1974: taps for this attenuation over this transition.
+    // Taps for this attenuation over this transition: Kaiser, "Nonrecursive digital filter design using the
+    // I0-sinh window function", 1974.
     const taps = (STOP_BAND_DB - 7.95) / ((14.36 * (stopHz - passHz)) / inputRateHz);
     this.halfTaps = Math.ceil(taps / 2);
     this.#coefficients = polyphase(this.#phases, this.halfTaps, (passHz + stopHz) / inputRateHz);
     this.#pending = new Float32Array(this.halfTaps - 1);
   }
 
-  /** Takes the next samples at the device's rate; returns the 16 kHz samples that they complete (often none or a few). */
+  /** Takes the next samples at the device's rate. @returns the 16 kHz samples that they complete */
   push(input: Float32Array): Float32Array {
     const pending = new Float32Array(this.#pending.length + input.length);
     pending.set(this.#pending);
@@ -74,7 +77,7 @@ export class Resampler {
     return output;
   }
 
-  /** The last samples, those whose filter reaches over the end of the input. Call once, after the last `push`. */
+  /** The last samples, whose filter reaches over the end of the input. Call once, after the last `push`. */
   flush(): Float32Array {
     return this.push(new Float32Array(this.halfTaps));
   }

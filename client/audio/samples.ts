@@ -37,7 +37,7 @@ function muLaw(byte: number): number {
   return (bits & 0x80 ? -magnitude : magnitude) / 32_768;
 }
 
-/** @param samples whole blocks of this format. @returns the mean of all channels, one number in [-1, 1) for each block */
+/** @param samples whole blocks. @returns the mean of all channels, a number in [-1, 1) for each block */
 export function toMono(format: WavFormat, samples: Uint8Array): Float32Array {
   const { channels, encoding } = format;
   const data = new DataView(samples.buffer, samples.byteOffset, samples.byteLength);

@@ -6,7 +6,7 @@ import { toMono } from './samples.ts';
 
 /**
  * Converts a WAV file while it is being written, as by a recorder into a pipe, to 16 kHz mono PCM.
- * @throws AsrError `invalid_format`, `empty_audio`, or `audio_too_long` when the header announces more than 15 s
+ * @throws AsrError `invalid_format`, `empty_audio`, or `audio_too_long` if the header announces over 15 s
  */
 export async function* wavStreamToPcm(
   pieces: AsyncIterable<Uint8Array>,

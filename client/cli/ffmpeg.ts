@@ -12,7 +12,7 @@ const INSTALL = 'install it (apt install ffmpeg, brew install ffmpeg, winget ins
  * @param input a path, or the file's bytes
  * @param finding what the file is, as a sentence without its full stop
  * @returns 16 kHz mono samples
- * @throws AsrError `invalid_format` (also: no ffmpeg), `empty_audio` or `audio_too_long`; the signal's reason when aborted.
+ * @throws AsrError `invalid_format` (also: no ffmpeg), `empty_audio` or `audio_too_long`; the signal's reason
  */
 export async function decodeWithFfmpeg(
   input: string | Uint8Array,
@@ -26,7 +26,7 @@ export async function decodeWithFfmpeg(
     throw failure(`. ffmpeg would convert it, but is not installed: ${INSTALL}, then try again`);
   if (complaint.includes('matches no streams'))
     throw new AsrError('empty_audio', `${finding}, and has no sound in it`);
-  // ffmpeg decodes what it can of a damaged file, says so, and exits with 0. Noise, or a part of the words, would pass for all of them.
+  // Of a damaged file ffmpeg decodes what it can, says so, and exits with 0. That text would be incomplete.
   if (error || complaint !== '') {
     // Without where in ffmpeg it was found: "[aist#0:0/mp3 @ 0x5603311e3f00] ".
     const said = complaint

@@ -10,15 +10,15 @@ import { decodeWithFfmpeg } from './ffmpeg.ts';
 /** After so many bytes it is known whether a file says that it is a WAV. */
 const WAV_START_BYTES = 12;
 
-/** @returns samples (16 kHz, mono). @throws AsrError; an `fs` error when the file cannot be read; the signal's reason when aborted. */
+/** @returns samples (16 kHz, mono). @throws AsrError; an `fs` error; the signal's reason when aborted */
 export async function readRecordingFile(path: string, signal: AbortSignal): Promise<Int16Array> {
   const file = await readFile(path, { signal });
-  // ffmpeg looks around in a file, but what another program writes (`<(…)` in a shell) can be read once only.
+  // ffmpeg may have to seek. What another program writes (`<(…)` in a shell) can only be read once.
   const isFile = (await stat(path)).isFile();
   return decode(file, isFile ? path : file, signal);
 }
 
-/** @returns the samples of standard input: as they come if it is a WAV and `live`, otherwise after its end. @throws as `readRecordingFile` does */
+/** The same of standard input. @param live hand the samples of a WAV on as they come, not at its end */
 export async function readRecordingInput(
   input: AsyncIterable<Buffer>,
   live: boolean,

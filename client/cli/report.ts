@@ -10,7 +10,10 @@ export interface Output {
   readonly stderr: Pick<WriteStream, 'write' | 'columns' | 'isTTY'>;
 }
 
-/** Says what happens to the recordings. Results go to stdout, the rest to stderr. What changes is shown in one line of the terminal, written over in place. */
+/**
+ * Says what happens to the recordings. Results go to stdout, the rest to stderr. Partial texts are written
+ * over one another in one line of the terminal.
+ */
 export class Report {
   readonly #output: Output;
   readonly #json: boolean;
@@ -68,7 +71,7 @@ export class Report {
   #status(file: string, text: string): void {
     const { isTTY, columns } = this.#output.stderr;
     if (!isTTY) return;
-    // What is wider than the terminal would go on in a next line, which is never written over. A Chinese character takes two columns.
+    // A second line would never be written over. A Chinese character takes two columns.
     const room = Math.floor((columns || 80) / 2) - 1;
     const characters = [...this.#named(file, text)];
     const cut = characters.length > room ? `…${characters.slice(1 - room).join('')}` : characters.join('');

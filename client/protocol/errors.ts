@@ -1,6 +1,6 @@
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
 
-// Spread, so that the package's declarations have the codes themselves: a path to `common` would lead out of the package.
+// Spread, so that the package's declarations have the codes themselves and no path out of the package.
 // A function, so that a bundle that asks for no code, as the page's worklet, goes without them.
 const serviceCodes = () => ({ ...HTTP_STATUS, ...CLOSE_CODE });
 /** Codes of the service's interface, over HTTP and on the stream. */
@@ -10,9 +10,9 @@ export type ServiceErrorCode = keyof ReturnType<typeof serviceCodes>;
  * What this client adds to them:
  * - `invalid_form`: the service answered 422, the message has the details;
  * - `network`: no connection, or one that broke before the answer was complete;
- * - `unavailable`: a proxy in front of the service answered for it (502, 503 or 504 without a body of the service);
+ * - `unavailable`: a proxy answered for the service (502, 503 or 504 without a body of the service);
  * - `no_answer`: the service kept the connection but did not answer within the client's time limit;
- * - `unexpected_response`: an answer that the interface does not have (HTML with status 200, another service, a redirect).
+ * - `unexpected_response`: an answer that the interface does not have (another service, a redirect).
  */
 export type AsrErrorCode =
   | ServiceErrorCode
@@ -54,7 +54,7 @@ export class AsrError extends Error {
     this.closeCode = options.closeCode;
   }
 
-  /** true for busy, not ready and network failures: the only ones where the same request can succeed a little later. */
+  /** true for busy, not ready and network failures: the same request can succeed a little later. */
   get retryable(): boolean {
     if (this.code === 'network') return !LASTING_CLOSE_CODES.has(this.closeCode ?? 0);
     return PASSING_CODES.includes(this.code);

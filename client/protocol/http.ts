@@ -77,7 +77,7 @@ interface RequestOptions {
 }
 
 /**
- * One request, answered with any status. Redirects are not followed: they would carry the recording to another address.
+ * One request, answered with any status. A redirect would carry the recording elsewhere, so none is followed.
  * @throws AsrError `network` or `no_answer`; the signal's reason when aborted.
  */
 export async function request(url: string, options: RequestOptions): Promise<HttpAnswer> {
@@ -112,7 +112,7 @@ export async function request(url: string, options: RequestOptions): Promise<Htt
   }
 }
 
-/** Node's fetch says only "fetch failed" and keeps the reason (ECONNREFUSED, ENOTFOUND, a certificate) in `cause`. */
+/** Node's fetch says only "fetch failed" and keeps the reason (ECONNREFUSED, a certificate) in `cause`. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const reason = error.cause instanceof Error ? error.cause : error;

@@ -2,7 +2,7 @@ import { AsrError } from './errors.ts';
 import { delay } from './waiting.ts';
 
 export interface RetryOptions {
-  /** Attempts in all; 1 never retries. Default 8, which waits about 15 s in all: as long as another recording may take. */
+  /** Attempts in all; 1 never retries. Default 8, which waits about 15 s: as long as another recording. */
   readonly attempts?: number | undefined;
   /** Wait before the second attempt; doubles from one to the next. Default 250. */
   readonly firstDelayMs?: number | undefined;
@@ -20,8 +20,8 @@ export interface Retry {
 }
 
 /**
- * Runs `attempt` until it succeeds, fails for a reason that lasts, or has failed `attempts` times. Between two attempts it waits longer each time.
- * A quarter of each wait is random, so that clients that were refused together do not come back together.
+ * Runs `attempt` until it succeeds, fails for a reason that lasts, or has failed `attempts` times. Each wait
+ * is longer, and a quarter of it random: clients that were refused together do not come back together.
  * @throws the last failure; the signal's reason when aborted.
  */
 export async function withRetry<T>(
@@ -35,7 +35,7 @@ export async function withRetry<T>(
       return await attempt();
     } catch (error) {
       signal?.throwIfAborted();
-      // The comparison is false for NaN, too, as from a setting that is missing: it would otherwise go on for ever.
+      // NaN, as from a setting that is missing, fails this comparison, too, and does not go on for ever.
       if (!(error instanceof AsrError && error.retryable && number < attempts)) throw error;
       const fullMs = Math.min(firstDelayMs * 2 ** (number - 1), maxDelayMs);
       const delayMs = Math.round(fullMs * (1 - Math.random() / 4));

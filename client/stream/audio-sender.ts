@@ -14,8 +14,8 @@ const DRAIN_POLL_MS = 10;
 export type FrameSink = Pick<Socket, 'bufferedBytes' | 'send'>;
 
 /**
- * Sends one recording in order: in frames of 3,200 bytes, at the given pace, with at most 64,000 bytes waiting in the connection.
- * Before that, at most one recording waits, since no more is accepted.
+ * Sends one recording in order: in frames of 3,200 bytes, at the given pace, with at most 64,000 bytes
+ * waiting in the connection. Before that, at most one recording waits, since no more is accepted.
  */
 export class AudioSender {
   readonly #pace: Pace;
@@ -24,7 +24,7 @@ export class AudioSender {
   #queue: Promise<FrameSink>;
   #acceptedSamples = 0;
 
-  /** @param sink where the frames go, once it takes them. @param stopped ends every wait; nothing is sent any more. */
+  /** @param sink where the frames go, once it is there. @param stopped ends every wait and all sending */
   constructor(sink: Promise<FrameSink>, pace: Pace, stopped: AbortSignal) {
     this.#queue = sink;
     this.#pace = pace;
@@ -36,7 +36,7 @@ export class AudioSender {
    * the sink or stopped the sender.
    */
   push(samples: Int16Array): Promise<void> {
-    // A stream of a file or a pipe gives bytes, but to TypeScript it is a stream of anything. Each byte would become a sample.
+    // To TypeScript a file's stream, which gives bytes, is one of anything. Each byte would become a sample.
     if (!(samples instanceof Int16Array)) {
       const message = `audio comes in pieces of Int16Array (16 kHz, mono), not of ${kindOf(samples)}`;
       return Promise.reject(new AsrError('invalid_format', message));

@@ -6,8 +6,9 @@ const REAL_TIME_BYTES_PER_MS = BYTES_PER_SECOND / 1000;
 
 /**
  * Says when each frame may go, so that the service's backlog of two seconds is not passed.
- * `real-time` is for a recording that is there as a whole: it goes as fast as it is spoken. `live` is for audio that comes at its own speed. Only a stall of
- * the connection holds that up. Then 1 s may follow at once, the rest at twice its speed.
+ * `real-time` is for a recording that is there as a whole: it goes as fast as it is spoken. `live` is for
+ * audio that comes at its own speed. After a stall of the connection 1 s of it follows at once, the rest at
+ * twice its speed.
  */
 export class Pace {
   readonly #bytesPerMs: number;

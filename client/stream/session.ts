@@ -34,7 +34,7 @@ const NEXT: Readonly<Record<State, readonly State[]>> = {
   failed: [],
 };
 
-/** The service ends a session about 40 s after `ready`. A connection can stay open and say nothing for ever, as with a network that is gone. */
+/** The service ends a session about 40 s after `ready`; after this time the network must be gone. */
 const SESSION_MS = 45_000;
 /** A refused or finished session is closed by the service; after this time the client does it. */
 const CLOSE_WAIT_MS = 1_000;

@@ -2,7 +2,7 @@ import { AsrError } from '../protocol/errors.ts';
 import { reasonOf } from '../protocol/http.ts';
 import type { Socket, SocketEvents, Transport } from './socket.ts';
 
-/** The part of the platform's WebSocket that is used here: this file compiles without the DOM library, which Node's types contradict. */
+/** The platform's WebSocket as it is used here. The DOM library, which has it, contradicts Node's types. */
 interface PlatformWebSocket {
   readonly bufferedAmount: number;
   onopen: (() => void) | null;

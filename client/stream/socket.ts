@@ -1,4 +1,4 @@
-/** What a connection tells its session. Only the first `onClose` or `onFailed` counts. What a platform tells after that is passed on, too. */
+/** What a connection tells its session. Only the first `onClose` or `onFailed` counts. */
 export interface SocketEvents {
   onOpen(): void;
   onText(text: string): void;

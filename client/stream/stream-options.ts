@@ -2,14 +2,14 @@ import type { AudioInput } from '../audio/pcm.ts';
 
 export interface StreamOptions {
   /**
-   * What to send: a whole recording, or pieces of 16 kHz mono PCM as they come. The session then sends and ends by itself.
+   * What to send: a whole recording, or pieces of 16 kHz mono PCM as they come. It then ends by itself.
    * Pieces may also be ended by `end`: the source hears of it with its next piece.
    * Without it, call `send` and `end`.
    */
   readonly audio?: AudioInput | AsyncIterable<Int16Array> | undefined;
   /**
-   * Send as fast as it is spoken. Default: true for a whole recording in `audio`. Otherwise audio is expected to come at its own speed:
-   * after a stall of the connection 1 s of it follows at once, the rest at twice its speed.
+   * Send as fast as it is spoken. Default: true for a whole recording in `audio`. Other audio is expected to
+   * come at its own speed: after a stall of the connection 1 s follows at once, the rest at twice its speed.
    */
   readonly realTime?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;

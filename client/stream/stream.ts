@@ -8,8 +8,9 @@ import type { Transport } from './socket.ts';
 import { isPieces, type StreamOptions } from './stream-options.ts';
 
 /**
- * One recording over one connection. Iterating gives the partials as they come. It ends when the final text is there, or throws the failure.
- * Leaving the loop early does not end the session. `ready`, `final`, `send` and `end` reject with the same AsrError, or the reason of an abort.
+ * One recording over one connection. Iterating gives the partials as they come. It ends with the final text,
+ * or throws the failure; leaving it early does not end the session. `ready`, `final`, `send` and `end` reject
+ * with the same AsrError, or the reason of an abort.
  */
 export class AsrStream implements AsyncIterable<StreamPartial> {
   readonly ready: Promise<StreamReady>;
@@ -36,15 +37,15 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
   }
 
   /**
-   * Sends samples (16 kHz, mono) in order, in frames of 3,200 bytes. What fills no frame waits for the next call or the end. The samples are copied.
-   * Resolves when they are handed to the connection, which never buffers more than 64,000 bytes. Await it to follow the connection's speed.
-   * @throws AsrError `audio_too_long` when the recording would pass 15 s: none of these samples is sent, and `end` is still possible;
-   * `invalid_sequence` after `end`.
+   * Sends a copy of these samples (16 kHz, mono), in frames of 3,200 bytes. What fills no frame waits for the
+   * next call or the end. Await it to follow the connection's speed: it resolves when they are handed to the
+   * connection, which never buffers more than 64,000 bytes.
+   * @throws AsrError `audio_too_long` when the recording would pass 15 s: none of these samples is sent, and
+   * `end` is still possible; `invalid_sequence` after `end`.
    */
   send(samples: Int16Array): Promise<void> {
     const sent = this.#send(samples);
-    // Nobody has to wait for each piece only to hear that the session has failed: `final` tells that. Nor does anybody have to hear that a microphone's last
-    // pieces came behind the end.
+    // Nobody has to await a piece: `final` tells a failure, and a microphone's last ones may come too late.
     if (this.#ended) sent.catch(() => {});
     else this.final.catch(() => sent.catch(() => {}));
     return sent;
@@ -92,7 +93,7 @@ export class AsrStream implements AsyncIterable<StreamPartial> {
     if (isPieces(audio)) {
       this.#session.connect(url, apiToken, transport);
       for await (const samples of audio) {
-        // The caller may end a recording before its source does, as with a button. Leaving the loop tells the source.
+        // The caller may end before the source does, as with a button. Leaving the loop tells the source.
         if (this.#ended) break;
         await this.send(samples);
       }

@@ -31,7 +31,7 @@ const COMMANDS = {
   status: { build: 'servers', run: 'dist/api/operations/status/main.js' },
   models: { build: 'servers', run: 'dist/models/command/cli.js' },
   test: { programs: () => ['redis-server', 'chromium', 'openssl', 'curl'], run: VITEST, args: TEST_ARGS },
-  'test:unit': { programs: () => ['openssl'], run: VITEST, args: [...TEST_ARGS, 'test/unit'] },
+  'test:unit': { run: VITEST, args: [...TEST_ARGS, 'test/unit'] },
   'test:operate': {
     programs: () => ['redis-server', 'openssl', 'curl', 'nginx', 'haproxy', 'pip3', 'prometheus'],
     run: VITEST,

@@ -6,13 +6,9 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { expect, it } from 'vitest';
-import { packageRoot } from '../../../../common/process/package-root.ts';
 import { modelFolders, storePaths } from '../../../../models/store/store.ts';
 import { entryFor, smallDisk, temporaryFolders } from '../small-model.ts';
-import { start } from './command-line.ts';
-
-const CLI = join(packageRoot(), 'dist', 'models', 'command', 'cli.js');
-const SMALL_CLI = join(import.meta.dirname, 'cli-process.mjs');
+import { CLI, SMALL_CLI, start } from './command-line.ts';
 
 async function setUp(root?: string) {
   const folders = root === undefined ? await temporaryFolders() : modelFolders(root);

@@ -5,11 +5,10 @@ import { packageRoot } from '../../../../common/process/package-root.ts';
 import { storePaths } from '../../../../models/store/store.ts';
 import { ArchiveServer } from '../download/archive-server.ts';
 import { entryFor, temporaryFolders, transducerArchive } from '../small-model.ts';
-import { start } from './command-line.ts';
+import { CLI, SMALL_CLI, start } from './command-line.ts';
 
 describe('npm run models, the real catalogue', () => {
-  const models = (args: readonly string[]) =>
-    start(join(packageRoot(), 'dist', 'models', 'command', 'cli.js'), args).finished;
+  const models = (args: readonly string[]) => start(CLI, args).finished;
 
   it('lists the models with what is known of them', async () => {
     const { code, stdout, stderr } = await models(['list']);
@@ -42,7 +41,9 @@ describe('npm run models, the real catalogue', () => {
   it('names the ids when one is wrong', async () => {
     const { code, stderr } = await models(['pull', '../../x']);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^there is no model "\.\.\/x"; there are: x-asr-480ms, .*, whisper-small\n$/);
+    expect(stderr).toMatch(
+      /^there is no model "\.\.\/\.\.\/x"; there are: x-asr-480ms, .*, whisper-small\n$/,
+    );
   });
 
   it('says where the bundled model is', async () => {
@@ -57,7 +58,7 @@ describe('npm run models, the real catalogue', () => {
     // Not into the folder of this machine, which may have the model, or a part of it.
     const root = dirname(dirname((await temporaryFolders()).downloaded));
     const { code, stderr } = await start(
-      join(import.meta.dirname, 'cli-process.mjs'),
+      SMALL_CLI,
       [JSON.stringify({ root }), 'pull', 'zipformer-small-ctc'],
       { ASR_MODEL_MIRROR: `${server.url}/mirror/` },
     ).finished;
@@ -88,7 +89,7 @@ describe('npm run models, a small model', () => {
       timing: { stallTimeoutMs: 10_000, retryDelaysMs: [] },
     });
     const run = (...args: string[]) =>
-      start(join(import.meta.dirname, 'cli-process.mjs'), [settings, ...args], {
+      start(SMALL_CLI, [settings, ...args], {
         ASR_MODEL_MIRROR: server.url,
       });
     const stored = (bytes: number): Promise<void> =>

@@ -1,7 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
+import { packageRoot } from '../../../../common/process/package-root.ts';
+
+export const CLI = join(packageRoot(), 'dist', 'models', 'command', 'cli.js');
+/** The same with another catalogue and folder, which its first argument names. */
+export const SMALL_CLI = join(import.meta.dirname, 'cli-process.mjs');
 
 export interface Finished {
   readonly code: number | null;

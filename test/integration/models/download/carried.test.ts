@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { RELEASE_URL } from '../../../../models/catalogue.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
 import { testFolder } from '../../../support/folders.ts';
-import { start } from '../command/command-line.ts';
+import { SMALL_CLI, start } from '../command/command-line.ts';
 import { sha256, TOP } from '../small-model.ts';
 import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
 
@@ -89,12 +89,7 @@ describe('pulling from an archive that was carried here', () => {
     server.script.push(server.status(403));
     const settings = JSON.stringify({ root: dirname(dirname(folders.downloaded)), catalogue: [entry] });
     const run = (args: readonly string[]) =>
-      start(
-        join(import.meta.dirname, 'cli-process.mjs'),
-        [settings, ...args],
-        { ASR_MODEL_MIRROR: server.url },
-        stick,
-      ).finished;
+      start(SMALL_CLI, [settings, ...args], { ASR_MODEL_MIRROR: server.url }, stick).finished;
     const { stderr } = await run(['pull', 'small']);
     const command = /without internet, carry this file here and run: npm run models -- (.*)\n$/.exec(stderr);
     expect(command?.[1]).toBe(`pull small --from ${NAME}`);

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { pullModel } from '../../../../models/download/pull.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
-import { start } from '../command/command-line.ts';
+import { SMALL_CLI, start } from '../command/command-line.ts';
 import { entryFor, Screen, temporaryFolders, transducerArchive } from '../small-model.ts';
 import { ArchiveServer } from './archive-server.ts';
 
@@ -54,14 +54,10 @@ it.each(['all_proxy', 'ALL_PROXY'])(
       catalogue: [entryFor(archive)],
       timing: { stallTimeoutMs: 10_000, retryDelaysMs: [] },
     });
-    const { code, stderr } = await start(
-      join(import.meta.dirname, 'cli-process.mjs'),
-      [settings, 'pull', 'small'],
-      {
-        ASR_MODEL_MIRROR: 'http://mirror.invalid',
-        [variable]: `SOCKS5h://${address}`,
-      },
-    ).finished;
+    const { code, stderr } = await start(SMALL_CLI, [settings, 'pull', 'small'], {
+      ASR_MODEL_MIRROR: 'http://mirror.invalid',
+      [variable]: `SOCKS5h://${address}`,
+    }).finished;
     expect([code, stderr]).toEqual([0, expect.stringMatching(/^small: .*\(100 %\)/m)]);
     expect(asked).toEqual(['mirror.invalid:80']);
   },
@@ -117,7 +113,7 @@ it('goes through the proxy that the environment names for the address, lower cas
       catalogue: [entryFor(Buffer.from('x'))],
       timing: { stallTimeoutMs: 10_000, retryDelaysMs: [] },
     });
-    const script = join(import.meta.dirname, 'cli-process.mjs');
+    const script = SMALL_CLI;
     return (await start(script, [settings, 'pull', 'small'], { ASR_MODEL_MIRROR: mirror, ...env }).finished)
       .code;
   });

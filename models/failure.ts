@@ -5,9 +5,6 @@ export class ModelFailure extends PrintableError {
   override readonly name = 'ModelFailure';
 }
 
-/** An archive that could not be fetched, because of the server or the way to it. Its message begins with the address. */
-export class DownloadFailure extends ModelFailure {}
-
 /** What the system said no to: a disk, or a connection. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error;

@@ -6,24 +6,25 @@ export const USAGE = `npm run models -- <command>
   pull <id>    download a model (goes on where a broken download stopped)
   pull <id> --from <file or folder>
                take the model's archive from there: for a machine without internet
-  verify <id>  read a downloaded model again and compare it with what was downloaded
   remove <id>  delete a downloaded model
   path <id>    print its folder
 
 Use a model with ASR_MODEL=<id> npm start; without ASR_MODEL the bundled one is used.
 ASR_MODEL_MIRROR replaces the address before the archive's name; HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY are honoured.`;
 
-const COMMANDS = ['pull', 'verify', 'remove', 'path'] as const;
+const COMMANDS = ['pull', 'remove', 'path'] as const;
+
+/** A command on one model. */
+export interface ModelRequest {
+  readonly command: (typeof COMMANDS)[number];
+  readonly id: string;
+  /** Where the archive is, for `pull`. */
+  readonly from: string | undefined;
+}
 
 export type Request =
-  | { readonly command: 'help' }
-  | { readonly command: 'list' }
-  | {
-      readonly command: (typeof COMMANDS)[number];
-      readonly id: string;
-      /** Where the archive is, for `pull`. */
-      readonly from: string | undefined;
-    }
+  | { readonly command: 'help' | 'list' }
+  | ModelRequest
   | { readonly command: 'wrong'; readonly reason: string };
 
 export function parseArguments(argv: readonly string[]): Request {

@@ -3,7 +3,7 @@ import { modelFolders } from '../store/store.ts';
 import { type CommandContext, runCommand } from './command.ts';
 
 type ProcessSettings = Partial<Pick<CommandContext, 'catalogue' | 'folders'>> & {
-  readonly timing?: Pick<CommandContext['network'], 'stallTimeoutMs' | 'retryDelaysMs'>;
+  readonly timing?: Omit<CommandContext['network'], 'env'>;
 };
 
 /** Runs the command of `argv` as this process; sets the exit code (130 and 143 after SIGINT and SIGTERM). */
@@ -24,19 +24,11 @@ export async function runAsProcess(
   };
   process.once('SIGINT', onSignal);
   process.once('SIGTERM', onSignal);
-  // Lower case first, as curl has it.
-  const anyProxy = env['all_proxy'] ?? env['ALL_PROXY'];
   try {
     const code = await runCommand(argv, {
       catalogue: settings.catalogue ?? CATALOGUE,
       folders: settings.folders ?? modelFolders(),
-      network: {
-        mirror: env['ASR_MODEL_MIRROR'],
-        httpProxy: env['http_proxy'] ?? env['HTTP_PROXY'] ?? anyProxy,
-        httpsProxy: env['https_proxy'] ?? env['HTTPS_PROXY'] ?? anyProxy,
-        noProxy: env['no_proxy'] ?? env['NO_PROXY'],
-        ...settings.timing,
-      },
+      network: { env, ...settings.timing },
       print: (line) => process.stdout.write(`${line}\n`),
       screen: {
         write: (text) => process.stderr.write(text),
@@ -44,7 +36,6 @@ export async function runAsProcess(
         get columns() {
           return process.stderr.columns;
         },
-        now: () => performance.now(),
       },
       signal: stop.signal,
     });

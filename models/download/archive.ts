@@ -1,16 +1,19 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { archiveName, type CatalogueEntry, RELEASE_URL } from '../catalogue.ts';
-import { DownloadFailure, ModelFailure } from '../failure.ts';
-import { hashFile, sizeOf, statIfThere } from '../store/store.ts';
-import { makeDispatcher, type Proxies } from './dispatcher.ts';
-import { Progress, type ProgressOutput } from './report.ts';
+import { ModelFailure } from '../failure.ts';
+import { sizeOf, statIfThere } from '../store/store.ts';
+import { makeDispatcher } from './dispatcher.ts';
+import { Progress, type Screen } from './report.ts';
 import { download } from './transfer.ts';
 
-export interface NetworkSettings extends Proxies {
-  /** Stands in for the part of the address before the archive's name. */
-  readonly mirror: string | undefined;
+export interface NetworkSettings {
+  /** Where `ASR_MODEL_MIRROR` and the proxies are. */
+  readonly env: NodeJS.ProcessEnv;
   /** A connection that brings nothing for so long is given up and made anew. */
   readonly stallTimeoutMs?: number;
   readonly retryDelaysMs?: readonly number[];
@@ -41,19 +44,19 @@ export function archiveUrl(entry: CatalogueEntry, mirror: string | undefined): s
 }
 
 /**
- * Downloads and verifies an archive, going on where an earlier pull stopped; one that is whole already needs no network.
- * @throws DownloadFailure, or ModelFailure for a proxy's address; the abort reason when `signal` aborts.
+ * Downloads an archive and compares its sha256, going on where an earlier pull stopped. One that is whole already needs no network.
+ * @throws ModelFailure, which says how to go without a download where that is what failed; an error of the disk; the abort reason.
  */
 export async function fetchArchive(
   entry: CatalogueEntry,
   { url, path }: ArchiveSource,
   network: NetworkSettings,
-  output: ProgressOutput,
+  screen: Screen,
   signal: AbortSignal,
 ): Promise<void> {
   if ((await sizeOf(path)) > 0 && (await differenceOf(path, entry, signal)) === undefined) return;
-  const dispatcher = makeDispatcher(network);
-  const progress = new Progress(entry.id, output);
+  const dispatcher = makeDispatcher(network.env);
+  const progress = new Progress(entry.id, screen);
   try {
     await download({
       url,
@@ -62,23 +65,25 @@ export async function fetchArchive(
       dispatcher,
       stallTimeoutMs: network.stallTimeoutMs ?? STALL_TIMEOUT_MS,
       retryDelaysMs: network.retryDelaysMs ?? RETRY_DELAYS_MS,
-      onProgress: (received, total) => progress.update(received, total),
-      onNotice: (line) => {
-        progress.end();
-        output.write(`${line}\n`);
-      },
+      progress,
       signal,
     });
+    const difference = await differenceOf(path, entry, signal);
+    if (difference === undefined) return;
+    await rm(path);
+    throw new ModelFailure(
+      `${url}: ${difference}. It was deleted: run the same command again; if ASR_MODEL_MIRROR is set, without it`,
+    );
+  } catch (error) {
+    if (!(error instanceof ModelFailure)) throw error;
+    throw new ModelFailure(
+      `${error.message}. On a machine without internet, carry this file here and run: npm run models -- pull ${entry.id} --from ${archiveName(entry)}`,
+      { cause: error },
+    );
   } finally {
     progress.end();
     await dispatcher.destroy();
   }
-  const difference = await differenceOf(path, entry, signal);
-  if (difference === undefined) return;
-  await rm(path);
-  throw new DownloadFailure(
-    `${url}: ${difference}. It was deleted: run the same command again; if ASR_MODEL_MIRROR is set, without it`,
-  );
 }
 
 /**
@@ -93,16 +98,13 @@ export async function verifyCarried(
 ): Promise<ArchiveSource> {
   const name = archiveName(entry);
   const given = resolve(from);
-  const found = await statIfThere(given);
-  if (found === undefined) {
-    throw new ModelFailure(
-      `there is no ${given}: give --from the path of ${name}, or of the folder that has it`,
-    );
-  }
-  const path = found.isDirectory() ? join(given, name) : given;
+  const isFolder = (await statIfThere(given))?.isDirectory() === true;
+  const path = isFolder ? join(given, name) : given;
   if ((await statIfThere(path)) === undefined) {
     throw new ModelFailure(
-      `the folder ${given} does not have ${name}: carry ${RELEASE_URL}/${name} there. A folder with an unpacked model needs no pull: ASR_MODEL=${given} npm start`,
+      isFolder
+        ? `the folder ${given} does not have ${name}: carry ${RELEASE_URL}/${name} there. A folder with an unpacked model needs no pull: ASR_MODEL=${given} npm start`
+        : `there is no ${given}: give --from the path of ${name}, or of the folder that has it`,
     );
   }
   const difference = await differenceOf(path, entry, signal);
@@ -118,7 +120,9 @@ async function differenceOf(
   entry: CatalogueEntry,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const sha256 = await hashFile(path, signal);
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash, { signal });
+  const sha256 = hash.digest('hex');
   if (sha256 === entry.archiveSha256) return undefined;
   return `${await sizeOf(path)} bytes with sha256 ${sha256}, expected ${entry.archiveBytes} bytes with ${entry.archiveSha256}`;
 }

@@ -1,26 +1,24 @@
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 import { describeCause, ModelFailure } from '../failure.ts';
 
-/** As the environment has them, or undefined. */
-export interface Proxies {
-  readonly httpProxy: string | undefined;
-  readonly httpsProxy: string | undefined;
-  readonly noProxy: string | undefined;
-}
-
-/** '' keeps undici from reading the environment itself. What undici calls SOCKS is curl's "socks5h": the proxy looks names up. */
-const proxyAddress = (setting: string | undefined): string => setting?.replace(/^socks5h:/i, 'socks5:') ?? '';
-
-/** @throws ModelFailure when a proxy's address is none. */
-export function makeDispatcher({ httpProxy, httpsProxy, noProxy }: Proxies): Dispatcher {
+/**
+ * What requests go through: the proxies that the environment names.
+ * @throws ModelFailure when a proxy's address is none.
+ */
+export function makeDispatcher(env: NodeJS.ProcessEnv): Dispatcher {
+  // Lower case first, as curl has it.
+  const read = (name: string): string | undefined => env[name] ?? env[name.toUpperCase()];
+  // '' keeps undici from reading the environment itself. What it calls SOCKS is curl's "socks5h": the proxy looks names up.
+  const proxy = (name: string): string =>
+    (read(name) ?? read('all_proxy'))?.replace(/^socks5h:/i, 'socks5:') ?? '';
   try {
     return new EnvHttpProxyAgent({
-      httpProxy: proxyAddress(httpProxy),
-      httpsProxy: proxyAddress(httpsProxy),
-      noProxy: noProxy ?? '',
+      httpProxy: proxy('http_proxy'),
+      httpsProxy: proxy('https_proxy'),
+      noProxy: read('no_proxy') ?? '',
       // For http:// only; https:// has its tunnel all the same. A proxy may refuse a tunnel to port 80, as Squid does.
       proxyTunnel: false,
-      clientFactory: (proxy, options) => new Pool(proxy, options).compose(closedForGood),
+      clientFactory: (address, options) => new Pool(address, options).compose(closedForGood),
     }).compose(closedInPeace);
   } catch (error) {
     // Without the value: it may hold a password.

@@ -1,8 +1,7 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
-import { archiveName, type CatalogueEntry } from '../catalogue.ts';
-import { DownloadFailure, ModelFailure } from '../failure.ts';
+import type { CatalogueEntry } from '../catalogue.ts';
 import { acquireLock } from '../store/lock.ts';
-import { discardModel, type ModelFolders, readReceipt, storePaths, writeReceipt } from '../store/store.ts';
+import { deleteModel, type ModelFolders, readReceipt, storePaths, writeReceipt } from '../store/store.ts';
 import {
   type ArchiveSource,
   archiveUrl,
@@ -10,7 +9,7 @@ import {
   type NetworkSettings,
   verifyCarried,
 } from './archive.ts';
-import { Progress, type ProgressOutput } from './report.ts';
+import { Progress, type Screen } from './report.ts';
 import { unpackModel } from './unpack.ts';
 
 export interface PullOptions {
@@ -19,7 +18,7 @@ export interface PullOptions {
   readonly from: string | undefined;
   readonly folders: ModelFolders;
   readonly network: NetworkSettings;
-  readonly output: ProgressOutput;
+  readonly screen: Screen;
   readonly signal: AbortSignal;
 }
 
@@ -30,18 +29,18 @@ export interface PullOptions {
  * @throws ModelFailure; an error of the disk; the abort reason when `signal` aborts.
  */
 export async function pullModel(options: PullOptions): Promise<'pulled' | 'already there'> {
-  const { entry, from, folders, network, signal } = options;
+  const { entry, from, folders, network, screen, signal } = options;
   const receipt = await readReceipt(folders, entry.id);
   if (receipt?.archiveSha256 === entry.archiveSha256) return 'already there';
   const { part, lock } = storePaths(folders, entry.id);
   const archive =
     from === undefined
-      ? { path: part, url: archiveUrl(entry, network.mirror) }
+      ? { path: part, url: archiveUrl(entry, network.env['ASR_MODEL_MIRROR']) }
       : await verifyCarried(entry, from, signal);
   await mkdir(folders.downloaded, { recursive: true });
   const release = await acquireLock(lock);
   try {
-    if (from === undefined) await download(options, archive);
+    if (from === undefined) await fetchArchive(entry, archive, network, screen, signal);
     await install(options, archive);
     return 'pulled';
   } finally {
@@ -49,30 +48,14 @@ export async function pullModel(options: PullOptions): Promise<'pulled' | 'alrea
   }
 }
 
-/** @throws ModelFailure that says how to go without a download, where that is what failed. */
-async function download(
-  { entry, network, output, signal }: PullOptions,
-  archive: ArchiveSource,
-): Promise<void> {
-  try {
-    await fetchArchive(entry, archive, network, output, signal);
-  } catch (error) {
-    if (!(error instanceof DownloadFailure)) throw error;
-    throw new ModelFailure(
-      `${error.message}. On a machine without internet, carry this file here and run: npm run models -- pull ${entry.id} --from ${archiveName(entry)}`,
-      { cause: error },
-    );
-  }
-}
-
-async function install({ entry, folders, output, signal }: PullOptions, archive: ArchiveSource) {
-  const { model, unpacking, discarded, part } = storePaths(folders, entry.id);
-  const progress = new Progress(`${entry.id}, unpacking`, output);
+async function install({ entry, folders, screen, signal }: PullOptions, archive: ArchiveSource) {
+  const { model, unpacking, part } = storePaths(folders, entry.id);
+  const progress = new Progress(`${entry.id}, unpacking`, screen);
   // Left by a pull that was killed.
   await rm(unpacking, { recursive: true, force: true });
   try {
     await mkdir(unpacking);
-    const files = await unpackModel({
+    await unpackModel({
       archivePath: archive.path,
       folder: unpacking,
       family: entry.family,
@@ -80,13 +63,11 @@ async function install({ entry, folders, output, signal }: PullOptions, archive:
       signal,
     });
     await writeReceipt(unpacking, {
-      id: entry.id,
       url: archive.url,
       archiveSha256: entry.archiveSha256,
       pulledAt: new Date().toISOString(),
-      files,
     });
-    await discardModel(folders, entry.id);
+    await deleteModel(folders, entry.id);
     await rename(unpacking, model);
   } finally {
     progress.end();
@@ -94,5 +75,4 @@ async function install({ entry, folders, output, signal }: PullOptions, archive:
   }
   // If the archive was carried here, the part is of an earlier download.
   await rm(part, { force: true });
-  await rm(discarded, { recursive: true, force: true });
 }

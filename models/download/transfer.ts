@@ -2,9 +2,9 @@ import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, fetch, type Response } from 'undici';
 import { PrintableError } from '../../common/errors/printable.ts';
-import { DownloadFailure, describeCause, isSystemError } from '../failure.ts';
+import { describeCause, isSystemError, ModelFailure } from '../failure.ts';
 import { sizeOf } from '../store/store.ts';
-import { formatBytes } from './report.ts';
+import { formatBytes, type Progress } from './report.ts';
 
 export interface TransferOptions {
   readonly url: string;
@@ -17,9 +17,7 @@ export interface TransferOptions {
   readonly stallTimeoutMs: number;
   /** Waits before the tries after a failure; a try that brought something starts the list anew. */
   readonly retryDelaysMs: readonly number[];
-  readonly onProgress: (receivedBytes: number, totalBytes: number) => void;
-  /** One line for each thing worth knowing: a retry, a server that cannot resume. */
-  readonly onNotice: (line: string) => void;
+  readonly progress: Progress;
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +31,7 @@ class Interrupted extends PrintableError {
 
 /**
  * Downloads `url` into `partPath`, going on where an earlier download stopped. The content is not checked here.
- * @throws DownloadFailure; an error of the disk; the abort reason when `signal` aborts.
+ * @throws ModelFailure; an error of the disk; the abort reason when `signal` aborts.
  */
 export async function download(options: TransferOptions): Promise<void> {
   const { url, partPath, listedBytes, retryDelaysMs } = options;
@@ -49,13 +47,13 @@ export async function download(options: TransferOptions): Promise<void> {
       if (after > before) failures = 0;
       const waitMs = retryDelaysMs[failures++];
       if (waitMs === undefined) {
-        throw new DownloadFailure(
+        throw new ModelFailure(
           `${url}: ${error.message}; gave up after ${failures} tries at ${formatBytes(after)} of ${formatBytes(listedBytes)}. ` +
             'Run the same command again to go on from there; HTTPS_PROXY sets a proxy, ASR_MODEL_MIRROR another address',
           { cause: error },
         );
       }
-      options.onNotice(`${error.message}; trying again in ${waitMs / 1000} s`);
+      options.progress.note(`${error.message}; trying again in ${waitMs / 1000} s`);
       await delay(waitMs, undefined, { signal: options.signal });
     }
   }
@@ -81,7 +79,7 @@ async function attempt(options: TransferOptions, offset: number): Promise<void> 
     const totalBytes = checkAnswer(response, options);
     const isRest = response.status === 206;
     if (offset > 0 && !isRest)
-      options.onNotice('the server does not go on where it stopped: starting again from the beginning');
+      options.progress.note('the server does not go on where it stopped: starting again from the beginning');
     await store(response, options, isRest ? offset : 0, totalBytes, () => timer.refresh());
   } finally {
     clearTimeout(timer);
@@ -94,7 +92,7 @@ async function attempt(options: TransferOptions, offset: number): Promise<void> 
 function checkAnswer({ status, headers }: Response, { url, listedBytes }: TransferOptions): number {
   if (status === 408 || status === 429 || status >= 500) throw new Interrupted(`HTTP ${status}`);
   if (status !== 200 && status !== 206) {
-    throw new DownloadFailure(
+    throw new ModelFailure(
       `${url}: HTTP ${status}. If ASR_MODEL_MIRROR is set, check that it holds this file`,
     );
   }
@@ -103,7 +101,7 @@ function checkAnswer({ status, headers }: Response, { url, listedBytes }: Transf
   );
   if (Number.isNaN(totalBytes)) return listedBytes;
   if (Math.abs(totalBytes - listedBytes) > listedBytes * SIZE_TOLERANCE) {
-    throw new DownloadFailure(
+    throw new ModelFailure(
       `${url} is a file of ${totalBytes} bytes, expected about ${listedBytes}: not the model's archive. If ASR_MODEL_MIRROR is set, check it`,
     );
   }
@@ -112,7 +110,7 @@ function checkAnswer({ status, headers }: Response, { url, listedBytes }: Transf
 
 async function store(
   response: Response,
-  { partPath, onProgress }: TransferOptions,
+  { partPath, progress }: TransferOptions,
   from: number,
   totalBytes: number,
   onBytes: () => void,
@@ -124,7 +122,7 @@ async function store(
       onBytes();
       await file.writeFile(chunk);
       receivedBytes += chunk.byteLength;
-      onProgress(receivedBytes, totalBytes);
+      progress.update(receivedBytes, totalBytes);
     }
   } catch (error) {
     if (isSystemError(error)) throw error;

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open, rm, stat } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Extract, extract } from 'tar-stream';
@@ -8,7 +7,6 @@ import unbzip2 from 'unbzip2-stream';
 import { describeCause, isSystemError, ModelFailure } from '../failure.ts';
 import type { ModelFamily } from '../family.ts';
 import { surplusGraphs, wantedFile } from '../store/model-files.ts';
-import type { ReceiptFile } from '../store/store.ts';
 
 export interface UnpackOptions {
   /** Its hash was compared with the catalogue's: what is in it is trusted. */
@@ -24,7 +22,7 @@ export interface UnpackOptions {
  * Unpacks what the engine needs from a `.tar.bz2`, flat into `folder`. Nothing but plain files is ever made.
  * @throws ModelFailure when the archive is damaged or is not this model; an error of the disk; the abort reason when `signal` aborts.
  */
-export async function unpackModel(options: UnpackOptions): Promise<readonly ReceiptFile[]> {
+export async function unpackModel(options: UnpackOptions): Promise<void> {
   const { archivePath, folder, signal } = options;
   const archiveBytes = (await stat(archivePath)).size;
   const archive = createReadStream(archivePath);
@@ -42,38 +40,21 @@ export async function unpackModel(options: UnpackOptions): Promise<readonly Rece
   if (fault !== undefined || read.status === 'rejected') {
     throw new ModelFailure(`${archivePath} cannot be unpacked: ${describeCause(fault)}`, { cause: fault });
   }
-  const files = read.value;
-  const names = files.map((file) => file.name);
-  const surplus = surplusGraphs(names, options.family);
-  for (const name of surplus) await rm(join(folder, name));
-  return files.filter((file) => !surplus.includes(file.name));
+  for (const name of surplusGraphs(read.value, options.family)) await rm(join(folder, name));
 }
 
-async function readEntries(entries: Extract, folder: string): Promise<readonly ReceiptFile[]> {
-  const files: ReceiptFile[] = [];
+/** @returns the names of the files that were written */
+async function readEntries(entries: Extract, folder: string): Promise<readonly string[]> {
+  const names: string[] = [];
   for await (const entry of entries) {
     const name = entry.header.type === 'file' ? wantedFile(entry.header.name) : undefined;
-    if (name === undefined) entry.resume();
-    else files.push(await writeEntry(entry, name, folder));
-  }
-  return files;
-}
-
-async function writeEntry(entry: AsyncIterable<unknown>, name: string, folder: string): Promise<ReceiptFile> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  const file = await open(join(folder, name), 'wx', 0o644);
-  try {
-    for await (const chunk of entry) {
-      if (!(chunk instanceof Uint8Array)) throw new TypeError('an archive entry is read as bytes');
-      hash.update(chunk);
-      bytes += chunk.byteLength;
-      await file.writeFile(chunk);
+    if (name === undefined) {
+      entry.resume();
+      continue;
     }
-    // Before the rename that makes the model appear.
-    await file.sync();
-  } finally {
-    await file.close();
+    // Flushed before the rename that makes the model appear.
+    await pipeline(entry, createWriteStream(join(folder, name), { flags: 'wx', flush: true }));
+    names.push(name);
   }
-  return { name, bytes, sha256: hash.digest('hex') };
+  return names;
 }

@@ -1,13 +1,10 @@
-import { createHash } from 'node:crypto';
-import { createReadStream, type Stats } from 'node:fs';
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { packageRoot } from '../../common/process/package-root.ts';
-import type { CatalogueEntry } from '../catalogue.ts';
 import { ModelFailure } from '../failure.ts';
 
-/** Where models lie. `downloaded/<id>/` holds a model whole or is not there at all: it appears by one rename. */
+/** Where models lie. A model is in `downloaded/<id>/` when its receipt is there: both come by one rename, and the receipt goes first. */
 export interface ModelFolders {
   readonly bundled: string;
   readonly downloaded: string;
@@ -26,23 +23,14 @@ export function storePaths(folders: ModelFolders, id: string) {
     lock: `${base}.lock`,
     part: `${base}.tar.bz2.part`,
     unpacking: `${base}.unpacking`,
-    discarded: `${base}.discarded`,
   } as const;
 }
 
-/** `download.json` in a downloaded model's folder: what came from where, so that `verify` needs no network. */
+/** `download.json` in a downloaded model's folder: what came from where. */
 export interface DownloadReceipt {
-  readonly id: string;
   readonly url: string;
   readonly archiveSha256: string;
   readonly pulledAt: string;
-  readonly files: readonly ReceiptFile[];
-}
-
-export interface ReceiptFile {
-  readonly name: string;
-  readonly bytes: number;
-  readonly sha256: string;
 }
 
 /** @returns undefined when the model is not downloaded. */
@@ -66,59 +54,21 @@ export async function writeReceipt(folder: string, receipt: DownloadReceipt): Pr
   await writeFile(join(folder, 'download.json'), `${JSON.stringify(receipt, null, 2)}\n`);
 }
 
-/**
- * Reads every file of a downloaded model again.
- * @returns one line for each file that is missing or differs; empty when all is well.
- * @throws ModelFailure when the model is not downloaded.
- */
-export async function verifyModel(
-  folders: ModelFolders,
-  entry: CatalogueEntry,
-  signal?: AbortSignal,
-): Promise<readonly string[]> {
-  const receipt = await readReceipt(folders, entry.id);
-  if (receipt === undefined) throw notDownloaded(entry.id);
-  const problems: string[] = [];
-  if (receipt.archiveSha256 !== entry.archiveSha256) {
-    problems.push(
-      `it came from an archive with sha256 ${receipt.archiveSha256}, the catalogue now has ${entry.archiveSha256}`,
-    );
-  }
-  for (const file of receipt.files) {
-    const path = join(storePaths(folders, entry.id).model, file.name);
-    const found = await statIfThere(path);
-    if (found === undefined) problems.push(`${file.name} is missing`);
-    else if (found.size !== file.bytes)
-      problems.push(`${file.name} has ${found.size} bytes, expected ${file.bytes}`);
-    else {
-      const sha256 = await hashFile(path, signal);
-      if (sha256 !== file.sha256) problems.push(`${file.name} has sha256 ${sha256}, expected ${file.sha256}`);
-    }
-  }
-  return problems;
+/** Deletes a model; what unfinished pulls have left stays. Its lock is the caller's. */
+export async function deleteModel(folders: ModelFolders, id: string): Promise<void> {
+  const { model, receipt } = storePaths(folders, id);
+  // First, so that a deletion that is broken off leaves no model that looks whole.
+  await rm(receipt, { force: true });
+  await rm(model, { recursive: true, force: true });
 }
 
-/** Deletes a model and what unfinished pulls left of it; the caller holds its lock. @returns false when nothing was there. */
+/** Deletes a model and what unfinished pulls left of it. Its lock is the caller's. @returns false when nothing was there. */
 export async function removeModel(folders: ModelFolders, id: string): Promise<boolean> {
-  const { model, discarded, unpacking, part } = storePaths(folders, id);
-  const found = await Promise.all([model, discarded, unpacking, part].map(statIfThere));
-  await discardModel(folders, id);
-  for (const path of [discarded, unpacking, part]) await rm(path, { recursive: true, force: true });
-  return found.some((one) => one !== undefined);
-}
-
-/** Takes a model away in one step, if it is there: a process that looks meanwhile sees the whole model or none. */
-export async function discardModel(folders: ModelFolders, id: string): Promise<void> {
-  const { model, discarded } = storePaths(folders, id);
-  await rm(discarded, { recursive: true, force: true });
-  if ((await statIfThere(model)) !== undefined) await rename(model, discarded);
-}
-
-/** @returns lower-case hexadecimal sha256 of a file. */
-export async function hashFile(path: string, signal?: AbortSignal): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash, { signal });
-  return hash.digest('hex');
+  const { model, unpacking, part } = storePaths(folders, id);
+  const found = await Promise.all([model, unpacking, part].map(isThere));
+  await deleteModel(folders, id);
+  for (const path of [unpacking, part]) await rm(path, { recursive: true, force: true });
+  return found.includes(true);
 }
 
 export function notDownloaded(id: string): ModelFailure {
@@ -131,6 +81,10 @@ export async function statIfThere(path: string): Promise<Stats | undefined> {
     if (isMissing(error)) return undefined;
     throw error;
   });
+}
+
+export async function isThere(path: string): Promise<boolean> {
+  return (await statIfThere(path)) !== undefined;
 }
 
 /** @returns bytes; 0 when nothing is there. */

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { type Header, pack } from 'tar-stream';
 import { onTestFinished, type TestContext } from 'vitest';
 import type { CatalogueEntry } from '../../../models/catalogue.ts';
-import type { ProgressOutput } from '../../../models/download/report.ts';
+import type { Screen } from '../../../models/download/report.ts';
 import { type ModelFolders, modelFolders } from '../../../models/store/store.ts';
 import { testFolder } from '../../support/folders.ts';
 import { bzip2 } from './download/bzip2.ts';
@@ -86,13 +86,10 @@ export async function smallDisk(context: TestContext): Promise<string> {
 }
 
 /** Collects what a person would see. */
-export class Screen implements ProgressOutput {
+export class ScreenText implements Screen {
   readonly isTerminal = false;
   text = '';
   write(text: string): void {
     this.text += text;
-  }
-  now(): number {
-    return performance.now();
   }
 }

@@ -69,6 +69,6 @@ export class ArchiveServer {
 }
 
 /** Waits no longer than the connection lasts: the client may have left before, or was not this test's at all. */
-export async function whileConnected(response: ServerResponse, moment: Promise<void>): Promise<void> {
+async function whileConnected(response: ServerResponse, moment: Promise<void>): Promise<void> {
   await Promise.race([moment, once(response, 'close')]);
 }

@@ -14,8 +14,9 @@ const NAME = `${TOP}.tar.bz2`;
 
 let archive: Buffer;
 let other: Buffer;
+let files: ReadonlyMap<string, Buffer>;
 beforeAll(async () => {
-  ({ archive, other } = await archives());
+  ({ archive, files, other } = await archives());
 });
 
 describe('pulling from an archive that was carried here', () => {
@@ -25,7 +26,7 @@ describe('pulling from an archive that was carried here', () => {
     const stick = testFolder();
     const file = join(stick, NAME);
     await writeFile(file, options.carried ?? archive);
-    const take = (from: string) => pulling.pull({ mirror: 'no address' }, undefined, from);
+    const take = (from: string) => pulling.pull({ env: { ASR_MODEL_MIRROR: 'no address' } }, undefined, from);
     const refusal = async (from: string): Promise<string> => {
       const outcome: unknown = await take(from).catch((error: unknown) => error);
       if (!(outcome instanceof ModelFailure)) throw new Error('expected a ModelFailure', { cause: outcome });
@@ -41,10 +42,10 @@ describe('pulling from an archive that was carried here', () => {
     ['the file under another name', 'carried', 'carried'],
     ['the folder that has it', NAME, '.'],
   ])('takes %s, asks no server, and leaves it as it is', async (_, name, from) => {
-    const { server, stick, folders, entry, paths, take } = await setUp();
+    const { server, stick, folders, paths, take } = await setUp();
     if (name !== NAME) await writeFile(join(stick, name), archive);
     expect(await take(join(stick, from === '' ? name : from))).toBe('pulled');
-    await expectWhole(folders, entry);
+    await expectWhole(folders, files);
     const carried = join(stick, name);
     expect(await readFile(carried)).toEqual(archive);
     expect(JSON.parse(await readFile(paths.receipt, 'utf8'))).toMatchObject({
@@ -56,11 +57,11 @@ describe('pulling from an archive that was carried here', () => {
   });
 
   it('clears what a broken download has left', async () => {
-    const { folders, entry, paths, file, take } = await setUp();
+    const { folders, paths, file, take } = await setUp();
     await mkdir(folders.downloaded);
     await writeFile(paths.part, archive.subarray(0, 50_000));
     await take(file);
-    await expectWhole(folders, entry);
+    await expectWhole(folders, files);
   });
 
   it('says what is wrong with another archive, and what to do', async () => {

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { pullModel } from '../../../../models/download/pull.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
 import { SMALL_CLI, start } from '../command/command-line.ts';
-import { entryFor, Screen, temporaryFolders, transducerArchive } from '../small-model.ts';
+import { entryFor, ScreenText, temporaryFolders, transducerArchive } from '../small-model.ts';
 import { ArchiveServer } from './archive-server.ts';
 
 /** @returns the host and port of a server that ends with the test */
@@ -130,21 +130,13 @@ async function expectGivenUp(
   const address = await proxyOf((socket) => {
     socket.once('data', (request) => answer(socket, request));
   });
-  const httpProxy = `http://${address}`;
-  const network = {
-    mirror,
-    httpProxy,
-    httpsProxy: httpProxy,
-    noProxy: undefined,
-    stallTimeoutMs,
-    retryDelaysMs: [0],
-  };
+  const env = { ASR_MODEL_MIRROR: mirror, ALL_PROXY: `http://${address}` };
   const outcome: unknown = await pullModel({
     entry: entryFor(Buffer.from('x')),
     from: undefined,
     folders: await temporaryFolders(),
-    network,
-    output: new Screen(),
+    network: { env, stallTimeoutMs, retryDelaysMs: [0] },
+    screen: new ScreenText(),
     signal: new AbortController().signal,
   }).catch((error: unknown) => error);
   expect(outcome).toBeInstanceOf(ModelFailure);

@@ -1,37 +1,30 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { CatalogueEntry } from '../../../../models/catalogue.ts';
 import type { NetworkSettings } from '../../../../models/download/archive.ts';
 import { pullModel } from '../../../../models/download/pull.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
-import { type ModelFolders, storePaths, verifyModel } from '../../../../models/store/store.ts';
-import { entryFor, Screen, temporaryFolders, transducerArchive } from '../small-model.ts';
+import { type ModelFolders, storePaths } from '../../../../models/store/store.ts';
+import { entryFor, ScreenText, temporaryFolders, transducerArchive } from '../small-model.ts';
 import { ArchiveServer } from './archive-server.ts';
 
 /** A small model's archive, a server that has it, and the pull of it over a real connection. */
 
-const FILES = [
+const WANTED = [
   'README.md',
   'decoder-epoch-20.onnx',
-  'download.json',
   'encoder-epoch-20.int8.onnx',
   'joiner-epoch-20.int8.onnx',
   'tokens.txt',
 ];
-const NO_PROXY: NetworkSettings = {
-  mirror: undefined,
-  httpProxy: undefined,
-  httpsProxy: undefined,
-  noProxy: undefined,
-};
 
 /** `other`: as long, another content, as of a file that changed on the server. */
-export async function archives(): Promise<{ archive: Buffer; other: Buffer }> {
-  const { archive } = await transducerArchive(120_000);
+export async function archives() {
+  const { archive, files } = await transducerArchive(120_000);
   const other = Buffer.from(archive);
   other.fill(7, 1_000);
-  return { archive, other };
+  return { archive, files, other };
 }
 
 export interface PullOptions {
@@ -44,7 +37,7 @@ export async function setUpPull(archive: Buffer, options: PullOptions = {}) {
   await server.listen();
   onTestFinished(() => server.close());
   const folders = await temporaryFolders();
-  const screen = new Screen();
+  const screen = new ScreenText();
   const entry = entryFor(archive, options.entry);
   const paths = storePaths(folders, entry.id);
   /** The client has written so many bytes to its part file. */
@@ -54,7 +47,7 @@ export async function setUpPull(archive: Buffer, options: PullOptions = {}) {
       interval: 5,
     });
   const pull = (
-    network: Partial<NetworkSettings> = {},
+    { env, ...network }: Partial<NetworkSettings> = {},
     signal: AbortSignal = new AbortController().signal,
     from?: string,
   ) =>
@@ -63,13 +56,12 @@ export async function setUpPull(archive: Buffer, options: PullOptions = {}) {
       from,
       folders,
       network: {
-        ...NO_PROXY,
-        mirror: server.url,
+        env: { ASR_MODEL_MIRROR: server.url, ...env },
         stallTimeoutMs: 5_000,
         retryDelaysMs: [0, 0],
         ...network,
       },
-      output: screen,
+      screen,
       signal,
     });
   const refusal = async (network?: Partial<NetworkSettings>): Promise<string> => {
@@ -81,8 +73,9 @@ export async function setUpPull(archive: Buffer, options: PullOptions = {}) {
 }
 
 /** The model is whole, and nothing else is left in the folder. */
-export async function expectWhole(folders: ModelFolders, entry: CatalogueEntry): Promise<void> {
-  expect((await readdir(join(folders.downloaded, entry.id))).sort()).toEqual(FILES);
-  expect(await readdir(folders.downloaded)).toEqual([entry.id]);
-  expect(await verifyModel(folders, entry)).toEqual([]);
+export async function expectWhole(folders: ModelFolders, files: ReadonlyMap<string, Buffer>): Promise<void> {
+  expect(await readdir(folders.downloaded)).toEqual(['small']);
+  const model = join(folders.downloaded, 'small');
+  expect((await readdir(model)).sort()).toEqual(['download.json', ...WANTED].sort());
+  for (const name of WANTED) expect(files.get(name)?.equals(await readFile(join(model, name)))).toBe(true);
 }

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type UnpackOptions, unpackModel } from '../../../../models/download/unpack.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
 import { testFolder } from '../../../support/folders.ts';
-import { type ArchiveFile, archiveOf, sha256, smallDisk, TOP, transducerArchive } from '../small-model.ts';
+import { type ArchiveFile, archiveOf, smallDisk, TOP, transducerArchive } from '../small-model.ts';
 
 describe('unpacking an archive', () => {
   let root: string;
@@ -32,10 +32,10 @@ describe('unpacking an archive', () => {
     { name: `${TOP}/tokens.txt`, content: '<blk> 0\n' },
   ];
 
-  it('writes only what the engine needs, with the hash of each file', async () => {
+  it('writes only what the engine needs', async () => {
     const { archive, files } = await transducerArchive(150_000);
     const progress: number[] = [];
-    const unpacked = await unpack(archive, {
+    await unpack(archive, {
       family: 'zipformer2-transducer',
       onProgress: (read, total) => void progress.push(read / total),
     });
@@ -47,16 +47,7 @@ describe('unpacking an archive', () => {
       'tokens.txt',
     ];
     expect((await readdir(folder)).sort()).toEqual(names);
-    expect(unpacked.map((file) => file.name).sort()).toEqual(names);
-    for (const file of unpacked) {
-      const content = files.get(file.name);
-      expect(await readFile(join(folder, file.name))).toEqual(content);
-      expect(file).toEqual({
-        name: file.name,
-        bytes: content?.length,
-        sha256: sha256(content ?? Buffer.alloc(0)),
-      });
-    }
+    for (const name of names) expect(files.get(name)?.equals(await readFile(join(folder, name)))).toBe(true);
     expect(progress.at(-1)).toBe(1);
   });
 
@@ -68,13 +59,11 @@ describe('unpacking an archive', () => {
 
   it('reads what the tar and bzip2 programs write (fixture: GNU tar, long name, several bzip2 blocks)', async () => {
     const archive = await readFile(join(import.meta.dirname, 'gnu-tar.tar.bz2'));
-    const unpacked = await unpack(archive);
+    await unpack(archive);
     expect((await readdir(folder)).sort()).toEqual(['model.int8.onnx', 'tokens.txt']);
-    expect(unpacked.map((file) => [file.name, file.bytes])).toEqual([
-      ['model.int8.onnx', 250_000],
-      ['tokens.txt', 14],
-    ]);
-    expect(sha256(Buffer.alloc(250_000, 'step '))).toBe(unpacked[0]?.sha256);
+    const graph = await readFile(join(folder, 'model.int8.onnx'));
+    expect(graph.equals(Buffer.alloc(250_000, 'step '))).toBe(true);
+    expect((await readFile(join(folder, 'tokens.txt'))).length).toBe(14);
   });
 
   it('says that an archive is damaged', async () => {

@@ -40,7 +40,7 @@ describe('ASR_MODEL', () => {
   it('takes an id that is downloaded', async () => {
     const folder = join(folders.downloaded, 'x-asr-480ms');
     await mkdir(folder, { recursive: true });
-    await writeReceipt(folder, { id: 'x-asr-480ms', url: '', archiveSha256: '', pulledAt: '', files: [] });
+    await writeReceipt(folder, { url: '', archiveSha256: '', pulledAt: '' });
     expect(await locateModel('x-asr-480ms', { folders })).toEqual({ id: 'x-asr-480ms', folder });
   });
 

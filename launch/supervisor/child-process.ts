@@ -20,34 +20,24 @@ export interface Ending {
   readonly final: boolean;
 }
 
-interface SupervisedProcessOptions {
+export interface SupervisedProcessOptions {
   readonly name: string;
   readonly start: () => Promise<Run>;
   /** Called at every start and end; `pid` is undefined while it does not run. */
-  readonly onChange: (pid: number | undefined) => void;
+  readonly onChange?: (pid: number | undefined) => void;
   readonly say: (line: string) => void;
   /** How long it may take to finish, in milliseconds. */
   readonly finishMs: number;
 }
 
-/** A run that lasted this long is not one of a series of failures. */
-const STABLE_MS = 10_000;
-const FIRST_DELAY_MS = 250;
-const MAX_DELAY_MS = 4_000;
+/** From one start to the next. What ran for longer is back at once, and what cannot run does not take the whole processor. */
+const MIN_INTERVAL_MS = 2_000;
 
-/**
- * Keeps one process running until it is stopped.
- *
- *     running ── ends ──────────────▶ waiting: not at all the first time and after a stable run, else 250 ms, 500 ms ... 4 s
- *     waiting ── delay over ────────▶ running
- *     running ── ends as final ─────▶ failed
- *     running, waiting ── stop() ───▶ stopped
- */
+/** Keeps one process running until it is stopped. */
 export class SupervisedProcess {
   readonly #options: SupervisedProcessOptions;
   readonly #stopping = new AbortController();
   #run: Run | undefined;
-  #failuresInARow = 0;
   #kept: Promise<void> = Promise.resolve();
 
   constructor(options: SupervisedProcessOptions) {
@@ -67,16 +57,14 @@ export class SupervisedProcess {
   async stop(): Promise<boolean> {
     this.#stopping.abort();
     this.#run?.finish();
-    const settled = this.#kept.then(
-      () => true,
-      () => true,
-    );
-    const timer = new AbortController();
-    const tooLong = sleep(this.#options.finishMs, false, { signal: timer.signal }).catch(() => true);
-    const inTime = await Promise.race([settled, tooLong]);
-    timer.abort();
-    if (!inTime) this.#run?.kill();
-    await settled;
+    let inTime = true;
+    const timer = setTimeout(() => {
+      inTime = false;
+      this.#run?.kill();
+    }, this.#options.finishMs);
+    // Who waits for keep() hears of an error.
+    await this.#kept.catch(() => undefined);
+    clearTimeout(timer);
     return inTime;
   }
 
@@ -86,46 +74,36 @@ export class SupervisedProcess {
   }
 
   async #keep(firstRun: Run): Promise<void> {
+    const { name, onChange, say } = this.#options;
+    const { signal } = this.#stopping;
     let run: Run | undefined = firstRun;
-    for (;;) {
+    while (run !== undefined) {
       const startedAtMs = performance.now();
-      const ending = run === undefined ? DID_NOT_START : await this.#watch(run);
-      if (this.#stopping.signal.aborted) return;
-      if (ending.final)
-        throw new ConfigError(
-          `${this.#options.name} cannot run with these settings: its own line above says why`,
-        );
-      run = await this.#startAgain(ending.how, performance.now() - startedAtMs);
-      // Stopped while it was starting: nobody else knows of this run.
-      if (this.#stopping.signal.aborted) run?.kill();
+      this.#run = run;
+      onChange?.(run.pid);
+      // Stopped while it was starting: nobody has told this run.
+      if (signal.aborted) run.kill();
+      const { how, final } = await run.ended;
+      onChange?.(undefined);
+      if (signal.aborted) return;
+      if (final) throw new ConfigError(`${name} cannot run with these settings: its own line above says why`);
+      say(`${name} ended (${how}): starting it again`);
+      run = await this.#startAgain(startedAtMs);
     }
   }
 
-  async #watch(run: Run): Promise<Ending> {
-    this.#run = run;
-    this.#options.onChange(run.pid);
-    const ending = await run.ended;
-    this.#options.onChange(undefined);
-    return ending;
-  }
-
-  /** @returns undefined when it did not start. */
-  async #startAgain(how: string, lastedMs: number): Promise<Run | undefined> {
-    const { name, say, start } = this.#options;
-    this.#failuresInARow = lastedMs >= STABLE_MS ? 1 : this.#failuresInARow + 1;
-    const delayMs =
-      this.#failuresInARow === 1
-        ? 0
-        : Math.min(FIRST_DELAY_MS * 2 ** (this.#failuresInARow - 2), MAX_DELAY_MS);
-    say(`${name} ended (${how}): starting it again${delayMs === 0 ? '' : ` in ${delayMs} ms`}`);
-    try {
-      if (delayMs > 0) await sleep(delayMs, undefined, { signal: this.#stopping.signal });
-      return await start();
-    } catch (error) {
-      if (!this.#stopping.signal.aborted) say(messageOf(error));
-      return undefined;
+  /** @returns undefined when it is stopped before it has started */
+  async #startAgain(lastStartMs: number): Promise<Run | undefined> {
+    const { signal } = this.#stopping;
+    for (let lastMs = lastStartMs; ; lastMs = performance.now()) {
+      try {
+        const waitMs = Math.max(0, lastMs + MIN_INTERVAL_MS - performance.now());
+        await sleep(waitMs, undefined, { signal });
+        return await this.#options.start();
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        this.#options.say(messageOf(error));
+      }
     }
   }
 }
-
-const DID_NOT_START: Ending = { how: 'it did not start', final: false };

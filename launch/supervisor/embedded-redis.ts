@@ -2,17 +2,13 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import type { Ending, Run } from './child-process.ts';
 import { freePort } from './ports.ts';
 
 /** A redis-server of our own. It never writes anything to a disk, and only those who know its password get in. */
-export interface EmbeddedRedis {
+export interface EmbeddedRedis extends Run {
   readonly url: string;
-  readonly pid: number;
   readonly address: RedisAddress;
-  /** Settles when the server has ended, also by itself, and says how. */
-  readonly ended: Promise<string>;
-  /** Ends it, and `ended` settles. There is nothing that it would have to write first. */
-  readonly stop: () => void;
 }
 
 /** What a server must have in common with the one that it replaces, so that clients find it again. */
@@ -33,10 +29,11 @@ export async function startRedis(address?: RedisAddress): Promise<EmbeddedRedis>
   // Its own process group: Ctrl-C on the terminal is for the supervisor, which ends Redis last.
   const server = spawn('redis-server', ['-'], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
   const lines: string[] = [];
-  const ended = new Promise<string>((resolve) => {
-    server.once('error', (error) => resolve(`it cannot be run: ${error.message}`));
+  const ended = new Promise<Ending>((resolve) => {
+    const end = (how: string): void => resolve({ how, final: false });
+    server.once('error', (error) => end(`it cannot be run: ${error.message}`));
     // Not 'exit': its last lines may come behind that.
-    server.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
+    server.once('close', (code, signal) => end(signal ?? `exit code ${code}`));
   });
   const ready = new Promise<true>((resolve) => {
     const keep = (line: string): void => {
@@ -54,16 +51,17 @@ export async function startRedis(address?: RedisAddress): Promise<EmbeddedRedis>
   const tooLate = AbortSignal.timeout(START_MS);
   const outcome = await Promise.race([
     ready,
-    ended,
+    ended.then(({ how }) => how),
     once(tooLate, 'abort').then(() => `not ready within ${START_MS} ms`),
   ]);
-  const stop = (): void => void server.kill('SIGKILL');
+  // There is nothing that it would have to write first.
+  const kill = (): void => void server.kill('SIGKILL');
   if (outcome !== true || server.pid === undefined) {
-    stop();
+    kill();
     throw new Error(`redis-server does not start (${outcome})\n${lines.join('\n')}`.trimEnd());
   }
   const url = `redis://:${password}@127.0.0.1:${port}`;
-  return { url, pid: server.pid, address: { port, password }, ended, stop };
+  return { url, pid: server.pid, address: { port, password }, ended, finish: kill, kill };
 }
 
 function configuration(port: number, password: string): string {

@@ -9,8 +9,8 @@ import { packageRoot } from '../../common/process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { showPrivateRedis } from '../../common/redis/private-redis.ts';
 import { announcement, type Service } from './announcement.ts';
-import { type Run, SupervisedProcess } from './child-process.ts';
-import { type EmbeddedRedis, startRedis } from './embedded-redis.ts';
+import { type Run, SupervisedProcess, type SupervisedProcessOptions } from './child-process.ts';
+import { startRedis } from './embedded-redis.ts';
 import { startOrphanWatch } from './orphan-watch.ts';
 import { checkPort } from './ports.ts';
 import { startServer } from './server-process.ts';
@@ -28,22 +28,25 @@ const FINISH_MS = 60_000;
 export async function supervise(env: Environment, plain: boolean): Promise<number> {
   const startedAtMs = performance.now();
   const { service, serverEnv, ownRedis } = await prepare(env);
-  const kept = new Map<string, SupervisedProcess>();
+  /** What was started last comes first. */
+  const kept: SupervisedProcess[] = [];
   let exitCode = 0;
   const force = (): void => {
     // Whoever started us must not take a recording that was cut off for one that was finished.
     exitCode = 1;
-    for (const one of kept.values()) one.kill();
+    for (const one of kept) one.kill();
   };
   const stopSignal = new Promise<void>((resolve) => onStopSignals(resolve, force));
   const announcing = new AbortController();
   let hideRedis = (): void => {};
 
   const watch = startOrphanWatch();
-  const keep = (name: string, first: Run, start: () => Promise<Run>): Promise<void> => {
-    const onChange = name === 'redis' ? watch.update : () => {};
-    const one = new SupervisedProcess({ name, start, onChange, say: console.log, finishMs: FINISH_MS });
-    kept.set(name, one);
+  const keep = (
+    first: Run,
+    options: Pick<SupervisedProcessOptions, 'name' | 'start' | 'onChange'>,
+  ): Promise<void> => {
+    const one = new SupervisedProcess({ ...options, say: console.log, finishMs: FINISH_MS });
+    kept.unshift(one);
     return one.keep(first);
   };
 
@@ -53,15 +56,15 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
       const redis = await startRedis();
       serverEnv['REDIS_URL'] = redis.url;
       hideRedis = showPrivateRedis(redis.url);
-      const restart = async (): Promise<Run> => asRun(await startRedis(redis.address));
-      running.push(keep('redis', asRun(redis), restart));
+      const start = (): Promise<Run> => startRedis(redis.address);
+      running.push(keep(redis, { name: 'redis', start, onChange: watch.update }));
     }
     for (const name of ['inference', 'api']) {
       const program = join(packageRoot(), 'dist', name, 'main.js');
       // The token is not inference's to know.
       const start = (): Promise<Run> =>
         startServer(program, name === 'api' ? serverEnv : { ...serverEnv, ASR_API_TOKEN: undefined }, plain);
-      running.push(keep(name, await start(), start));
+      running.push(keep(await start(), { name, start }));
     }
     void announce(service, readApiConfig(serverEnv), startedAtMs, announcing.signal);
     await Promise.race([stopSignal, Promise.all(running)]);
@@ -72,10 +75,8 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
   }
   announcing.abort();
   hideRedis();
-  // The other way round than they were started: what is active needs all that stands behind it.
-  for (const name of ['api', 'inference', 'redis']) {
-    if ((await kept.get(name)?.stop()) === false) exitCode = 1;
-  }
+  // The API before inference, and Redis last: what is active needs all that stands behind it.
+  for (const one of kept) if (!(await one.stop())) exitCode = 1;
   await watch.close();
   return exitCode;
 }
@@ -117,15 +118,6 @@ async function announce(
   }
   const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
   console.log(`ready after ${seconds} s\n${announcement(service, packageRoot())}\n`);
-}
-
-function asRun(redis: EmbeddedRedis): Run {
-  return {
-    pid: redis.pid,
-    ended: redis.ended.then((how) => ({ how, final: false })),
-    finish: redis.stop,
-    kill: redis.stop,
-  };
 }
 
 /** @param force is called for a second signal */

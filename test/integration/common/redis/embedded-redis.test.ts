@@ -7,10 +7,10 @@ import { testFolder } from '../../../support/folders.ts';
 
 test('no recording ever reaches a disk, or another machine; a server in its place is found by its clients', async () => {
   const first = await startRedis();
-  first.stop();
-  expect(await first.ended).toBe('SIGKILL');
+  first.finish();
+  expect(await first.ended).toEqual({ how: 'SIGKILL', final: false });
   const server = await startRedis(first.address);
-  onTestFinished(() => server.stop());
+  onTestFinished(() => server.kill());
   const client = new Redis(first.url);
   onTestFinished(() => client.disconnect());
   for (const [name, value] of [
@@ -26,7 +26,7 @@ test('no recording ever reaches a disk, or another machine; a server in its plac
 
 test('only who knows its password gets in', async () => {
   const server = await startRedis();
-  onTestFinished(() => server.stop());
+  onTestFinished(() => server.kill());
   const stranger = new Redis(server.address.port, '127.0.0.1', { retryStrategy: () => null });
   onTestFinished(() => stranger.disconnect());
   stranger.on('error', () => {});

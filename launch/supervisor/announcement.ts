@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { CATALOGUE } from '../../models/catalogue.ts';
+import { BUNDLED } from '../../models/model-card.ts';
 
 export interface Service {
   /** Where it is reached from this machine. */
@@ -14,12 +16,6 @@ export interface Service {
 
 /** In test/fixtures. */
 const TRIAL_RECORDING = join('real-speech', 'BAC009S0150W0409.wav');
-const RECOMMENDED_MODEL = 'x-asr-480ms';
-/** By the rule of `npm run eval`, which measures it: wrong characters of 100. */
-const BUNDLED_ERROR_PERCENT = 13.7;
-/** Whoever speaks into the page shall not take what this model hears for the best that the service can do. */
-const BUNDLED = `bundled (Whisper base, MIT): ${BUNDLED_ERROR_PERCENT} % of the characters wrong on 82 recordings of real speakers. A better one: npm run models -- pull ${RECOMMENDED_MODEL} && ASR_MODEL=${RECOMMENDED_MODEL} npm start`;
-
 /** What a newcomer needs next, as lines for the screen. The curl line can be pasted into any shell in any folder of this machine. */
 export function announcement(service: Service, projectFolder: string): string {
   const { origin, token, tokenIsNew, model, behindProxy } = service;
@@ -37,10 +33,20 @@ export function announcement(service: Service, projectFolder: string): string {
     `  page     ${origin}/`,
     `  token    ${tokenIsNew ? `${token}   (a new one at every start; to keep one, set ASR_API_TOKEN)` : 'the one in ASR_API_TOKEN'}`,
     `  try it   ${curl} -H ${header} -F ${shellQuoted(form)} ${url}`,
-    `  model    ${model === 'bundled' ? BUNDLED : model}`,
+    `  model    ${model === BUNDLED.id ? bundled() : model}`,
     '',
     'Ctrl-C stops everything.',
   ].join('\n');
+}
+
+/** Whoever speaks into the page shall not take what this model hears for the best that the service can do. */
+function bundled(): string {
+  const { name, licence, characterErrorRates } = BUNDLED;
+  const rates = characterErrorRates.map(
+    (rate) => `${rate.percent} % of the characters wrong on ${rate.testSet}`,
+  );
+  const better = CATALOGUE.find(({ recommended }) => recommended)?.id;
+  return `bundled (${name}, ${licence?.name}): ${rates.join(', ')}. A better one: npm run models -- pull ${better} && ASR_MODEL=${better} npm start`;
 }
 
 function shellQuoted(text: string): string {

@@ -8,7 +8,6 @@ import { packageRoot } from '../../../../common/process/package-root.ts';
 import { announcement, type Service } from '../../../../launch/supervisor/announcement.ts';
 import { plainLogLine } from '../../../../launch/supervisor/log-lines.ts';
 import { CATALOGUE } from '../../../../models/catalogue.ts';
-import { BUNDLED_ERROR_PERCENT } from '../../../../models/model-card.ts';
 
 test.each([
   ['127.0.0.1', 'http://127.0.0.1:8088'],
@@ -75,7 +74,9 @@ test('who runs the bundled model is told its error rate and the commands for the
   const [recommended] = CATALOGUE.filter(({ recommended }) => recommended);
   const commands = `npm run models -- pull ${recommended?.id} && ASR_MODEL=${recommended?.id} npm start`;
   const line = modelLine('bundled');
-  expect(line).toContain(`: ${BUNDLED_ERROR_PERCENT} % of the characters wrong on 82 recordings`);
+  expect(line).toMatch(
+    /^bundled \(Whisper base, MIT\): 13\.7 % of the characters wrong on 82 recordings of /,
+  );
   expect(line).toMatch(new RegExp(`: ${commands}$`));
 });
 
@@ -116,15 +117,13 @@ test('a log line as a person reads it; one of an error says which process can be
 
 test('what strangers send steers no terminal and makes no lines', () => {
   const sent = 'x\u009b2J\u001b[31m\u0085\nfake\u202e\u2066';
-  const line = plainLogLine(
-    JSON.stringify({ level: 30, process: 'api', msg: 'request', sent, nested: [sent] }),
-  );
-  expect(line).toContain('sent=x\\u009b2J\\u001b[31m\\u0085\\u000afake\\u202e\\u2066 nested=');
+  const line = plainLogLine(JSON.stringify({ level: 30, process: 'api', msg: sent, sent, nested: [sent] }));
+  expect(line).toContain('sent=x\\u{9b}2J\\u{1b}[31m\\u{85}\\u{a}fake\\u{202e}\\u{2066} nested=');
   expect(line).not.toMatch(/[\p{Cc}\u202e\u2066]/u);
   // Of an error only the lines of its stack are lines here.
   const err = { type: 'Error', message: 'x', stack: 'Error: x\u001b[31m\u202e\n    at y' };
   expect(plainLogLine(JSON.stringify({ level: 50, process: 'api', pid: 1, msg: 'failed', err }))).toMatch(
-    /failed err=\nError: x\\u001b\[31m\\u202e\n {4}at y$/,
+    /failed err=\nError: x\\u\{1b\}\[31m\\u\{202e\}\n {4}at y$/,
   );
 });
 

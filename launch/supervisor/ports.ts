@@ -12,25 +12,18 @@ const LAST_PORT = 32_767;
 const PORTS_TO_TRY = 100;
 
 /**
- * A TCP port of `host` that was free a moment ago: one of the candidates, or else one that the system chooses.
+ * A TCP port of `host` that was free a moment ago.
  * @throws Error of the system when nothing can listen on `host`
  */
-export async function freePort(
-  host = '127.0.0.1',
-  candidates: Iterable<number> = somePorts(),
-): Promise<number> {
-  for (const port of candidates) {
+export async function freePort(host = '127.0.0.1'): Promise<number> {
+  for (let tries = 0; tries < PORTS_TO_TRY; tries += 1) {
     try {
-      return await listenOnce(host, port);
+      return await listenOnce(host, randomInt(FIRST_PORT, LAST_PORT + 1));
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     }
   }
   return await listenOnce(host, 0);
-}
-
-function* somePorts(): Iterable<number> {
-  for (let count = 0; count < PORTS_TO_TRY; count += 1) yield randomInt(FIRST_PORT, LAST_PORT + 1);
 }
 
 /**

@@ -1,19 +1,15 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { SmallProject } from './small-project.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { INSTALLS, type SmallProject, smallProject } from './small-project.ts';
 
 /** The programs of this machine that commands need. */
 let project: SmallProject;
 
 beforeEach(async () => {
-  project = await SmallProject.create();
-  await project.installAtOnce();
-  await mkdir(join(project.folder, 'node_modules/vitest'), { recursive: true });
+  project = await smallProject();
+  await project.replaceNpm(INSTALLS);
   await project.write('node_modules/vitest/vitest.mjs', 'console.log(process.env.CHROMIUM_PATH);');
 });
-
-afterEach(() => project.tidy());
 
 /** A machine without Redis and browsers, for this user. */
 function withoutPrograms(user: number): void {
@@ -34,10 +30,10 @@ function withoutPrograms(user: number): void {
 async function withAptGet(ending: number, known: string): Promise<void> {
   withoutPrograms(0);
   const bin = join(project.folder, 'bin');
-  const install = `for one; do case $one in redis-server|chromium*) cp bin/npm bin/$one;; esac; done`;
-  const aptGet = `#!/bin/sh\necho "the words of $1" >&2; [ ${ending} = 0 ] || exit ${ending}\n${install}\n`;
-  await writeFile(join(bin, 'apt-get'), aptGet, { mode: 0o755 });
-  await writeFile(join(bin, 'apt-cache'), `#!/bin/sh\n[ "$2" = "${known}" ]\n`, { mode: 0o755 });
+  const install = `for one; do case $one in redis-server|chromium*) cp ${bin}/npm ${bin}/$one;; esac; done`;
+  const aptGet = `echo "the words of $1" >&2; [ ${ending} = 0 ] || exit ${ending}\n${install}`;
+  await project.write('bin/apt-get', `#!/bin/sh\n${aptGet}\n`);
+  await project.write('bin/apt-cache', `#!/bin/sh\n[ "$2" = "${known}" ]\n`);
 }
 
 test('no redis-server, and none to be had: one line that says what to do; with REDIS_URL none is wanted', async () => {

@@ -1,16 +1,14 @@
-import { mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { readdir, readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { childrenOf, type Launched, stillRunning } from './launched.ts';
-import { SmallProject } from './small-project.ts';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { childrenOf, type Launched, launch, stillRunning } from './launched.ts';
+import { INSTALLS, type SmallProject, smallProject } from './small-project.ts';
 
 let project: SmallProject;
 
 beforeEach(async () => {
-  project = await SmallProject.create();
+  project = await smallProject();
 });
-
-afterEach(() => project.tidy());
 
 const setup = (...args: string[]): Launched => project.setup(...args);
 
@@ -28,15 +26,14 @@ test('installs once, installs again when the lock file changed, and hands over i
   await second.ended;
   expect(second.lines).toEqual([`program ${second.pid}`]);
 
-  const path = join(project.folder, 'package-lock.json');
-  const lock = JSON.parse(await readFile(path, 'utf8'));
+  const lock = JSON.parse(await readFile(join(project.folder, 'package-lock.json'), 'utf8'));
   for (const [optional, lines] of [
     [true, []],
     [false, INSTALLED],
   ] as const) {
     lock.packages['node_modules/another'] = { version: '1.0.0', optional };
-    await writeFile(path, JSON.stringify(lock));
-    await project.installAtOnce();
+    await project.write('package-lock.json', JSON.stringify(lock));
+    await project.replaceNpm(INSTALLS);
     const third = setup('setup');
     expect(await third.ended).toBe(0);
     expect(third.lines).toEqual(lines);
@@ -44,7 +41,7 @@ test('installs once, installs again when the lock file changed, and hands over i
 });
 
 test('settings come from .env, and what is set already wins', async () => {
-  await project.installAtOnce();
+  await project.replaceNpm(INSTALLS);
   await project.write('.env', 'ASR_FROM_FILE=from-file\n');
   const first = setup('api');
   await first.ended;
@@ -65,9 +62,8 @@ test('no kind of package may be left out, and no GPU files are fetched', async (
 
 test('npm run: SIGTERM to npm ends the program, and its exit code comes back', async () => {
   expect(await setup('setup').ended).toBe(0);
-  const npm = project.run('npm', 'run', '--prefix', project.folder, 'api', '--', 'wait');
+  const npm = launch('npm', ['run', '--prefix', project.folder, 'api', '--', 'wait'], project.env);
   const program = Number((await npm.line('program ')).split(' ')[1]);
-  project.pids.add(program);
   expect(await childrenOf(npm.pid)).toEqual([expect.objectContaining({ pid: program })]);
   process.kill(npm.pid, 'SIGTERM');
   expect(await npm.ended).toBe(7);
@@ -75,20 +71,20 @@ test('npm run: SIGTERM to npm ends the program, and its exit code comes back', a
   expect(await stillRunning([program])).toEqual([]);
 });
 
-test.each([
-  ['echo "npm error of its own" >&2; exit 1', ['npm error of its own', 'npm ci failed (exit code 1)']],
-  ['kill -TERM $$', ['npm ci failed (SIGTERM)']],
-])('when npm fails, its own words and what to do: %s', async (script, words) => {
-  await project.replaceNpm(script);
+test('when npm fails, its own words and what to do', async () => {
+  await project.replaceNpm('echo "npm error of its own" >&2; exit 1');
   const launched = setup('api');
   expect(await launched.ended).toBe(1);
-  const [, ...lines] = launched.lines;
-  expect(lines).toEqual(words.map((word) => expect.stringContaining(word)));
-  expect(lines.at(-1)).toMatch(/registry.*npm's cache.*then give the same command again/);
+  expect(launched.lines.slice(1)).toEqual([
+    'npm error of its own',
+    expect.stringMatching(
+      /^npm ci failed \(exit code 1\)\..*registry.*npm's cache.*then give the same command again/,
+    ),
+  ]);
 });
 
 test('a program that does not compile is not started', async () => {
-  await project.installAtOnce();
+  await project.replaceNpm(INSTALLS);
   const compiler = `console.log('api/main.ts(1,1): error'); process.exitCode = 2;`;
   await project.write('vendor/typescript/bin/tsc', compiler);
   const launched = setup('api');
@@ -99,20 +95,15 @@ test('a program that does not compile is not started', async () => {
   ]);
 });
 
-test.each([
-  ['test:docker', 'run --config test/docker/vitest.config.ts'],
-  ['test:unit', 'run --config test/vitest.config.ts test/unit'],
-])('%s runs in the project with arguments of its own in front of those given', async (command, args) => {
-  await project.installAtOnce();
-  await mkdir(join(project.folder, 'node_modules/vitest'), { recursive: true });
-  await project.write(
-    'node_modules/vitest/vitest.mjs',
-    'console.log(process.cwd(), ...process.argv.slice(2));',
-  );
-  const launched = setup(command, 'one.test.ts');
+test('a command of the tests runs in the project, with arguments of its own in front of those given', async () => {
+  await project.replaceNpm(INSTALLS);
+  const says = 'console.log(process.cwd(), ...process.argv.slice(2));';
+  await project.write('node_modules/vitest/vitest.mjs', says);
+  const launched = setup('test:unit', 'one.test.ts');
   expect(await launched.ended).toBe(0);
+  const args = 'run --config test/vitest.config.ts test/unit one.test.ts';
   // Nothing else is said, so nothing else was wanted.
-  expect(launched.lines).toEqual([...INSTALLED, `${await realpath(project.folder)} ${args} one.test.ts`]);
+  expect(launched.lines).toEqual([...INSTALLED, `${await realpath(project.folder)} ${args}`]);
 });
 
 test('a command that does not exist, and a folder that cannot be written, are one line', async () => {
@@ -125,33 +116,41 @@ test('a command that does not exist, and a folder that cannot be written, are on
   expect(unwritable.lines).toEqual([expect.stringMatching(/^the set-up cannot go on: EEXIST: .*\.cache'$/)]);
 });
 
+/** From now on an installation takes a minute, or until the process ends that is returned once it has begun. */
+async function slowNpm(): Promise<() => Promise<number>> {
+  await project.replaceNpm('echo $$ > started.new; mv started.new started; exec sleep 60');
+  const started = join(project.folder, 'started');
+  return () => vi.waitFor(() => readFile(started, 'utf8').then(Number), { timeout: 20_000 });
+}
+
 test('two at once: one installs, the other waits for it', async () => {
-  await project.installSlowly();
+  const installing = await slowNpm();
   const first = setup('setup');
-  const installing = await project.installing();
-  await project.installAtOnce();
+  const npm = await installing();
+  await project.replaceNpm(INSTALLS);
   const second = setup('setup');
   await second.line('waiting for another set-up');
-  process.kill(installing, 'SIGTERM');
+  process.kill(npm, 'SIGTERM');
   expect(await first.ended).toBe(1);
+  expect(first.lines.at(-1)).toContain('npm ci failed (SIGTERM)');
   expect(await second.ended).toBe(0);
   expect(second.lines).toEqual([expect.stringMatching(/^waiting for another/), ...INSTALLED]);
   expect(await readdir(join(project.folder, '.cache'))).toEqual([]);
 });
 
-test('Ctrl-C while it installs ends npm, too; of two that come next, one takes over its lock', async () => {
-  await project.installSlowly();
+test('Ctrl-C while it installs ends npm, too, and the next takes over its lock', async () => {
+  const installing = await slowNpm();
   const script = join(project.folder, 'launch/setup/setup.mjs');
-  const launched = project.run('setsid', process.execPath, script, 'setup');
-  const installing = await project.installing();
+  const launched = launch(process.execPath, [script, 'setup'], project.env, { ownGroup: true });
+  const npm = await installing();
   process.kill(-launched.pid, 'SIGINT');
   expect(await launched.ended).toBe('SIGINT');
-  await expect.poll(() => stillRunning([installing])).toEqual([]);
-  await project.installAtOnce();
-  const next = [setup('setup'), setup('setup')];
-  expect(await Promise.all(next.map(({ ended }) => ended))).toEqual([0, 0]);
-  const lines = next.flatMap((one) => one.lines);
-  expect(lines.filter((line) => line.startsWith('installing'))).toHaveLength(1);
+  await expect.poll(() => stillRunning([npm])).toEqual([]);
+  expect(await readdir(join(project.folder, '.cache'))).toEqual(['setup.lock']);
+  await project.replaceNpm(INSTALLS);
+  const next = setup('setup');
+  expect(await next.ended).toBe(0);
+  expect(next.lines).toEqual(INSTALLED);
   expect(await readdir(join(project.folder, '.cache'))).toEqual([]);
 });
 

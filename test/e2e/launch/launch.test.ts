@@ -4,7 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../../common/process/shutdown.ts';
 import { freePort } from '../../../launch/supervisor/ports.ts';
@@ -16,41 +16,31 @@ import { fullPipe } from '../../support/full-pipe.ts';
 import { takenPort } from '../../support/ports.ts';
 import { sendPaced } from '../../support/real-service.ts';
 import { startRedis } from '../../support/redis.ts';
-import { childrenOf, environmentOf, type Launched, startLaunched, stillRunning, tidy } from './launched.ts';
+import { childrenOf, environmentOf, type Launched, launch, stillRunning } from './launched.ts';
 
 const run = promisify(execFile);
-const pids = new Set<number>();
-const folders: string[] = [];
 /** What the tests use whose subject is not the text, since most of a start would be the bundled model's loading. */
 const quickModel = fileFolder();
 
 beforeAll(() => writeQuickModel(quickModel));
-afterEach(async () => {
-  await tidy(pids, ...folders.splice(0));
-  pids.clear();
-});
 
-async function start(
+/** `npm start` with a home and temporary folder of its own, so that what is left behind can be seen. */
+function start(
   env: Record<string, string> = {},
-  output?: number,
-): Promise<{ launched: Launched; temp: string }> {
-  return remembered(await startLaunched({ ASR_PORT: '0', ASR_MODEL: quickModel, ...env }, output));
-}
-
-function remembered(started: { launched: Launched; temp: string }): { launched: Launched; temp: string } {
-  pids.add(started.launched.pid);
-  folders.push(started.temp);
-  return started;
+  options?: Parameters<typeof launch>[3],
+): { launched: Launched; temp: string } {
+  const temp = testFolder();
+  const program = join(packageRoot(), 'dist/launch/supervisor/start.js');
+  const all = { TMPDIR: temp, HOME: temp, ASR_PORT: '0', ASR_MODEL: quickModel, ...env };
+  return { launched: launch(process.execPath, [program], all, options), temp };
 }
 
 async function serversOf({ pid }: Launched): Promise<{ api: number; inference: number; redis: number }> {
   const children = await childrenOf(pid);
-  for (const child of children) pids.add(child.pid);
   const one = (part: string): number => {
-    const found = children.filter(({ command }) => command.includes(part));
-    if (found.length !== 1 || !found[0])
-      throw new Error(`${found.length} × ${part}: ${JSON.stringify(children)}`);
-    return found[0].pid;
+    const [found, ...others] = children.filter(({ command }) => command.includes(part));
+    if (found === undefined || others.length > 0) throw new Error(`${part} of ${JSON.stringify(children)}`);
+    return found.pid;
   };
   return {
     api: one('dist/api/main.js'),
@@ -78,9 +68,8 @@ async function expectGone(processes: readonly number[], temp: string): Promise<v
 test('serves, brings back what dies; Ctrl-C on a terminal lets a recording that is active be finished, and leaves nothing', {
   timeout: 30_000,
 }, async () => {
-  const { launched, temp } = remembered(
-    await startLaunched({ ASR_PORT: '0', ASR_API_TOKEN: TOKEN, ASR_MODEL: SMALL_CTC }, 'pipe', true),
-  );
+  const settings = { ASR_API_TOKEN: TOKEN, ASR_MODEL: SMALL_CTC };
+  const { launched, temp } = start(settings, { ownGroup: true });
   const env = { ASR_API_TOKEN: TOKEN };
   expect(await pasted(launched, env)).toMatchObject({ text: expect.stringMatching(/./u), audio_ms: 3_877 });
   const page = (await launched.line('  page ')).trim().split(/\s+/)[1] ?? '';
@@ -127,7 +116,7 @@ test('behind a proxy that knows nothing of this machine it gets ready, and what 
 }, async () => {
   const proxy = `http://127.0.0.1:${await freePort()}`;
   const env = { http_proxy: proxy, HTTP_PROXY: proxy, NODE_USE_ENV_PROXY: '1' };
-  const { launched, temp } = await start(env);
+  const { launched, temp } = start(env);
   expect(await pasted(launched, env)).toMatchObject({ audio_ms: 3_877 });
   const servers = Object.values(await serversOf(launched));
   process.kill(launched.pid, 'SIGKILL');
@@ -159,7 +148,7 @@ test.each([
   },
   async (_, signal, output) => {
     const port = await freePort();
-    const { launched, temp } = await start({ ASR_PORT: String(port) }, output());
+    const { launched, temp } = start({ ASR_PORT: String(port) }, { output: output() });
     const alive = () => fetch(`http://127.0.0.1:${port}/healthz`).then(({ ok }) => ok);
     await expect.poll(() => alive().catch(() => false)).toBe(true);
     const servers = await serversOf(launched);
@@ -179,7 +168,7 @@ test('a second Ctrl-C does not wait for a process that hangs, and the token of t
   timeout: 30_000,
 }, async () => {
   const token = 'a token of the operator'.replaceAll(' ', '-');
-  const { launched, temp } = await start({ ASR_API_TOKEN: token });
+  const { launched, temp } = start({ ASR_API_TOKEN: token });
   await launched.line('Ctrl-C stops everything');
   expect(launched.lines.join('\n')).not.toContain(token);
   const servers = await serversOf(launched);
@@ -195,12 +184,10 @@ test('a second Ctrl-C does not wait for a process that hangs, and the token of t
 
 test.each([
   ['ASR_PORT', '99999'],
-  ['ASR_THREADS', 'many'],
-  ['ASR_API_TOKEN', 'short'],
   ['REDIS_URL', 'http://127.0.0.1'],
   ['ASR_HOST', '192.0.2.1'],
 ])('%s=%s: one line that names it, and no attempt', async (name, value) => {
-  const { launched, temp } = await start({ [name]: value });
+  const { launched, temp } = start({ [name]: value });
   expect(await launched.ended).toBe(78);
   expect(launched.lines).toHaveLength(1);
   expect(launched.lines[0]).toContain(name);
@@ -211,14 +198,14 @@ test('a model that does not load, a Redis that refuses or is not there: one line
   const redis = await startRedis(['--requirepass', 'right']);
   onTestFinished(() => redis.stop());
   const token = 'the-token-of-the-operator';
-  const withoutModel = await start({ ASR_API_TOKEN: token, ASR_MODEL: '/no/such/model' });
+  const withoutModel = start({ ASR_API_TOKEN: token, ASR_MODEL: '/no/such/model' });
   await withoutModel.launched.line('not ready yet: ModelFailure');
-  const refusing = await start({
+  const refusing = start({
     ASR_API_TOKEN: token,
     REDIS_URL: redis.url.replace('//', '//:given-password@'),
   });
   await refusing.launched.line('not ready yet: Redis refuses the user or password in REDIS_URL: correct it');
-  const away = await start({ REDIS_URL: `redis://127.0.0.1:${await freePort()}`, ASR_LOG_LEVEL: 'silent' });
+  const away = start({ REDIS_URL: `redis://127.0.0.1:${await freePort()}`, ASR_LOG_LEVEL: 'silent' });
   await away.launched.line(
     'not ready yet: Redis is away; trying again until it is back. Nothing listens at its address: start it, or correct REDIS_URL (connect ECONNREFUSED',
   );
@@ -232,7 +219,7 @@ test('a model that does not load, a Redis that refuses or is not there: one line
 }, 30_000);
 
 test('settings that only show to be wrong when the model is loaded end it, and are not tried again', async () => {
-  const { launched, temp } = await start({ ASR_EXECUTION_PROVIDERS: 'cuda', CUDA_VISIBLE_DEVICES: '' });
+  const { launched, temp } = start({ ASR_EXECUTION_PROVIDERS: 'cuda', CUDA_VISIBLE_DEVICES: '' });
   expect(await launched.ended).toBe(78);
   const text = launched.lines.join('\n');
   expect(text).toContain('asr inference: ASR_EXECUTION_PROVIDERS="cuda": cuda does not load on this machine');
@@ -244,7 +231,7 @@ test('settings that only show to be wrong when the model is loaded end it, and a
 test('a Redis that does not start: its own words and exit code 1, which is no wrong setting', async () => {
   const bin = testFolder();
   await writeFile(join(bin, 'redis-server'), '#!/bin/sh\necho no room\nexit 3\n', { mode: 0o755 });
-  const { launched, temp } = await start({ PATH: `${bin}:${process.env['PATH']}` });
+  const { launched, temp } = start({ PATH: `${bin}:${process.env['PATH']}` });
   expect(await launched.ended).toBe(1);
   expect(launched.lines).toEqual(['redis-server does not start (exit code 3)', 'no room']);
   expect(await readdir(temp)).toEqual([]);
@@ -252,7 +239,7 @@ test('a Redis that does not start: its own words and exit code 1, which is no wr
 
 test('a port that is taken: one line that says so', async () => {
   const port = await takenPort();
-  const { launched } = await start({ ASR_PORT: String(port) });
+  const { launched } = start({ ASR_PORT: String(port) });
   expect(await launched.ended).toBe(78);
   expect(launched.lines).toEqual([expect.stringContaining(`port ${port} of 127.0.0.1 is taken`)]);
 });

@@ -1,6 +1,9 @@
 import { PrintableError } from '../common/errors/printable.ts';
 
-/** Something the user can put right: `message` says what was wrong, with the value, and what to do. Anything else that is thrown is a fault of ours. */
+/**
+ * Something the user can put right: `message` says what was wrong, with the value, and what to do. Anything
+ * else that is thrown is a fault of ours.
+ */
 export class ModelFailure extends PrintableError {
   override readonly name = 'ModelFailure';
 }

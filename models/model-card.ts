@@ -1,6 +1,9 @@
 import type { ModelFamily } from './family.ts';
 
-/** What a person who chooses a model wants to know of it. A field is undefined or empty where nothing is published. */
+/**
+ * What a person who chooses a model wants to know of it. A field is undefined or empty where nothing is
+ * published.
+ */
 export interface ModelCard {
   /** Lower-case letters, digits and dashes: also the folder's name. */
   readonly id: string;

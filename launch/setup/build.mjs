@@ -2,11 +2,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { run, SetupFailure } from './run.mjs';
 
-/** The projects that `npm start` runs; the tests are not among them, so that an unfinished test stops no server. */
+/**
+ * The projects that `npm start` runs; the tests are not among them, so that an unfinished test stops no
+ * server.
+ */
 const SERVERS = ['common', 'models', 'client', 'page', 'launch', 'api', 'inference'];
 
 /**
- * Compiles what has changed, which is the compiler's own affair to know, and bundles the client and the page's scripts.
+ * Compiles what has changed, which is the compiler's own affair to know, and bundles the client and the
+ * page's scripts.
  * @param {string} root
  * @param {'servers' | 'all'} what
  * @throws {SetupFailure} when something does not compile

@@ -87,7 +87,8 @@ function wordsFor(error) {
 }
 
 /**
- * The program runs in this very process: its signals, exit code, standard input and output are its own, and no process stands between.
+ * The program runs in this very process: its signals, exit code, standard input and output are its own, and
+ * no process stands between.
  * @param {string} program
  * @param {readonly string[]} args
  */

@@ -13,11 +13,12 @@ export function installDependencies(root) {
   if (isInstalled(root)) return;
   console.error('installing dependencies with npm ci (about half a minute) ...');
   const startedAtMs = Date.now();
-  // The compiler is a dev dependency with optional ones of its own: NODE_ENV=production must not leave it out. With engine-strict some
-  // packages refuse Node 20, on which the tests run all the same.
+  // The compiler is a dev dependency with optional ones of its own: NODE_ENV=production must not leave it
+  // out. With engine-strict some packages refuse Node 20, on which the tests run all the same.
   const kinds = ['dev', 'optional', 'peer'].map((kind) => `--include=${kind}`);
   const args = ['ci', ...kinds, '--engine-strict=false', '--loglevel=error'];
-  // The CUDA files are hundreds of megabytes, and nothing needs them to start. `npm run gpu:install` fetches them.
+  // The CUDA files are hundreds of megabytes, and nothing needs them to start. `npm run gpu:install` fetches
+  // them.
   const failure = run('npm', args, { env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' } });
   if (failure !== undefined)
     throw new SetupFailure(

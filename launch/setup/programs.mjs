@@ -24,7 +24,8 @@ const PROGRAMS = {
   },
   chromium: {
     files: [
-      // What draws and runs pages, without a browser's windows around it: the tests take half of the processor time.
+      // What draws and runs pages, without a browser's windows around it: the tests take half of the
+      // processor time.
       'chromium-headless-shell',
       'chromium',
       'chromium-browser',

@@ -7,8 +7,8 @@ export class SetupFailure extends Error {
 }
 
 /**
- * Runs a program of the set-up to its end and shows its standard error. Our standard output belongs to the program that follows the set-up.
- * It stays in this process group, so that Ctrl-C ends both.
+ * Runs a program of the set-up to its end and shows its standard error. Our standard output belongs to the
+ * program that follows the set-up. It stays in this process group, so that Ctrl-C ends both.
  * @param {string} file
  * @param {readonly string[]} args
  * @param {{ env?: NodeJS.ProcessEnv, output?: 'ignore' | 'stderr' }} [options]  where its standard output goes (default: nowhere)

@@ -1,5 +1,6 @@
-// Makes this checkout runnable, then becomes the program that was asked for: `node launch/setup/setup.mjs start`.
-// It runs before anything is installed, so this folder's .mjs files load Node's modules alone; this first one also parses on versions that are too old.
+// Makes this checkout runnable, then becomes the program that was asked for: `node launch/setup/setup.mjs
+// start`. It runs before anything is installed, so this folder's .mjs files load Node's modules alone; this
+// first one also parses on versions that are too old.
 
 // Dependencies load ES modules with require(), which the 20 and 22 lines learnt on the way and 21 never did.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);

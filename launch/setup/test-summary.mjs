@@ -1,4 +1,5 @@
-// Prints vitest's JSON result as one line, "N passed, N failed". A file that could not even be loaded counts as one failure.
+// Prints vitest's JSON result as one line, "N passed, N failed". A file that could not even be loaded counts
+// as one failure.
 import { readFileSync } from 'node:fs';
 
 /** @type {{ numPassedTests: number, numFailedTests: number, testResults: { status: string, assertionResults: { status: string }[] }[] }} */

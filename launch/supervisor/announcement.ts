@@ -10,16 +10,22 @@ export interface Service {
   readonly tokenIsNew: boolean;
   /** As `ASR_MODEL` names it. */
   readonly model: string;
-  /** The environment sends curl to a proxy, which does not reach this machine by its loopback address, and would be given the token. */
+  /**
+   * The environment sends curl to a proxy, which does not reach this machine by its loopback address, and
+   * would be given the token.
+   */
   readonly behindProxy: boolean;
 }
 
-/** In test/fixtures. */
-const TRIAL_RECORDING = join('real-speech', 'BAC009S0150W0409.wav');
-/** What a newcomer needs next, as lines for the screen. The curl line can be pasted into any shell in any folder of this machine. */
+const TRIAL_RECORDING = 'test/fixtures/real-speech/BAC009S0150W0409.wav';
+
+/**
+ * What a newcomer needs next, as lines for the screen. The curl line can be pasted into any shell in any
+ * folder of this machine.
+ */
 export function announcement(service: Service, projectFolder: string): string {
   const { origin, token, tokenIsNew, model, behindProxy } = service;
-  const recording = join(projectFolder, 'test', 'fixtures', TRIAL_RECORDING);
+  const recording = join(projectFolder, TRIAL_RECORDING);
   // Inside curl's own quotes a comma or semicolon of the path means nothing.
   const form = `file=@"${recording.replace(/["\\]/g, '\\$&')}"`;
   const header = tokenIsNew

@@ -30,7 +30,10 @@ export interface SupervisedProcessOptions {
   readonly finishMs: number;
 }
 
-/** From one start to the next. What ran for longer is back at once, and what cannot run does not take the whole processor. */
+/**
+ * From one start to the next. What ran for longer is back at once, and what cannot run does not take the
+ * whole processor.
+ */
 const MIN_INTERVAL_MS = 2_000;
 
 /** Keeps one process running until it is stopped. */

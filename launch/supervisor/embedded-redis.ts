@@ -5,7 +5,9 @@ import { createInterface } from 'node:readline';
 import type { Ending, Run } from './child-process.ts';
 import { freePort } from './ports.ts';
 
-/** A redis-server of our own. It never writes anything to a disk, and only those who know its password get in. */
+/**
+ * A redis-server of our own. It never writes anything to a disk, and only those who know its password get in.
+ */
 export interface EmbeddedRedis extends Run {
   readonly url: string;
   readonly address: RedisAddress;
@@ -65,8 +67,9 @@ export async function startRedis(address?: RedisAddress): Promise<EmbeddedRedis>
 }
 
 function configuration(port: number, password: string): string {
-  // Redis neither writes nor loads a dump. The name is random, because a dump of that name in this folder would be loaded.
-  // One session's audio and results are about 1 MB. noeviction, because a store that forgets the slot would be worse than one that refuses.
+  // Redis neither writes nor loads a dump. The name is random, because a dump of that name in this folder
+  // would be loaded. One session's audio and results are about 1 MB. noeviction, because a store that forgets
+  // the slot would be worse than one that refuses.
   return `bind 127.0.0.1
 port ${port}
 requirepass ${password}

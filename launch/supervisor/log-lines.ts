@@ -9,14 +9,16 @@ const LEVELS = new Map<unknown, string>([
 ]);
 
 /**
- * A JSON line of our log as one for a person at a terminal: `12:00:01 api serving address=http://127.0.0.1:8088`. Anything else stays as it is.
- * pino-pretty lets line ends, C1 codes and marks of direction through, and a log says what strangers have sent.
+ * A JSON line of our log as one for a person at a terminal: `12:00:01 api serving
+ * address=http://127.0.0.1:8088`. Anything else stays as it is. pino-pretty lets line ends, C1 codes and
+ * marks of direction through, and a log says what strangers have sent.
  */
 export function plainLogLine(line: string): string {
   const entry = parse(line);
   if (entry === undefined) return line;
   const { time, level, process: name, pid, msg, ...fields } = entry;
-  // After an error a person may want to look at that process, or send it a signal, such as SIGHUP once the model is mended.
+  // After an error a person may want to look at that process, or send it a signal, such as SIGHUP once the
+  // model is mended.
   const source = Number(level) >= 50 ? `${name} (process ${pid})` : name;
   const clock = String(time ?? '').slice(11, 19);
   const front = [clock, source, LEVELS.get(level), typeof msg === 'string' && printable(msg)];

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * Ends the private Redis of a supervisor that was killed. It is a shell that does nothing until the pipe from the supervisor closes.
- * The servers notice by themselves that they are alone. They have 5 s to finish with Redis.
+ * Ends the private Redis of a supervisor that was killed. It is a shell that does nothing until the pipe from
+ * the supervisor closes. The servers notice by themselves that they are alone. They have 5 s to finish with
+ * Redis.
  */
 interface OrphanWatch {
   /** Tells which process Redis is now: undefined when there is none. */

@@ -4,8 +4,9 @@ import { createServer } from 'node:net';
 import { listenFailure } from '../../common/process/listen-failure.ts';
 
 /**
- * Below the ports that systems hand out by themselves, to `listen(0)` and to outgoing connections (Linux from 32768, RFC 6335 from 49152).
- * So nobody else gets a free port by chance before it is used, or while the program that used it starts again.
+ * Below the ports that systems hand out by themselves, to `listen(0)` and to outgoing connections (Linux from
+ * 32768, RFC 6335 from 49152). So nobody else gets a free port by chance before it is used, or while the
+ * program that used it starts again.
  */
 const FIRST_PORT = 20_000;
 const LAST_PORT = 32_767;

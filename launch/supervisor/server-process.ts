@@ -7,8 +7,8 @@ import type { Ending, Run } from './child-process.ts';
 import { plainLogLine } from './log-lines.ts';
 
 /**
- * Starts one of our own processes. It holds an IPC channel to us, by which it notices when we are gone. It is in a process group of its own:
- * Ctrl-C on the terminal reaches us alone, and we decide the order.
+ * Starts one of our own processes. It holds an IPC channel to us, by which it notices when we are gone. It is
+ * in a process group of its own: Ctrl-C on the terminal reaches us alone, and we decide the order.
  * @param plain its log as lines for a person instead of JSON
  * @throws Error when the system gives it no process
  */

@@ -6,7 +6,8 @@ import { supervise } from './supervisor.ts';
 /** How long its last lines may take at the end. */
 const LINES_WRITTEN_MS = 2_000;
 
-// A full disk, a pipe that nobody reads or a closed terminal costs lines, not the service; Node's console forgives only the first error.
+// A full disk, a pipe that nobody reads or a closed terminal costs lines, not the service; Node's console
+// forgives only the first error.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
 
 try {

@@ -20,7 +20,8 @@ import { whenServing } from './when-serving.ts';
 const FINISH_MS = 60_000;
 
 /**
- * Runs one api and one inference process, and a private Redis unless `REDIS_URL` names one. A signal ends it, and so do settings that cannot work.
+ * Runs one api and one inference process, and a private Redis unless `REDIS_URL` names one. A signal ends it,
+ * and so do settings that cannot work.
  * @param plain the logs as lines for a person instead of JSON
  * @returns the exit code
  * @throws ConfigError before anything was started

@@ -14,8 +14,10 @@ const ANSWER_MS = 2_000;
 type ReachedService = Pick<Service, 'origin' | 'token'>;
 
 /**
- * Waits until the service can recognize: an inference process has said so, and then the api process too. (The api process would log every question.)
- * @param onFailure is told once for each reason: why a model does not load, or that a Redis of somebody else is away or refuses. No control characters.
+ * Waits until the service can recognize: an inference process has said so, and then the api process too. (The
+ * api process would log every question.)
+ * @param onFailure is told once for each reason: why a model does not load, or that a Redis of somebody else
+ * is away or refuses. No control characters.
  * @throws what `signal` was aborted with
  */
 export async function whenServing(
@@ -49,7 +51,10 @@ export async function whenServing(
   }
 }
 
-/** Asks past any proxy of the environment, which has another 127.0.0.1. Node's `fetch` would ask that proxy too if NODE_USE_ENV_PROXY is set. */
+/**
+ * Asks past any proxy of the environment, which has another 127.0.0.1. Node's `fetch` would ask that proxy
+ * too if NODE_USE_ENV_PROXY is set.
+ */
 function isReady({ origin, token }: ReachedService, signal: AbortSignal): Promise<boolean> {
   const options = {
     agent: false,

@@ -10,7 +10,10 @@ export interface ListedModel {
   readonly state: string;
 }
 
-/** The answer to `list`: a few lines a model, because one line would not fit a terminal. None is wider than 110 columns. */
+/**
+ * The answer to `list`: a few lines a model, because one line would not fit a terminal. None is wider than
+ * 110 columns.
+ */
 export function modelList(models: readonly ListedModel[]): string {
   const heads = models.map(({ card, bytes, state }) => [
     card.recommended ? `${card.id} (recommended)` : card.id,

@@ -44,8 +44,10 @@ export function archiveUrl(entry: CatalogueEntry, mirror: string | undefined): s
 }
 
 /**
- * Downloads an archive and compares its sha256, going on where an earlier pull stopped. One that is whole already needs no network.
- * @throws ModelFailure, which says how to go without a download where that is what failed; an error of the disk; the abort reason.
+ * Downloads an archive and compares its sha256, going on where an earlier pull stopped. One that is whole
+ * already needs no network.
+ * @throws ModelFailure, which says how to go without a download where that is what failed; an error of the
+ * disk; the abort reason.
  */
 export async function fetchArchive(
   entry: CatalogueEntry,
@@ -88,7 +90,8 @@ export async function fetchArchive(
 
 /**
  * Verifies an archive that was carried to this machine. It is read where it lies and left as it is.
- * @param from the archive, under any name, or a folder that has it under its own; relative to the working directory.
+ * @param from the archive, under any name, or a folder that has it under its own; relative to the working
+ * directory.
  * @throws ModelFailure when it is not there or is not the catalogue's; the abort reason when `signal` aborts.
  */
 export async function verifyCarried(

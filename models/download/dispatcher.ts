@@ -8,7 +8,8 @@ import { describeCause, ModelFailure } from '../failure.ts';
 export function makeDispatcher(env: NodeJS.ProcessEnv): Dispatcher {
   // Lower case first, as curl has it.
   const read = (name: string): string | undefined => env[name] ?? env[name.toUpperCase()];
-  // '' keeps undici from reading the environment itself. What it calls SOCKS is curl's "socks5h": the proxy looks names up.
+  // '' keeps undici from reading the environment itself. What it calls SOCKS is curl's "socks5h": the proxy
+  // looks names up.
   const proxy = (name: string): string =>
     (read(name) ?? read('all_proxy'))?.replace(/^socks5h:/i, 'socks5:') ?? '';
   try {
@@ -16,7 +17,8 @@ export function makeDispatcher(env: NodeJS.ProcessEnv): Dispatcher {
       httpProxy: proxy('http_proxy'),
       httpsProxy: proxy('https_proxy'),
       noProxy: read('no_proxy') ?? '',
-      // For http:// only; https:// has its tunnel all the same. A proxy may refuse a tunnel to port 80, as Squid does.
+      // For http:// only; https:// has its tunnel all the same. A proxy may refuse a tunnel to port 80, as
+      // Squid does.
       proxyTunnel: false,
       clientFactory: (address, options) => new Pool(address, options).compose(closedForGood),
     }).compose(closedInPeace);
@@ -29,9 +31,9 @@ export function makeDispatcher(env: NodeJS.ProcessEnv): Dispatcher {
 }
 
 /**
- * Undici 7 ends the whole process if a server closes its connection after the body while the body's reader is behind (nodejs/undici#5360).
- * Servers do so with HTTP/1.0 and with `Connection: close`. So only a connection that stays open is told to wait for the disk.
- * What waits in memory otherwise is less than the archive.
+ * Undici 7 ends the whole process if a server closes its connection after the body while the body's reader is
+ * behind (nodejs/undici#5360). Servers do so with HTTP/1.0 and with `Connection: close`. So only a connection
+ * that stays open is told to wait for the disk. What waits in memory otherwise is less than the archive.
  */
 export function closedInPeace(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
   return (options, handler) => {
@@ -52,8 +54,9 @@ export function closedInPeace(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatc
 }
 
 /**
- * A proxy may close the connection on which it is asked for a tunnel, such as a SOCKS proxy given as one for HTTP. If the error says that it
- * came from the socket, undici 7 asks again at once, and without end (nodejs/undici#3897). So the error that is passed on says something else.
+ * A proxy may close the connection on which it is asked for a tunnel, such as a SOCKS proxy given as one for
+ * HTTP. If the error says that it came from the socket, undici 7 asks again at once, and without end
+ * (nodejs/undici#3897). So the error that is passed on says something else.
  */
 function closedForGood(dispatch: Dispatcher.Dispatch): Dispatcher.Dispatch {
   return (options, handler) =>

@@ -14,7 +14,9 @@ import { unpackModel } from './unpack.ts';
 
 export interface PullOptions {
   readonly entry: CatalogueEntry;
-  /** The archive, or a folder that has it, where it was carried to this machine: nothing is downloaded then. */
+  /**
+   * The archive, or a folder that has it, where it was carried to this machine: nothing is downloaded then.
+   */
   readonly from: string | undefined;
   readonly folders: ModelFolders;
   readonly network: NetworkSettings;
@@ -23,8 +25,9 @@ export interface PullOptions {
 }
 
 /**
- * Makes a catalogue model usable: download, sha256, unpack, one rename. The download goes on where an earlier one stopped. There is none if the
- * archive was carried here. At every moment the model is whole or not there. What a broken pull leaves is used or cleaned away by the next.
+ * Makes a catalogue model usable: download, sha256, unpack, one rename. The download goes on where an earlier
+ * one stopped. There is none if the archive was carried here. At every moment the model is whole or not
+ * there. What a broken pull leaves is used or cleaned away by the next.
  * @returns whether there was anything to do.
  * @throws ModelFailure; an error of the disk; the abort reason when `signal` aborts.
  */

@@ -10,7 +10,10 @@ export interface TransferOptions {
   readonly url: string;
   /** The file that grows. What is in it already is kept, and the download goes on from there. */
   readonly partPath: string;
-  /** Size of the whole file, as third parties list it. What is far from it is another file, such as a mirror's error page. */
+  /**
+   * Size of the whole file, as third parties list it. What is far from it is another file, such as a mirror's
+   * error page.
+   */
   readonly listedBytes: number;
   readonly dispatcher: Dispatcher;
   /** A try that brings nothing for so long is given up. */
@@ -21,7 +24,10 @@ export interface TransferOptions {
   readonly signal: AbortSignal;
 }
 
-/** The sizes of the catalogue are those that third parties list, so a small difference passes. The sha256 decides. */
+/**
+ * The sizes of the catalogue are those that third parties list, so a small difference passes. The sha256
+ * decides.
+ */
 const SIZE_TOLERANCE = 0.01;
 
 /** A try that failed in a way that may pass: connection, stall, overloaded server. */
@@ -30,7 +36,8 @@ class Interrupted extends PrintableError {
 }
 
 /**
- * Downloads `url` into `partPath`, going on where an earlier download stopped. The content is not checked here.
+ * Downloads `url` into `partPath`, going on where an earlier download stopped. The content is not checked
+ * here.
  * @throws ModelFailure; an error of the disk; the abort reason when `signal` aborts.
  */
 export async function download(options: TransferOptions): Promise<void> {
@@ -130,7 +137,8 @@ async function store(
   } finally {
     await file.close();
   }
-  // A server may send less of a range than was asked for (RFC 9110 §15.3.7). A whole answer that is too short is another file.
+  // A server may send less of a range than was asked for (RFC 9110 §15.3.7). A whole answer that is too short
+  // is another file.
   if (response.status === 206 && receivedBytes < totalBytes)
     throw new Interrupted(`it sent ${formatBytes(receivedBytes)} of ${formatBytes(totalBytes)}`);
 }

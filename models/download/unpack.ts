@@ -20,7 +20,8 @@ export interface UnpackOptions {
 
 /**
  * Unpacks what the engine needs from a `.tar.bz2`, flat into `folder`. Nothing but plain files is ever made.
- * @throws ModelFailure when the archive is damaged or is not this model; an error of the disk; the abort reason when `signal` aborts.
+ * @throws ModelFailure when the archive is damaged or is not this model; an error of the disk; the abort
+ * reason when `signal` aborts.
  */
 export async function unpackModel(options: UnpackOptions): Promise<void> {
   const { archivePath, folder, signal } = options;

@@ -17,9 +17,10 @@ export interface LocateOptions {
 }
 
 /**
- * Finds the model that `ASR_MODEL` names: `bundled`, an id of the catalogue, or a folder (relative to the working directory).
- * An id wins over a folder of that name; `./name` is always the folder.
- * @throws ModelFailure when there is no such model; for an id that is not downloaded it says the command that downloads it.
+ * Finds the model that `ASR_MODEL` names: `bundled`, an id of the catalogue, or a folder (relative to the
+ * working directory). An id wins over a folder of that name; `./name` is always the folder.
+ * @throws ModelFailure when there is no such model; for an id that is not downloaded it says the command that
+ * downloads it.
  */
 export async function locateModel(setting: string, options: LocateOptions = {}): Promise<LocatedModel> {
   const folders = options.folders ?? modelFolders();

@@ -3,8 +3,9 @@ import { hostname } from 'node:os';
 import { ModelFailure } from '../failure.ts';
 
 /**
- * Keeps other processes from a model's files. The lock is a symbolic link that leads nowhere. It names its holder as `<pid>@<host>`: link
- * and name are made in one step. If the holder is a process of this machine and dead, its lock is taken over.
+ * Keeps other processes from a model's files. The lock is a symbolic link that leads nowhere. It names its
+ * holder as `<pid>@<host>`: link and name are made in one step. If the holder is a process of this machine
+ * and dead, its lock is taken over.
  * @returns what releases the lock.
  * @throws ModelFailure when another process holds it.
  */

@@ -1,8 +1,8 @@
 import type { ModelFamily } from '../family.ts';
 
 /**
- * Which file of an archive is worth unpacking: graphs, tokens, and what says whose the model is. Example recordings and tokenizer models
- * are not needed to recognise speech.
+ * Which file of an archive is worth unpacking: graphs, tokens, and what says whose the model is. Example
+ * recordings and tokenizer models are not needed to recognise speech.
  * @param path as the archive has it: `<top folder>/<name>` or `<name>`.
  * @returns the file's name, or undefined.
  */
@@ -17,8 +17,9 @@ export function wantedFile(path: string): string | undefined {
 }
 
 /**
- * Leaves one graph per part: the int8 one if the archive has both. The transducer's decoder stays float: it is a table look-up, where int8 gains no time,
- * and sherpa-onnx's own examples use it as float. On a GPU int8 is no gain: a folder of one's own may have the float graphs.
+ * Leaves one graph per part: the int8 one if the archive has both. The transducer's decoder stays float: it
+ * is a table look-up, where int8 gains no time, and sherpa-onnx's own examples use it as float. On a GPU int8
+ * is no gain: a folder of one's own may have the float graphs.
  * @param names all files that were unpacked.
  * @returns the graphs that are not needed.
  */

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { ModelFailure } from '../failure.ts';
 
-/** Where models lie. A model is in `downloaded/<id>/` when its receipt is there: both come by one rename, and the receipt goes first. */
+/**
+ * Where models lie. A model is in `downloaded/<id>/` when its receipt is there: both come by one rename, and
+ * the receipt goes first.
+ */
 export interface ModelFolders {
   readonly bundled: string;
   readonly downloaded: string;
@@ -62,7 +65,10 @@ export async function deleteModel(folders: ModelFolders, id: string): Promise<vo
   await rm(model, { recursive: true, force: true });
 }
 
-/** Deletes a model and what unfinished pulls left of it. Its lock is the caller's. @returns false when nothing was there. */
+/**
+ * Deletes a model and what unfinished pulls left of it. Its lock is the caller's.
+ * @returns false when nothing was there.
+ */
 export async function removeModel(folders: ModelFolders, id: string): Promise<boolean> {
   const { model, unpacking, part } = storePaths(folders, id);
   const found = await Promise.all([model, unpacking, part].map(isThere));

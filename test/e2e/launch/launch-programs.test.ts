@@ -26,7 +26,9 @@ function withoutPrograms(user: number): void {
   project.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(none)}`;
 }
 
-/** Its apt-get brings programs into the project's bin, or fails; its apt-cache knows the packages of `known`. */
+/**
+ * Its apt-get brings programs into the project's bin, or fails; its apt-cache knows the packages of `known`.
+ */
 async function withAptGet(ending: number, known: string): Promise<void> {
   withoutPrograms(0);
   const bin = join(project.folder, 'bin');

@@ -116,7 +116,9 @@ test('a command that does not exist, and a folder that cannot be written, are on
   expect(unwritable.lines).toEqual([expect.stringMatching(/^the set-up cannot go on: EEXIST: .*\.cache'$/)]);
 });
 
-/** From now on an installation takes a minute, or until the process ends that is returned once it has begun. */
+/**
+ * From now on an installation takes a minute, or until the process ends that is returned once it has begun.
+ */
 async function slowNpm(): Promise<() => Promise<number>> {
   await project.replaceNpm('echo $$ > started.new; mv started.new started; exec sleep 60');
   const started = join(project.folder, 'started');

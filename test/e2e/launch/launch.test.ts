@@ -19,7 +19,10 @@ import { startRedis } from '../../support/redis.ts';
 import { childrenOf, environmentOf, type Launched, launch, stillRunning } from './launched.ts';
 
 const run = promisify(execFile);
-/** What the tests use whose subject is not the text, since most of a start would be the bundled model's loading. */
+/**
+ * What the tests use whose subject is not the text, since most of a start would be the bundled model's
+ * loading.
+ */
 const quickModel = fileFolder();
 
 beforeAll(() => writeQuickModel(quickModel));
@@ -97,7 +100,8 @@ test('serves, brings back what dies; Ctrl-C on a terminal lets a recording that 
   expect(inference).toMatchObject({ REDIS_URL: redisUrl });
   expect(inference).not.toHaveProperty('ASR_API_TOKEN');
 
-  // In groups of their own, which the terminal's signal does not reach: in which order they end is the supervisor's to say.
+  // In groups of their own, which the terminal's signal does not reach: in which order they end is the
+  // supervisor's to say.
   for (const pid of Object.values(second)) expect(process.kill(-pid, 0)).toBe(true);
   const finish = await startRecording(page);
   // The terminal sends it to all, and npm passes it on to us: one Ctrl-C, two signals.
@@ -175,7 +179,8 @@ test('a second Ctrl-C does not wait for a process that hangs, and the token of t
   process.kill(servers.api, 'SIGSTOP');
   process.kill(launched.pid, 'SIGTERM');
   await launched.line('stopping');
-  // Signals in quick succession count as one, so a person's second one comes later; a third would find a process that no longer listens to any.
+  // Signals in quick succession count as one, so a person's second one comes later; a third would find a
+  // process that no longer listens to any.
   await sleep(SAME_SIGNAL_MS + 50);
   process.kill(launched.pid, 'SIGTERM');
   expect(await launched.ended).toBe(1);

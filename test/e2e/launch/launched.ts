@@ -11,7 +11,10 @@ export interface Launched {
   readonly lines: readonly string[];
   /** The exit code, or the signal's name. */
   readonly ended: Promise<number | string>;
-  /** Waits for a line that holds `text`; bounded by the test's own time limit. @throws Error when the program ends without it. */
+  /**
+   * Waits for a line that holds `text`; bounded by the test's own time limit.
+   * @throws Error when the program ends without it.
+   */
   line(text: string): Promise<string>;
 }
 
@@ -78,7 +81,10 @@ export async function stillRunning(pids: readonly number[]): Promise<number[]> {
   return pids.filter((_, index) => states[index] !== undefined);
 }
 
-/** @returns undefined when there is no such process (any more), or it only waits to be collected by its parent. */
+/**
+ * @returns undefined when there is no such process (any more), or it only waits to be collected by its
+ * parent.
+ */
 async function statusOf(pid: number): Promise<{ parent: number } | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   const [state = 'Z', parent = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -28,7 +28,10 @@ export async function archiveOf(files: readonly ArchiveFile[]): Promise<Buffer> 
 
 export const TOP = 'sherpa-onnx-small';
 
-/** The shape of the real transducer archives: both precisions, recordings, a tokenizer; graphs of random bytes that do not shrink. */
+/**
+ * The shape of the real transducer archives: both precisions, recordings, a tokenizer; graphs of random bytes
+ * that do not shrink.
+ */
 export async function transducerArchive(
   graphBytes: number,
 ): Promise<{ archive: Buffer; files: ReadonlyMap<string, Buffer> }> {

@@ -1,4 +1,5 @@
-// The compiled command line with another catalogue and folder, as a process of its own: `node cli-process.mjs <settings as JSON> <arguments…>`
+// The compiled command line with another catalogue and folder, as a process of its own: `node cli-process.mjs
+// <settings as JSON> <arguments…>`
 import { runAsProcess } from '../../../../dist/models/command/command-process.js';
 import { modelFolders } from '../../../../dist/models/store/store.js';
 

@@ -4,7 +4,10 @@ import type { AddressInfo } from 'node:net';
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A release page for tests. Each request is answered by the next of `script`, and by `serve` when the script is used up. */
+/**
+ * A release page for tests. Each request is answered by the next of `script`, and by `serve` when the script
+ * is used up.
+ */
 export class ArchiveServer {
   readonly content: Buffer;
   readonly script: Answer[] = [];
@@ -38,7 +41,10 @@ export class ArchiveServer {
     response.end();
   };
 
-  /** Announces everything, sends up to byte `until` of the content, and cuts the connection once the client has `stored` that much. */
+  /**
+   * Announces everything, sends up to byte `until` of the content, and cuts the connection once the client
+   * has `stored` that much.
+   */
   readonly breakAt =
     (until: number, stored: (bytes: number) => Promise<void>): Answer =>
     (request, response) => {
@@ -68,7 +74,9 @@ export class ArchiveServer {
   }
 }
 
-/** Waits no longer than the connection lasts: the client may have left before, or was not this test's at all. */
+/**
+ * Waits no longer than the connection lasts: the client may have left before, or was not this test's at all.
+ */
 async function whileConnected(response: ServerResponse, moment: Promise<void>): Promise<void> {
   await Promise.race([moment, once(response, 'close')]);
 }

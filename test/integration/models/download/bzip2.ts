@@ -1,4 +1,7 @@
-/** A small bzip2 compressor, so that the tests can make archives on machines without the program. Not for large or very repetitive input. */
+/**
+ * A small bzip2 compressor, so that the tests can make archives on machines without the program. Not for
+ * large or very repetitive input.
+ */
 
 const BLOCK_BYTES = 60_000;
 

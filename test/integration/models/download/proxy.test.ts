@@ -34,7 +34,8 @@ it.each(['all_proxy', 'ALL_PROXY'])(
     await mirror.listen();
     onTestFinished(() => mirror.close());
     const asked: string[] = [];
-    // RFC 1928: a greeting and its answer (no authentication), CONNECT with a name and its answer, then the connection's bytes.
+    // RFC 1928: a greeting and its answer (no authentication), CONNECT with a name and its answer, then the
+    // connection's bytes.
     const address = await proxyOf((socket) => {
       socket.once('data', () => {
         socket.write(Buffer.from([5, 0]));

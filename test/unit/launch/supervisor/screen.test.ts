@@ -27,7 +27,10 @@ const SERVICE: Service = {
   behindProxy: false,
 };
 
-/** What curl would get from a shell that runs the line; with failglob, because a pattern that matches no file is an error in zsh. */
+/**
+ * What curl would get from a shell that runs the line; with failglob, because a pattern that matches no file
+ * is an error in zsh.
+ */
 function argumentsOfCurl(text: string, env: Record<string, string> = {}): string[] {
   const line = text.slice(text.indexOf('curl ')).split('\n')[0] ?? '';
   const script = `curl() { printf '%s\\n' "$@"; }; ${line}`;

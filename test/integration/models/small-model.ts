@@ -1,61 +1,44 @@
 import { spawnSync } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
-import { type Header, pack } from 'tar-stream';
 import { onTestFinished, type TestContext } from 'vitest';
 import type { CatalogueEntry } from '../../../models/catalogue.ts';
 import type { Screen } from '../../../models/download/report.ts';
 import { type ModelFolders, modelFolders } from '../../../models/store/store.ts';
 import { testFolder } from '../../support/folders.ts';
-import { bzip2 } from './download/bzip2.ts';
-
-export type ArchiveFile = Partial<Header> & {
-  name: string;
-  content?: Uint8Array | string;
-};
-
-/** A `.tar.bz2` of these entries, whatever they are. */
-export async function archiveOf(files: readonly ArchiveFile[]): Promise<Buffer> {
-  const tar = pack();
-  for (const { content, ...header } of files) {
-    tar.entry(header, typeof content === 'string' ? Buffer.from(content) : (content ?? Buffer.alloc(0)));
-  }
-  tar.finalize();
-  return bzip2(await buffer(tar));
-}
 
 export const TOP = 'sherpa-onnx-small';
 
 /**
- * The shape of the real transducer archives: both precisions, recordings, a tokenizer; graphs of random bytes
- * that do not shrink.
+ * In the shape of the real transducer archives: both precisions, recordings, a tokenizer; graphs of random
+ * bytes. Besides, what must not be made: a link, hidden files, a long name. By GNU tar and `bzip2 -1`.
  */
-export async function transducerArchive(
-  graphBytes: number,
-): Promise<{ archive: Buffer; files: ReadonlyMap<string, Buffer> }> {
-  const files = new Map<string, Buffer>([
-    ['encoder-epoch-20.int8.onnx', randomBytes(graphBytes)],
-    ['encoder-epoch-20.onnx', randomBytes(2_000)],
-    ['decoder-epoch-20.int8.onnx', randomBytes(500)],
-    ['decoder-epoch-20.onnx', randomBytes(900)],
-    ['joiner-epoch-20.onnx', randomBytes(800)],
-    ['joiner-epoch-20.int8.onnx', randomBytes(400)],
-    ['tokens.txt', Buffer.from('<blk> 0\n你 1\n好 2\n')],
-    ['README.md', Buffer.from('license: apache-2.0\n')],
-    ['bpe.model', randomBytes(300)],
-    ['._encoder-epoch-20.onnx', randomBytes(100)],
-    ['test_wavs/0.wav', randomBytes(1_000)],
-    ['test_wavs/tokens.txt', Buffer.from('not these')],
-  ]);
-  const entries = [...files].map(([name, content]) => ({ name: `${TOP}/${name}`, content }));
-  return { archive: await archiveOf([{ name: `${TOP}/`, type: 'directory' }, ...entries]), files };
+export const ARCHIVE = readFileSync(join(import.meta.dirname, 'small.tar.bz2'));
+
+/** As long, with another content, as of a file that changed on the server. */
+export const OTHER = Buffer.concat([ARCHIVE.subarray(0, 1_000), Buffer.alloc(ARCHIVE.length - 1_000, 7)]);
+
+/** What the engine needs of it, with its sha256. */
+export const WANTED: Readonly<Record<string, string>> = {
+  'README.md': '5e05dfca6eeba9772cf92c589149b62c0fd75573469b8801649008df8f8e8f5f',
+  'decoder-epoch-20.onnx': '7a5c52efdcf6672099053d613fb2b2ec4097b41372f2177c2d97844e529a4c05',
+  'encoder-epoch-20.int8.onnx': '7eaa70d6321929d40b74f7a84a6d67a585fab3e78a587a046052bd4c3ac00f4b',
+  'joiner-epoch-20.int8.onnx': '010256d49c410e72229dbebbef8860e0b1fff4c102aa06fb9cfc145ff30d3c61',
+  'tokens.txt': 'fcce42f8e4896424835fd371f1e487635aac7e8a0cb70798fdb453ccc8c83548',
+};
+
+/** @returns the sha256 of each file in a folder */
+export async function hashesOf(folder: string): Promise<Record<string, string>> {
+  const names = (await readdir(folder)).sort();
+  const hashes = names.map(async (name) => [name, sha256(await readFile(join(folder, name)))] as const);
+  return Object.fromEntries(await Promise.all(hashes));
 }
 
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-export function entryFor(archive: Buffer, overrides: Partial<CatalogueEntry> = {}): CatalogueEntry {
+export function entryFor(archive: Buffer = ARCHIVE): CatalogueEntry {
   return {
     id: 'small',
     recommended: false,
@@ -68,7 +51,6 @@ export function entryFor(archive: Buffer, overrides: Partial<CatalogueEntry> = {
     archiveSha256: sha256(archive),
     licence: undefined,
     characterErrorRates: [],
-    ...overrides,
   };
 }
 

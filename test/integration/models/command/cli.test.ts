@@ -1,10 +1,10 @@
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { packageRoot } from '../../../../common/process/package-root.ts';
 import { storePaths } from '../../../../models/store/store.ts';
 import { ArchiveServer } from '../download/archive-server.ts';
-import { entryFor, temporaryFolders, transducerArchive } from '../small-model.ts';
+import { ARCHIVE, entryFor, temporaryFolders } from '../small-model.ts';
 import { CLI, SMALL_CLI, start } from './command-line.ts';
 
 describe('npm run models, the real catalogue', () => {
@@ -54,13 +54,8 @@ describe('npm run models, the real catalogue', () => {
 });
 
 describe('npm run models, a small model', () => {
-  let archive: Buffer;
-  beforeAll(async () => {
-    archive = (await transducerArchive(100_000)).archive;
-  });
-
   async function setUp() {
-    const server = new ArchiveServer(archive);
+    const server = new ArchiveServer(ARCHIVE);
     await server.listen();
     onTestFinished(() => server.close());
     const folders = await temporaryFolders();
@@ -68,7 +63,7 @@ describe('npm run models, a small model', () => {
     const paths = storePaths(folders, 'small');
     const settings = JSON.stringify({
       root,
-      catalogue: [entryFor(archive)],
+      catalogue: [entryFor()],
       timing: { stallTimeoutMs: 10_000, retryDelaysMs: [] },
     });
     const run = (...args: string[]) =>
@@ -134,7 +129,7 @@ describe('npm run models, a small model', () => {
     }
     expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
     expect(await readdir(folders.downloaded)).toEqual([]);
-    await writeFile(paths.part, archive.subarray(0, 50_000));
+    await writeFile(paths.part, ARCHIVE.subarray(0, 50_000));
     expect(await run('remove', 'small').finished).toMatchObject({ code: 0, stdout: 'small is removed\n' });
     expect(await readdir(folders.downloaded)).toEqual([]);
     expect((await run('list').finished).stdout).toMatch(/^small +not here /m);
@@ -165,8 +160,8 @@ describe('npm run models, a small model', () => {
   ])('takes the archive from a server that closes its connection behind it: %j', async (head) => {
     const { server, paths, run } = await setUp();
     server.script.push(({ socket }) => {
-      socket.write(`${head}${archive.length}\r\n\r\n`);
-      socket.end(archive);
+      socket.write(`${head}${ARCHIVE.length}\r\n\r\n`);
+      socket.end(ARCHIVE);
     });
     expect(await run('pull', 'small').finished).toMatchObject({
       code: 0,

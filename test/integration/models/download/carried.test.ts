@@ -2,30 +2,23 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { RELEASE_URL } from '../../../../models/catalogue.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
 import { testFolder } from '../../../support/folders.ts';
 import { SMALL_CLI, start } from '../command/command-line.ts';
-import { sha256, TOP } from '../small-model.ts';
-import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
+import { ARCHIVE, OTHER, sha256, TOP } from '../small-model.ts';
+import { expectWhole, setUpPull } from './pulling.ts';
 
 const NAME = `${TOP}.tar.bz2`;
 
-let archive: Buffer;
-let other: Buffer;
-let files: ReadonlyMap<string, Buffer>;
-beforeAll(async () => {
-  ({ archive, files, other } = await archives());
-});
-
 describe('pulling from an archive that was carried here', () => {
   /** `stick` is a folder with the archive, as it was carried. */
-  async function setUp(options: PullOptions & { carried?: Buffer } = {}) {
-    const pulling = await setUpPull(archive, options);
+  async function setUp(carried = ARCHIVE) {
+    const pulling = await setUpPull();
     const stick = testFolder();
     const file = join(stick, NAME);
-    await writeFile(file, options.carried ?? archive);
+    await writeFile(file, carried);
     const take = (from: string) => pulling.pull({ env: { ASR_MODEL_MIRROR: 'no address' } }, undefined, from);
     const refusal = async (from: string): Promise<string> => {
       const outcome: unknown = await take(from).catch((error: unknown) => error);
@@ -43,14 +36,14 @@ describe('pulling from an archive that was carried here', () => {
     ['the folder that has it', NAME, '.'],
   ])('takes %s, asks no server, and leaves it as it is', async (_, name, from) => {
     const { server, stick, folders, paths, take } = await setUp();
-    if (name !== NAME) await writeFile(join(stick, name), archive);
+    if (name !== NAME) await writeFile(join(stick, name), ARCHIVE);
     expect(await take(join(stick, from === '' ? name : from))).toBe('pulled');
-    await expectWhole(folders, files);
+    await expectWhole(folders);
     const carried = join(stick, name);
-    expect(await readFile(carried)).toEqual(archive);
+    expect(ARCHIVE.equals(await readFile(carried))).toBe(true);
     expect(JSON.parse(await readFile(paths.receipt, 'utf8'))).toMatchObject({
       url: pathToFileURL(carried).href,
-      archiveSha256: sha256(archive),
+      archiveSha256: sha256(ARCHIVE),
     });
     expect(await take(carried)).toBe('already there');
     expect(server.requests).toEqual([]);
@@ -59,17 +52,17 @@ describe('pulling from an archive that was carried here', () => {
   it('clears what a broken download has left', async () => {
     const { folders, paths, file, take } = await setUp();
     await mkdir(folders.downloaded);
-    await writeFile(paths.part, archive.subarray(0, 50_000));
+    await writeFile(paths.part, ARCHIVE.subarray(0, 50_000));
     await take(file);
-    await expectWhole(folders, files);
+    await expectWhole(folders);
   });
 
   it('says what is wrong with another archive, and what to do', async () => {
-    const { file, stick, refusal } = await setUp({ carried: other });
-    const expected = `${file}: ${other.length} bytes with sha256 ${sha256(other)}, expected ${archive.length} bytes with ${sha256(archive)}. It is another file, or was damaged on its way: carry ${RELEASE_URL}/${NAME} here anew and run the same command again`;
+    const { file, stick, refusal } = await setUp(OTHER);
+    const expected = `${file}: ${OTHER.length} bytes with sha256 ${sha256(OTHER)}, expected ${ARCHIVE.length} bytes with ${sha256(ARCHIVE)}. It is another file, or was damaged on its way: carry ${RELEASE_URL}/${NAME} here anew and run the same command again`;
     expect(await refusal(file)).toBe(expected);
     expect(await refusal(stick)).toBe(expected);
-    expect(await readFile(file)).toEqual(other);
+    expect(OTHER.equals(await readFile(file))).toBe(true);
   });
 
   it('says what it looks for where there is none', async () => {

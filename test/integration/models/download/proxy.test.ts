@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { pullModel } from '../../../../models/download/pull.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
 import { SMALL_CLI, start } from '../command/command-line.ts';
-import { entryFor, ScreenText, temporaryFolders, transducerArchive } from '../small-model.ts';
+import { ARCHIVE, entryFor, ScreenText, temporaryFolders } from '../small-model.ts';
 import { ArchiveServer } from './archive-server.ts';
 
 /** @returns the host and port of a server that ends with the test */
@@ -29,8 +29,7 @@ async function proxyOf(onConnection: (socket: Socket) => void): Promise<string> 
 it.each(['all_proxy', 'ALL_PROXY'])(
   'goes through the SOCKS proxy of %s, which looks the name up',
   async (variable) => {
-    const { archive } = await transducerArchive(100_000);
-    const mirror = new ArchiveServer(archive);
+    const mirror = new ArchiveServer(ARCHIVE);
     await mirror.listen();
     onTestFinished(() => mirror.close());
     const asked: string[] = [];
@@ -52,7 +51,7 @@ it.each(['all_proxy', 'ALL_PROXY'])(
     });
     const settings = JSON.stringify({
       root: dirname(dirname((await temporaryFolders()).downloaded)),
-      catalogue: [entryFor(archive)],
+      catalogue: [entryFor()],
       timing: { stallTimeoutMs: 10_000, retryDelaysMs: [] },
     });
     const { code, stderr } = await start(SMALL_CLI, [settings, 'pull', 'small'], {

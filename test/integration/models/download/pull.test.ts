@@ -3,39 +3,31 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { sha256, TOP } from '../small-model.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ARCHIVE, OTHER, sha256, TOP } from '../small-model.ts';
 import { ArchiveServer } from './archive-server.ts';
-import { archives, expectWhole, type PullOptions, setUpPull } from './pulling.ts';
+import { expectWhole, setUpPull } from './pulling.ts';
 
 /** The way round whatever keeps the archive away. */
 const BY_HAND = `. On a machine without internet, carry this file here and run: npm run models -- pull small --from ${TOP}.tar.bz2`;
 
-let archive: Buffer;
-let other: Buffer;
-let files: ReadonlyMap<string, Buffer>;
-beforeAll(async () => {
-  ({ archive, files, other } = await archives());
-});
-const setUp = (options?: PullOptions) => setUpPull(archive, options);
-
 describe('pulling a model over a real connection', () => {
   it('downloads, verifies and unpacks; a second pull asks for nothing', async () => {
-    const { server, folders, screen, paths, pull } = await setUp();
+    const { server, folders, screen, paths, pull } = await setUpPull();
     expect(await pull()).toBe('pulled');
-    await expectWhole(folders, files);
+    await expectWhole(folders);
     expect(server.requests).toEqual([{ path: `/${TOP}.tar.bz2`, range: undefined }]);
     expect(screen.text).toMatch(/small: .* of 1\d\d\.\d KiB \(100 %\).*\n.*small, unpacking: .*\(100 %\)/s);
     expect(JSON.parse(await readFile(paths.receipt, 'utf8'))).toMatchObject({
       url: `${server.url}/${TOP}.tar.bz2`,
-      archiveSha256: sha256(archive),
+      archiveSha256: sha256(ARCHIVE),
     });
     expect(await pull()).toBe('already there');
     expect(server.requests).toHaveLength(1);
   });
 
   it('leaves a terminal at the beginning of a line', async () => {
-    const { server, screen, stored, pull } = await setUp();
+    const { server, screen, stored, pull } = await setUpPull();
     Object.assign(screen, { isTerminal: true });
     server.script.push(server.breakAt(40_000, stored));
     await pull();
@@ -45,26 +37,26 @@ describe('pulling a model over a real connection', () => {
   });
 
   it('clears what a pull left that ended between its last steps', async () => {
-    const { folders, paths, pull } = await setUp();
+    const { folders, paths, pull } = await setUpPull();
     await mkdir(paths.model, { recursive: true });
     await writeFile(join(paths.model, 'model.onnx'), '');
     await pull();
-    await expectWhole(folders, files);
+    await expectWhole(folders);
   });
 
   it('replaces a model that came from an older archive', async () => {
-    const { folders, paths, pull } = await setUp();
+    const { folders, paths, pull } = await setUpPull();
     await mkdir(paths.model, { recursive: true });
     await writeFile(join(paths.model, 'old.onnx'), '');
     await writeFile(paths.receipt, JSON.stringify({ url: '', archiveSha256: 'old', pulledAt: '' }));
     await pull();
-    await expectWhole(folders, files);
+    await expectWhole(folders);
   });
 
   it('refuses a wrong hash and keeps nothing of it', async () => {
-    const { server, folders, refusal } = await setUp({ content: other });
+    const { server, folders, refusal } = await setUpPull(OTHER);
     expect(await refusal()).toBe(
-      `${server.url}/${TOP}.tar.bz2: ${other.length} bytes with sha256 ${sha256(other)}, expected ${archive.length} bytes with ${sha256(archive)}. ` +
+      `${server.url}/${TOP}.tar.bz2: ${OTHER.length} bytes with sha256 ${sha256(OTHER)}, expected ${ARCHIVE.length} bytes with ${sha256(ARCHIVE)}. ` +
         `It was deleted: run the same command again; if ASR_MODEL_MIRROR is set, without it${BY_HAND}`,
     );
     expect(server.requests).toHaveLength(1);
@@ -72,7 +64,7 @@ describe('pulling a model over a real connection', () => {
   });
 
   it('does not ask twice for what is not there', async () => {
-    const { server, refusal } = await setUp();
+    const { server, refusal } = await setUpPull();
     server.script.push(server.status(404));
     expect(await refusal()).toBe(
       `${server.url}/${TOP}.tar.bz2: HTTP 404. If ASR_MODEL_MIRROR is set, check that it holds this file${BY_HAND}`,
@@ -81,12 +73,12 @@ describe('pulling a model over a real connection', () => {
   });
 
   it('tries a busy server again, and gives up after the last delay', async () => {
-    const { server, folders, pull } = await setUp();
+    const { server, folders, pull } = await setUpPull();
     server.script.push(...[503, 429, 500, 408].map((code) => server.status(code)));
     await pull({ retryDelaysMs: [0, 0, 0, 0] });
-    await expectWhole(folders, files);
+    await expectWhole(folders);
 
-    const second = await setUp();
+    const second = await setUpPull();
     second.server.script.push(...[1, 2, 3, 4].map(() => second.server.status(502)));
     expect(await second.refusal()).toMatch(
       /: HTTP 502; gave up after 3 tries at 0 B of 1\d\d\.\d KiB\. Run the same command again/,
@@ -95,7 +87,7 @@ describe('pulling a model over a real connection', () => {
   });
 
   it('says what is wrong with the connection', async () => {
-    const { server, refusal } = await setUp();
+    const { server, refusal } = await setUpPull();
     const dead = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => dead.once('listening', resolve));
     const { port } = dead.address() as AddressInfo;
@@ -121,7 +113,7 @@ describe('pulling a model over a real connection', () => {
       /is a file of 20 bytes, expected about 1\d+: not the model's archive.*\. On a machine without internet, /,
     ],
   ])("refuses a mirror's page instead of the file", async (begin, expected) => {
-    const { server, folders, refusal } = await setUp();
+    const { server, folders, refusal } = await setUpPull();
     server.script.push((_request, response) => {
       begin(response);
       response.end('Welcome</html>');
@@ -134,20 +126,20 @@ describe('pulling a model over a real connection', () => {
   it.skipIf(!existsSync('/dev/full'))(
     'ends when the disk is full and goes on when it is not any more',
     async () => {
-      const { server, folders, paths, pull } = await setUp();
+      const { server, folders, paths, pull } = await setUpPull();
       await mkdir(folders.downloaded);
       await symlink('/dev/full', paths.part);
       await expect(pull()).rejects.toMatchObject({ code: 'ENOSPC' });
       expect(server.requests).toHaveLength(1);
       await rm(paths.part);
       await pull();
-      await expectWhole(folders, files);
+      await expectWhole(folders);
     },
   );
 
   it('follows a redirect, also in the middle', async () => {
-    const { server, folders, stored, pull } = await setUp();
-    const storage = new ArchiveServer(archive);
+    const { server, folders, stored, pull } = await setUpPull();
+    const storage = new ArchiveServer(ARCHIVE);
     await storage.listen();
     onTestFinished(() => storage.close());
     const redirect = (_request: unknown, response: ServerResponse): void => {
@@ -156,7 +148,7 @@ describe('pulling a model over a real connection', () => {
     server.script.push(redirect, redirect);
     storage.script.push(storage.breakAt(70_000, stored));
     await pull();
-    await expectWhole(folders, files);
+    await expectWhole(folders);
     expect(storage.requests).toEqual([
       { path: '/file?signature=1', range: undefined },
       { path: '/file?signature=1', range: 'bytes=70000-' },
@@ -164,7 +156,7 @@ describe('pulling a model over a real connection', () => {
   });
 
   it('goes through a proxy that makes no tunnels to plain HTTP', async () => {
-    const { server, folders, pull } = await setUp();
+    const { server, folders, pull } = await setUpPull();
     const asked: string[] = [];
     const proxy = createServer((request, response) => {
       if (!request.url?.startsWith('http://')) {
@@ -192,7 +184,7 @@ describe('pulling a model over a real connection', () => {
     });
     const http_proxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     await pull({ env: { http_proxy } });
-    await expectWhole(folders, files);
+    await expectWhole(folders);
     expect(asked).toEqual([`${server.url}/${TOP}.tar.bz2`]);
   });
 });

@@ -1,5 +1,5 @@
 import { controlVerdict } from './control-messages.ts';
-import { type Step, type StreamCase, violation } from './stream-steps.ts';
+import { type Step, type StreamCase, VIOLATIONS } from './stream-steps.ts';
 
 /** How a stream ends: with `final` and 1000, an error message with its code, a bare close code of the WebSocket layer, or because the client left. */
 export type Ending = 'final' | 'left' | `error ${string}` | `close ${number}`;
@@ -85,7 +85,7 @@ export class StreamModel {
         this.#audio(step.bytes);
         break;
       case 'violate':
-        this.#ends(`close ${violation(step.how).closeCode}`);
+        this.#ends(`close ${VIOLATIONS[step.how].closeCode}`);
         break;
       case 'close':
         this.#ends('left');

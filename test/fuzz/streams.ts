@@ -4,7 +4,7 @@ import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 import { servedFuzz } from './fuzz.ts';
 import { RawStreamClient } from './raw-stream-client.ts';
 import { type Ending, StreamModel } from './stream-model.ts';
-import { type Step, type StreamCase, streamCase, violation } from './stream-steps.ts';
+import { type Step, type StreamCase, streamCase, VIOLATIONS } from './stream-steps.ts';
 import { encodeFrame, encodeMessage, OPCODE } from './ws-frames.ts';
 
 const NOISE = scriptedPcm(20, 5);
@@ -82,7 +82,7 @@ class Player {
       case 'pong':
         return this.#send(encodeFrame({ opcode: OPCODE.pong, payload: Buffer.from('unasked') }));
       case 'violate':
-        return this.#send(violation(step.how).bytes);
+        return this.#send(encodeFrame(VIOLATIONS[step.how].frame));
       case 'close':
         this.#left = true;
         return this.#send(
@@ -165,7 +165,7 @@ class Player {
   /** The server answers a close frame with its code, unless it has ended the stream itself before. */
   #leftWith(closeCode: number): boolean {
     const { last } = this.#client;
-    return last?.type !== 'final' && last?.type !== 'error' && ![1002, 1007, 1009].includes(closeCode);
+    return last?.type !== 'final' && last?.type !== 'error' && ![1007, 1009].includes(closeCode);
   }
 
   #assertMessages(ending: Ending): void {

@@ -2,30 +2,26 @@ import assert from 'node:assert/strict';
 
 export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
-/** A WebSocket frame (RFC 6455, 5.2) as a client would send it, or as it must not. */
+/** A WebSocket frame (RFC 6455, 5.2) as a client sends it. */
 export interface ClientFrame {
   readonly opcode: number;
   readonly payload?: Uint8Array;
   /** Last fragment of its message. */
   readonly fin?: boolean;
-  /** The three reserved bits. */
-  readonly reserved?: number;
-  readonly masked?: boolean;
   /** The length that the header says. */
-  readonly declaredBytes?: bigint;
+  readonly declaredBytes?: number;
 }
 
 const MASK = Buffer.from([0x5a, 0xa5, 0x00, 0xff]);
 
 export function encodeFrame(frame: ClientFrame): Buffer {
-  const { opcode, payload = Buffer.alloc(0), fin = true, reserved = 0, masked = true } = frame;
-  const length = frame.declaredBytes ?? BigInt(payload.length);
-  const head = Buffer.alloc(length < 126n ? 2 : length < 65_536n ? 4 : 10);
-  head[0] = (fin ? 0x80 : 0) | (reserved << 4) | opcode;
-  head[1] = (masked ? 0x80 : 0) | (length < 126n ? Number(length) : length < 65_536n ? 126 : 127);
-  if (head.length === 4) head.writeUInt16BE(Number(length), 2);
-  if (head.length === 10) head.writeBigUInt64BE(length, 2);
-  if (!masked) return Buffer.concat([head, payload]);
+  const { opcode, payload = Buffer.alloc(0), fin = true } = frame;
+  const length = frame.declaredBytes ?? payload.length;
+  const head = Buffer.alloc(length < 126 ? 2 : length < 65_536 ? 4 : 10);
+  head[0] = (fin ? 0x80 : 0) | opcode;
+  head[1] = 0x80 | (length < 126 ? length : length < 65_536 ? 126 : 127);
+  if (head.length === 4) head.writeUInt16BE(length, 2);
+  if (head.length === 10) head.writeBigUInt64BE(BigInt(length), 2);
   return Buffer.concat([head, MASK, payload.map((byte, index) => byte ^ (MASK[index % 4] ?? 0))]);
 }
 

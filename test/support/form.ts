@@ -1,5 +1,3 @@
-import { type FastifyRequest, fastify } from 'fastify';
-import { acceptForms } from '../../api/uploads/upload.ts';
 import { AUTHORIZED } from './api.ts';
 
 interface FormPart {
@@ -8,8 +6,14 @@ interface FormPart {
   readonly content: Buffer;
 }
 
+export interface Form {
+  readonly body: Buffer;
+  /** What its Content-Type must say. */
+  readonly type: string;
+}
+
 /** Multipart bytes by hand, to the byte; the boundary is B. */
-export function form(parts: readonly FormPart[]): { body: Buffer; type: string } {
+export function form(parts: readonly FormPart[]): Form {
   const pieces = parts.flatMap(({ headers, content }) => [
     Buffer.from(`--B\r\n${headers}\r\n\r\n`),
     content,
@@ -39,19 +43,4 @@ export async function postBody(
     body: Uint8Array.from(body),
   });
   return { status: response.status, body: await response.json() };
-}
-
-/** A request that says that it is a form, for what reads one without a server. */
-export async function formRequest(): Promise<FastifyRequest> {
-  const app = fastify();
-  await acceptForms(app);
-  return new Promise((resolve, reject) => {
-    app.post('/', async (request) => {
-      resolve(request);
-      return {};
-    });
-    app
-      .inject({ method: 'POST', url: '/', headers: { 'content-type': 'multipart/form-data' } })
-      .catch(reject);
-  });
 }

@@ -4,14 +4,14 @@ import { type HotwordList, parseHotwords } from '../../inference/engine/postproc
 import { spokenCharacters } from './error-rate.ts';
 
 /** What was said in a recording, and what was heard without the list and with it. */
-export interface Comparison {
+interface Comparison {
   readonly truth: string;
   readonly before: string;
   readonly after: string;
 }
 
 /** Sums over phrases and recordings. */
-export interface HotwordFigures {
+interface HotwordFigures {
   /** How often the phrases were said. */
   readonly said: number;
   /** How often they were said and heard: without the list, and with it. */

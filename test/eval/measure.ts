@@ -25,52 +25,40 @@ export interface Measurement {
   readonly stream: Hearing;
 }
 
-/** Milliseconds since any beginning, as `performance.now()` gives them. */
-export type Clock = () => number;
-
 const WHOLE = Number.POSITIVE_INFINITY;
 
 /** Recognizes a recording twice, as an upload and as a stream. */
-export async function measure(
-  recognizer: Recognizer,
-  recording: Recording,
-  now: Clock = () => performance.now(),
-): Promise<Measurement> {
+export async function measure(recognizer: Recognizer, recording: Recording): Promise<Measurement> {
   const { name, truth, pcm } = recording;
   return {
     name,
     truth,
     audioMs: audioMs(pcm.byteLength),
-    upload: await hear(recognizer, recording, WHOLE, now),
-    stream: await hear(recognizer, recording, CHUNK_BYTES, now),
+    upload: await hear(recognizer, recording, WHOLE),
+    stream: await hear(recognizer, recording, CHUNK_BYTES),
   };
 }
 
 /** @returns the text of an upload. */
 export async function uploadText(recognizer: Recognizer, recording: Recording): Promise<string> {
-  const { text } = await hear(recognizer, recording, WHOLE, () => performance.now());
+  const { text } = await hear(recognizer, recording, WHOLE);
   return text;
 }
 
 /** Hands `pcm` over in whole chunks, and with `finish` what is left of it, which may be nothing. */
-async function hear(
-  recognizer: Recognizer,
-  { truth, pcm }: Recording,
-  chunkBytes: number,
-  now: Clock,
-): Promise<Hearing> {
+async function hear(recognizer: Recognizer, { truth, pcm }: Recording, chunkBytes: number): Promise<Hearing> {
   const updatesMs: number[] = [];
   const stream = await recognizer.open();
   try {
     let start = 0;
     for (; start + chunkBytes <= pcm.byteLength; start += chunkBytes) {
-      const startedAtMs = now();
+      const startedAtMs = performance.now();
       await stream.accept(pcm.subarray(start, start + chunkBytes));
-      updatesMs.push(now() - startedAtMs);
+      updatesMs.push(performance.now() - startedAtMs);
     }
-    const startedAtMs = now();
+    const startedAtMs = performance.now();
     const text = await stream.finish(pcm.subarray(start));
-    return { text, errors: countErrors(truth, text), updatesMs, finishMs: now() - startedAtMs };
+    return { text, errors: countErrors(truth, text), updatesMs, finishMs: performance.now() - startedAtMs };
   } finally {
     await stream.close();
   }

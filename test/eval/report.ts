@@ -4,7 +4,7 @@ import { countHotwords } from './hotwords.ts';
 import type { Hearing, Measurement } from './measure.ts';
 
 /** What a model made of a set that came in one way. */
-export interface Summary {
+interface Summary {
   readonly errors: Errors;
   readonly recordings: number;
   /** Recordings without a wrong character. */
@@ -15,7 +15,7 @@ export interface Summary {
   readonly longestUpdateMs: number;
 }
 
-export function summarize(measurements: readonly Measurement[], way: 'upload' | 'stream'): Summary {
+function summarize(measurements: readonly Measurement[], way: 'upload' | 'stream'): Summary {
   const hearings = measurements.map((measurement) => measurement[way]);
   const updatesMs = hearings.flatMap((hearing) => hearing.updatesMs);
   const modelMs = sum(updatesMs) + sum(hearings.map(({ finishMs }) => finishMs));

@@ -17,8 +17,6 @@ export interface Recording {
 export const DEFAULT_SET = join(packageRoot(), 'test', 'fixtures', 'real-speech');
 
 const TEXTS = 'texts.tsv';
-/** As it was named when it had no header. */
-const OLD_TEXTS = 'text.tsv';
 const HEADER = /^file\ttext(\t|$)/;
 
 /**
@@ -78,20 +76,8 @@ export async function setsIn(folder: string): Promise<string[]> {
   return sets;
 }
 
-/** @throws when it is one of the old form. */
-async function isSet(folder: string): Promise<boolean> {
-  if (await isThere(join(folder, TEXTS))) return true;
-  const old = join(folder, OLD_TEXTS);
-  if (await isThere(old)) {
-    throw new Error(
-      `${old} has the old form: rename it to ${TEXTS} and write file<TAB>text above its first line`,
-    );
-  }
-  return false;
-}
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
+const isSet = (folder: string): Promise<boolean> =>
+  access(join(folder, TEXTS)).then(
     () => true,
     () => false,
   );

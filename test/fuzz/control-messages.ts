@@ -4,7 +4,7 @@ import { checkStart, InvalidMessage, parseClientMessage, startToken } from '../.
 import { pureFuzz } from './fuzz.ts';
 
 /** What a text frame is to the interface. */
-export type ControlVerdict =
+type ControlVerdict =
   | { readonly kind: 'start'; readonly fieldsAreRight: boolean; readonly tokenIsText: boolean }
   | 'end'
   | 'invalid';

@@ -17,7 +17,7 @@ export type Step =
   | { readonly do: 'close'; readonly code: number }
   | { readonly do: 'cut' };
 
-export type Violation = 'text that is not UTF-8' | 'a message over 1 MiB';
+type Violation = 'text that is not UTF-8' | 'a message over 1 MiB';
 
 /** What the WebSocket layer ends by itself, and the close code. Its other checks are tests of `ws`. */
 export const VIOLATIONS: Readonly<Record<Violation, { closeCode: number; frame: ClientFrame }>> = {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { chunk, riff } from '../support/wav.ts';
 
 /** WAV files, right ones by construction and broken ones by mutation. */
-export interface GeneratedWav {
+interface GeneratedWav {
   readonly file: Buffer;
   /** The samples that a reader must find. */
   readonly pcm: Buffer;

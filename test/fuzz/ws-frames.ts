@@ -39,7 +39,7 @@ export function encodeMessage(opcode: number, payload: Buffer, cuts: readonly nu
   return Buffer.concat(frames);
 }
 
-export interface ServerFrame {
+interface ServerFrame {
   readonly opcode: number;
   readonly payload: Buffer;
 }

@@ -7,7 +7,7 @@ export type Reading =
   | { readonly code: 'invalid_format' | 'empty_audio' | 'audio_too_long'; readonly says: string };
 
 /** A file and how it must be read: by all, or by the client and the page, which convert, and otherwise by the service. */
-export interface WavCase {
+interface WavCase {
   readonly name: string;
   readonly file: Buffer;
   readonly read: Reading;

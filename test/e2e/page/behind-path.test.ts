@@ -3,7 +3,17 @@ import { createServer, type IncomingMessage, request, type Server } from 'node:h
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TOKEN } from '../../support/api.ts';
-import { launchBrowser, openPage, openReady, resultText, signIn, WAV } from './browser.ts';
+import {
+  choose,
+  launchBrowser,
+  live,
+  openPage,
+  openReady,
+  press,
+  resultText,
+  signIn,
+  WAV,
+} from './browser.ts';
 import { type PageService, startPageService } from './service.ts';
 
 const PREFIX = '/asr';
@@ -63,15 +73,16 @@ afterAll(async () => {
 it('works behind a proxy that serves it under a path', { timeout: 60_000 }, async () => {
   const { page, complaints, addresses } = await openReady(browser, `${publicUrl}/`, 'en-GB');
   await page.locator('#model', { hasText: 'Model scripted (zipformer2-ctc)' }).waitFor();
-  await page.locator('#file').setInputFiles(WAV);
-  const text = await resultText(page);
-  expect(text).not.toBe('');
-  await page.locator('#record').click();
-  await page.locator('#transcript:has(.changing)').waitFor();
-  await page.locator('#record').click();
+  // Uploads and streams.
+  await choose(page, WAV);
+  expect(await resultText(page)).not.toBe('');
+  await press(page);
+  await live(page);
+  await press(page);
   await page.locator('.recordings li').nth(1).waitFor();
   expect(addresses).toContain(`${publicUrl.replace('http', 'ws')}/ws/asr`);
 
+  // The documentation.
   await page.getByRole('link', { name: 'Try the API' }).click();
   const readiness = page.locator('[id$="-getReadiness"]');
   await page.getByRole('button', { name: 'Authorize' }).click();
@@ -108,7 +119,7 @@ it('asks for the stream over TLS where it was read so', async () => {
       }
     };
   }`);
-  await page.locator('#record').click();
+  await press(page);
   await expect.poll(() => addresses).toContain('wss://asr.example/ws/asr');
   // What the page is still asking for by then would be a failure of nobody's.
   await page.unrouteAll({ behavior: 'ignoreErrors' });

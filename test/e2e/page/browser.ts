@@ -42,7 +42,7 @@ export function launchBrowser(microphone: string): Promise<Browser> {
 }
 
 /** A file's own service and browser, both there for its tests and gone after them. */
-export interface PageUnderTest {
+interface PageUnderTest {
   readonly service: PageService;
   readonly browser: Browser;
   /** Of the service; there is none where inference is `later`. */
@@ -92,7 +92,7 @@ export function pageUnderTest(): PageUnderTest {
 }
 
 /** The page in a tab of its own, with what must not happen on any page. */
-export interface OpenPage {
+interface OpenPage {
   readonly page: Page;
   /** Requests to anywhere but the page's own origin, errors on the console (also each breach of the policy), exceptions. */
   readonly complaints: string[];
@@ -134,10 +134,14 @@ export async function openPage(browser: Browser, url: string, locale = 'zh-CN'):
   return { page, complaints, addresses };
 }
 
+export async function enterToken(page: Page, token = TOKEN): Promise<void> {
+  await page.locator('#token').fill(token);
+  await page.keyboard.press('Enter');
+}
+
 /** Enters the token and waits until the service is ready, or in another state. */
 export async function signIn(page: Page, state = 'ready'): Promise<void> {
-  await page.locator('#token').fill(TOKEN);
-  await page.keyboard.press('Enter');
+  await enterToken(page);
   await status(page, state);
 }
 
@@ -157,6 +161,45 @@ export async function listenTo(page: Page, selector: string): Promise<() => Prom
   `);
   return () => page.evaluate('spoken');
 }
+
+/** Presses the record button. */
+export const press = (page: Page): Promise<void> => page.locator('#record').click();
+
+/** The page is in this state: `idle`, `opening`, `recording` or `recognizing`. */
+export const inState = (page: Page, state: string): Promise<void> =>
+  page.locator(`body[data-state="${state}"]`).waitFor();
+
+export const stateOf = (page: Page): Promise<string | null> =>
+  page.locator('body').getAttribute('data-state');
+
+/** Chooses a file as a person does in the browser's dialogue. */
+export const choose = (page: Page, file: string | FileContent): Promise<void> =>
+  page.locator('#file').setInputFiles(file);
+
+export interface FileContent {
+  readonly name: string;
+  readonly mimeType: string;
+  readonly buffer: Buffer;
+}
+
+/** From now on the page's scripts have what it records with: `opened`, the microphone's stream, and `recordingContext`. */
+export async function watchMicrophone(page: Page): Promise<void> {
+  await page.evaluate(`{
+    const devices = navigator.mediaDevices;
+    const open = devices.getUserMedia.bind(devices);
+    devices.getUserMedia = async (constraints) => (window.opened = await open(constraints));
+    window.AudioContext = class extends AudioContext {
+      constructor() {
+        super();
+        window.recordingContext = this;
+      }
+    };
+  }`);
+}
+
+/** The browser shows no microphone in use any more. Only with `watchMicrophone`. */
+export const microphoneLetGo = (page: Page): Promise<void> =>
+  expect.poll(() => page.evaluate('window.opened?.getTracks()[0].readyState')).toBe('ended');
 
 /** Resolves when at most `seconds` of the 15 are left: nothing of what is to be seen happens before. */
 export async function secondsLeft(page: Page, seconds: number): Promise<void> {

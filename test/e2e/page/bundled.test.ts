@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { launchBrowser, notice, openPage, resultText, shoot, signIn } from './browser.ts';
+import { choose, launchBrowser, notice, openPage, resultText, shoot, signIn } from './browser.ts';
 import { type PageService, startPageService } from './service.ts';
 
 /** A person's sentence, whose text is the same on processors with and without VNNI instructions. */
@@ -24,7 +24,7 @@ describe('the page with the bundled model', { timeout: 60_000 }, () => {
   it('waits for it, and writes what a person says in a file', async () => {
     const { page, complaints } = await openPage(browser, service.origin);
     await signIn(page, 'loading');
-    await page.locator('#file').setInputFiles(SPOKEN);
+    await choose(page, SPOKEN);
     await notice(page, 'not_ready').waitFor();
     await shoot(page, 'not-ready');
     service.startModel('bundled');

@@ -2,17 +2,24 @@ import type { Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import {
   heardText,
+  inState,
   listenTo,
   live,
+  microphoneLetGo,
   notice,
   pageUnderTest,
+  press,
   resultText,
   secondsLeft,
   shoot,
   status,
+  watchMicrophone,
 } from './browser.ts';
 
 const under = pageUnderTest();
+
+/** As the browser says that the microphone was pulled out: silence would come from it, not nothing. */
+const UNPLUG = "opened.getAudioTracks()[0].dispatchEvent(new Event('ended'))";
 
 describe('a recording that is interrupted', () => {
   it('is kept through a lost connection', async () => {
@@ -24,26 +31,31 @@ describe('a recording that is interrupted', () => {
     // Beside that nobody reads that the service is ready.
     await status(page, 'unreachable');
     await shoot(page, 'lost-recording');
+
+    // It is tried again until somebody ends the wait.
     await page.keyboard.press('Space');
-    await notice(page, 'connection_lost')
-      .getByText(/秒后自动重试/)
-      .waitFor();
+    const again = notice(page, 'connection_lost').getByText(/秒后自动重试/);
+    await again.waitFor();
     await page.getByRole('button', { name: '停止等待' }).click();
     await notice(page, 'cancelled').waitFor();
     // Whoever reads on to the page's end must not hear there that it is tried again.
     expect(await page.locator('#announcement').textContent()).toBe('');
     await shoot(page, 'lost-given-up');
+
+    // Nothing of it was lost.
     under.service.wire.mend();
     await page.getByRole('button', { name: '重试' }).click();
     await heardText(page);
     expect(await page.locator('.recordings li').count()).toBe(1);
-    // Nothing can be recorded while the service is away, and that is no riddle.
+  });
+
+  it('cannot begin while the service is away, which may come back with another model', async () => {
+    const { page } = await under.ready();
     under.service.wire.cut();
-    await page.locator('#record').click();
+    await press(page);
     await notice(page, 'connection_lost').waitFor();
     await status(page, 'unreachable');
     expect(await page.locator('#model').textContent()).toBe('');
-    // It may come back with another model.
     await page.route('**/page/model.json', (route) => route.fulfill({ json: { id: 'other', family: null } }));
     under.service.wire.mend();
     await page.locator('#model', { hasText: /^模型 other$/ }).waitFor();
@@ -52,15 +64,8 @@ describe('a recording that is interrupted', () => {
   it('ends when its audio stops in the middle, and what there is is recognized', async () => {
     const { page, complaints } = await under.ready('en-GB');
     await page.clock.install();
-    await page.evaluate(`{
-      const source = AudioContext.prototype.createMediaStreamSource;
-      AudioContext.prototype.createMediaStreamSource = function (stream) {
-        window.recordingContext = this;
-        window.recordingStream = stream;
-        return source.call(this, stream);
-      };
-    }`);
-    await page.locator('#record').click();
+    await watchMicrophone(page);
+    await press(page);
     await live(page);
     // A touch screen lets audio start with the lifting of the finger.
     await page.evaluate('recordingContext.suspend()');
@@ -71,40 +76,34 @@ describe('a recording that is interrupted', () => {
     await page.clock.fastForward(4_000);
     await notice(page, 'microphone_lost').waitFor();
     await heardText(page);
-    // The browser shows no microphone in use any more.
-    const tracks = 'recordingStream.getTracks().map(({ readyState }) => readyState)';
-    expect(await page.evaluate(tracks)).toEqual(['ended']);
+    await microphoneLetGo(page);
     await page.clock.fastForward(1_000);
     await expect.poll(() => page.evaluate('recordingContext.state')).toBe('closed');
-    // As the browser says that it was pulled out: silence would come from it, not nothing.
-    await page.locator('#record').click();
+    // And one that is pulled out.
+    await press(page);
     await live(page);
-    await page.evaluate("recordingStream.getAudioTracks()[0].dispatchEvent(new Event('ended'))");
+    await page.evaluate(UNPLUG);
     await notice(page, 'microphone_lost').waitFor();
-    await page.locator('body[data-state="idle"]').waitFor();
+    await inState(page, 'idle');
     expect(complaints).toEqual([]);
   });
 
   it('that was cut off and not recognized is said to be only that, and nobody is asked to speak on', async () => {
     const { page } = await under.ready('en-GB');
-    await page.route('**/v1/audio/transcriptions', (route) =>
-      route.fulfill({ status: 500, json: { error: 'inference_failed', message: '' } }),
-    );
-    await page.evaluate(`{
-      const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
-      navigator.mediaDevices.getUserMedia = async (constraints) => (window.opened = await open(constraints));
-      window.WebSocket = class extends WebSocket {
-        send(data) {
-          if (data === '{"type":"end"}') this.close();
-          else super.send(data);
-        }
-      };
+    const failure = { status: 500, json: { error: 'inference_failed', message: '' } };
+    await page.route('**/v1/audio/transcriptions', (route) => route.fulfill(failure));
+    await watchMicrophone(page);
+    await page.evaluate(`window.WebSocket = class extends WebSocket {
+      send(data) {
+        if (data === '{"type":"end"}') this.close();
+        else super.send(data);
+      }
     }`);
-    await page.locator('#record').click();
+    await press(page);
     await live(page);
     const spoken = await listenTo(page, '#announcement');
-    await page.evaluate("opened.getAudioTracks()[0].dispatchEvent(new Event('ended'))");
-    await page.locator('body[data-state="idle"]').waitFor();
+    await page.evaluate(UNPLUG);
+    await inState(page, 'idle');
     expect(await notice(page, 'inference_failed').isVisible()).toBe(true);
     expect(((await spoken()) as string[]).join('')).not.toContain('Keep speaking');
   });
@@ -123,13 +122,13 @@ describe('a recording that is interrupted', () => {
         close() {}
       };
     }`);
-    await page.locator('#record').click();
+    await press(page);
     await secondsLeft(page, 14);
     await expect.poll(() => asked.length).toBeGreaterThan(0);
-    await page.locator('#record').click();
+    await press(page);
     await resultText(page);
-    await page.locator('#record').click();
-    await page.locator('body[data-state="recording"]').waitFor();
+    await press(page);
+    await inState(page, 'recording');
     for (const route of asked)
       await route.fulfill({ json: { status: 'ready', busy: false } }).catch(() => {});
     await page.evaluate('fetch("/healthz")');
@@ -146,14 +145,12 @@ describe('a recording that is interrupted', () => {
       return metrics.find(({ name }) => name === 'AudioHandlers')?.value;
     };
     await page.clock.install();
-    for (const _ of [1, 2]) {
-      await page.locator('#record').click();
-      await page.locator('body[data-state="recording"]').waitFor();
-      expect(await audioNodes()).toBeGreaterThanOrEqual(3);
-      await page.locator('#record').click();
-      await page.locator('body[data-state="idle"]').waitFor();
-      await page.clock.fastForward(1_000);
-    }
+    await press(page);
+    await inState(page, 'recording');
+    expect(await audioNodes()).toBeGreaterThanOrEqual(3);
+    await press(page);
+    await inState(page, 'idle');
+    await page.clock.fastForward(1_000);
     // A few times a second: it is the collection that takes the machine's time.
     await expect.poll(audioNodes, { interval: 250 }).toBe(0);
   });

@@ -1,10 +1,32 @@
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { listenTo, notice, pageUnderTest, resultText, secondsLeft, WAV } from './browser.ts';
+import { choose, listenTo, notice, pageUnderTest, resultText, secondsLeft, stateOf, WAV } from './browser.ts';
 
 const under = pageUnderTest();
 const readyPage = async () => (await under.ready('en-GB')).page;
 
-describe('the page without a pointer', () => {
+/** The recording has ended, at once and not by its 15 s, and is recognized. */
+async function endsNow(page: Page): Promise<void> {
+  await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
+  await resultText(page);
+}
+
+/** Touches the record button with one finger. */
+async function finger(page: Page) {
+  const box = await page.locator('#record').boundingBox();
+  const at = { x: (box?.x ?? 0) + 40, y: (box?.y ?? 0) + 40 };
+  const browser = await page.context().newCDPSession(page);
+  return {
+    touch: (type: 'touchStart' | 'touchMove' | 'touchEnd' | 'touchCancel', dx = 0, timestamp?: number) =>
+      browser.send('Input.dispatchTouchEvent', {
+        type,
+        touchPoints: type === 'touchStart' || type === 'touchMove' ? [{ ...at, x: at.x + dx }] : [],
+        ...(timestamp === undefined ? {} : { timestamp }),
+      }),
+  };
+}
+
+describe('the record button', () => {
   it('takes an Enter that is held for one press', async () => {
     const page = await readyPage();
     await page.locator('#record:focus').waitFor();
@@ -12,91 +34,78 @@ describe('the page without a pointer', () => {
     for (let n = 0; n < 2; n += 1) await page.keyboard.down('Enter');
     await page.keyboard.up('Enter');
     await secondsLeft(page, 14);
-    expect(await page.locator('body').getAttribute('data-state')).toBe('recording');
+    expect(await stateOf(page)).toBe('recording');
     await page.keyboard.press('Enter');
     await resultText(page);
     // Or whoever reads the page hears of somebody who still speaks.
     expect(await page.evaluate('document.querySelector("#level").value')).toBe(0);
   });
 
-  it('takes a space bar that is held for talking, and no other use of it', async () => {
+  it('takes a space bar that is held for talking', async () => {
     const page = await readyPage();
-    const state = () => page.locator('body').getAttribute('data-state');
     await page.getByText('The space bar works too.').waitFor();
-    await page.locator('#record').click({ button: 'right' });
-    // A long press on a touch screen opens no menu; a held space bar does not scroll the page.
-    for (const event of [
-      `MouseEvent('contextmenu', { bubbles: true, cancelable: true })`,
-      `KeyboardEvent('keydown', { code: 'Space', repeat: true, bubbles: true, cancelable: true })`,
-    ])
-      expect(await page.evaluate(`document.querySelector('#record').dispatchEvent(new ${event})`)).toBe(
-        false,
-      );
-    // Away from the button, which any space bar presses.
-    await page.locator('#transcript').click();
-    await page.keyboard.press('Control+Space');
-    expect(await state()).toBe('idle');
-    await page.locator('#token-change').focus();
-    await page.keyboard.press('Space');
-    await page.locator('#token:focus').waitFor();
-    // Behind the token, which is selected.
-    await page.keyboard.press('End');
-    await page.keyboard.press('Space');
-    expect(await state()).toBe('idle');
-    await page.keyboard.press('Enter');
     await page.locator('#record:focus').waitFor();
     // The second and third are what a keyboard repeats.
     for (let n = 0; n < 3; n += 1) await page.keyboard.down('Space');
     await secondsLeft(page, 14);
     await page.keyboard.up('Space');
-    await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
-    await resultText(page);
+    await endsNow(page);
+  });
+
+  it('takes no other use of the space bar, and opens no menu', async () => {
+    const page = await readyPage();
+    // A long press on a touch screen opens no menu; a held space bar does not scroll the page.
+    for (const event of [
+      `MouseEvent('contextmenu', { bubbles: true, cancelable: true })`,
+      `KeyboardEvent('keydown', { code: 'Space', repeat: true, bubbles: true, cancelable: true })`,
+    ]) {
+      const isDefault = `document.querySelector('#record').dispatchEvent(new ${event})`;
+      expect(await page.evaluate(isDefault)).toBe(false);
+    }
+    // Away from the button, which any space bar presses; on another button; behind a token.
+    await page.locator('#transcript').click();
+    await page.keyboard.press('Control+Space');
+    await page.locator('#token-change').focus();
+    await page.keyboard.press('Space');
+    await page.locator('#token:focus').waitFor();
+    await page.keyboard.press('End');
+    await page.keyboard.press('Space');
+    expect(await stateOf(page)).toBe('idle');
   });
 
   it('takes an Enter after a touch that was cancelled', async () => {
     const page = await readyPage();
-    const box = await page.locator('#record').boundingBox();
-    const touch = await page.context().newCDPSession(page);
-    const touchPoints = [{ x: (box?.x ?? 0) + 40, y: (box?.y ?? 0) + 40 }];
+    const { touch } = await finger(page);
     // A hold that the system ends is over, too.
-    await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints });
+    await touch('touchStart');
     await secondsLeft(page, 14);
-    await touch.send('Input.dispatchTouchEvent', { type: 'touchCancel', touchPoints: [] });
-    await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
-    await resultText(page);
-    await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints });
+    await touch('touchCancel');
+    await endsNow(page);
+    // A short touch is a press, and the next one ends the recording.
+    await touch('touchStart');
     await page.locator('#record[data-state=opening], #record[data-state=recording]').waitFor();
-    await touch.send('Input.dispatchTouchEvent', { type: 'touchCancel', touchPoints: [] });
+    await touch('touchCancel');
     await secondsLeft(page, 14);
-    await page.locator('#record').focus();
-    await page.keyboard.press('Enter');
-    await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
-    await resultText(page);
+    await page.locator('#record').press('Enter');
+    await endsNow(page);
   });
 
   it('takes an Enter after a touch whose finger moved', async () => {
     const page = await readyPage();
-    const box = await page.locator('#record').boundingBox();
-    const touch = await page.context().newCDPSession(page);
-    const at = { x: (box?.x ?? 0) + 40, y: (box?.y ?? 0) + 40 };
+    const { touch } = await finger(page);
     // So far that the browser sees no click in it, in times that are no hold however busy the machine is.
     const seconds = Date.now() / 1_000;
-    const moved = { ...at, x: at.x + 30 };
-    for (const [type, touchPoints, timestamp] of [
-      ['touchStart', [at], seconds],
-      ['touchMove', [moved], seconds + 0.05],
-      ['touchEnd', [], seconds + 0.1],
-    ] as const) {
-      await touch.send('Input.dispatchTouchEvent', { type, touchPoints: [...touchPoints], timestamp });
-    }
+    await touch('touchStart', 0, seconds);
+    await touch('touchMove', 30, seconds + 0.05);
+    await touch('touchEnd', 0, seconds + 0.1);
     await secondsLeft(page, 14);
-    await page.locator('#record').focus();
-    await page.keyboard.press('Enter');
-    await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
-    await resultText(page);
+    await page.locator('#record').press('Enter');
+    await endsNow(page);
   });
+});
 
-  it('lets a Tab that is held go on past the record button', async () => {
+describe('the focus', () => {
+  it('goes on past the record button while a Tab is held', async () => {
     const page = await readyPage();
     await page.locator('#record:focus').waitFor();
     await page.locator('#token-change').focus();
@@ -105,21 +114,19 @@ describe('the page without a pointer', () => {
     expect(await page.evaluate('document.activeElement.id')).not.toBe('record');
   });
 
-  it('leaves nobody without a place: at "Stop waiting" through the attempts, then at the record button', async () => {
+  it('stays at "Stop waiting" through the attempts, and is at the record button after a result', async () => {
     const page = await readyPage();
     under.service.wire.cut();
     try {
       const spoken = await listenTo(page, '#status');
-      await page.locator('#file').setInputFiles(WAV);
-      const stop = page.getByRole('button', { name: 'Stop waiting' });
-      await stop.focus();
+      await choose(page, WAV);
+      await page.getByRole('button', { name: 'Stop waiting' }).focus();
       await page.locator('#notice', { hasText: '(3 of 9)' }).waitFor();
-      // Nor does the service's state begin anew with every attempt.
+      expect(await page.locator('#notice button:focus').count()).toBe(1);
+      // Said once, and not again with every attempt; nor does the service's state begin anew.
+      expect(await page.locator('#announcement').textContent()).toContain('(1 of 9)');
       const checks = ((await spoken()) as string[]).filter((words) => words === 'Checking');
       expect(checks.length).toBeLessThanOrEqual(1);
-      expect(await page.locator('#notice button:focus').count()).toBe(1);
-      // Said once, and not again with every attempt.
-      expect(await page.locator('#announcement').textContent()).toContain('(1 of 9)');
       await page.keyboard.press('Enter');
       await notice(page, 'cancelled').waitFor();
       await page.locator('#record:focus').waitFor();
@@ -127,15 +134,14 @@ describe('the page without a pointer', () => {
       under.service.wire.mend();
     }
     const choosing = page.waitForEvent('filechooser');
-    await page.getByRole('button', { name: 'Open file' }).focus();
-    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Open file' }).press('Enter');
     await (await choosing).setFiles(WAV);
     await resultText(page);
     await page.locator('#record:focus').waitFor();
   });
 });
 
-it('is as large as the reader has set it, where there is room', async () => {
+it('the page is as large as the reader has set it, where there is room', async () => {
   const { page } = await under.open();
   const settings = await page.context().newCDPSession(page);
   await settings.send('Page.setFontSizes', { fontSizes: { standard: 24 } });
@@ -145,9 +151,9 @@ it('is as large as the reader has set it, where there is room', async () => {
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
 });
 
-it('shows its round buttons where the system chooses the colours (high contrast)', async () => {
+it('the page shows its round buttons where the system chooses the colours (high contrast)', async () => {
   const page = await readyPage();
-  await page.locator('#file').setInputFiles(WAV);
+  await choose(page, WAV);
   await resultText(page);
   for (const button of ['#record', '.play']) {
     const colour = `getComputedStyle(document.querySelector('${button}')).backgroundColor`;

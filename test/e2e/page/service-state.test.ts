@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { TOKEN } from '../../support/api.ts';
-import { listenTo, notice, pageUnderTest, shoot, WAV } from './browser.ts';
+import {
+  choose,
+  enterToken,
+  listenTo,
+  notice,
+  pageUnderTest,
+  press,
+  shoot,
+  signIn,
+  stateOf,
+  status,
+  WAV,
+} from './browser.ts';
 
 const under = pageUnderTest();
 
@@ -13,22 +24,19 @@ describe('the service’s state beside the title', () => {
       answer === undefined ? route.abort() : route.fulfill({ json: answer }),
     );
     const spoken = await listenTo(page, '#status');
-    const says = (words: string) => page.locator('#status', { hasText: new RegExp(`^${words}$`) }).waitFor();
-    await page.locator('#token').fill(TOKEN);
-    await page.keyboard.press('Enter');
-    await says('Model not available');
+    await signIn(page, 'unavailable');
     expect(await page.locator('#model').textContent()).toBe('');
     await shoot(page, 'unavailable');
-    for (const [next, words] of [
-      [{ status: 'loading', busy: false }, 'Model loading'],
-      [{ status: 'ready', busy: false }, 'Ready'],
-      [{ status: 'ready', busy: true }, 'Busy'],
-      [undefined, 'Not reachable'],
-      [{ status: 'ready', busy: false }, 'Ready'],
+    for (const [next, name] of [
+      [{ status: 'loading', busy: false }, 'loading'],
+      [{ status: 'ready', busy: false }, 'ready'],
+      [{ status: 'ready', busy: true }, 'busy'],
+      [undefined, 'unreachable'],
+      [{ status: 'ready', busy: false }, 'ready'],
     ] as const) {
       answer = next;
       await page.clock.runFor(8_000);
-      await says(words);
+      await status(page, name);
     }
     await page.locator('#model', { hasText: /^Model scripted \(zipformer2-ctc\)$/ }).waitFor();
     // Once each, however often it looked.
@@ -39,21 +47,19 @@ describe('the service’s state beside the title', () => {
 
   it('is what the service says again after a failure, and not before', async () => {
     const { page } = await under.ready('en-GB');
-    let answers = 0;
-    await page.route('**/readyz', (route) => {
-      answers += 1;
-      return answers === 1 ? route.fulfill({ json: { status: 'ready', busy: false } }) : route.abort();
-    });
+    // It answers once more as it goes.
+    const answered = { json: { status: 'ready', busy: false } };
+    await page.route('**/readyz', (route) => route.abort());
+    await page.route('**/readyz', (route) => route.fulfill(answered), { times: 1 });
     await page.evaluate(`window.WebSocket = class extends WebSocket {
       send() {
         this.close();
       }
     }`);
-    await page.locator('#record').click();
+    await press(page);
     await notice(page, 'connection_lost').waitFor();
-    // Also of one that answers once more as it goes.
-    await page.locator('#status[data-status="unreachable"]').waitFor({ timeout: 6_000 });
-    expect(await page.locator('body').getAttribute('data-state')).toBe('recording');
+    await status(page, 'unreachable');
+    expect(await stateOf(page)).toBe('recording');
   });
 
   it('is asked no more when the service refuses this address', async () => {
@@ -64,8 +70,7 @@ describe('the service’s state beside the title', () => {
       asked += 1;
       return route.fulfill({ status: 403, json: { error: 'forbidden', message: 'not this address' } });
     });
-    await page.locator('#token').fill(TOKEN);
-    await page.keyboard.press('Enter');
+    await enterToken(page);
     await notice(page, 'forbidden').waitFor();
     await page.clock.runFor(30_000);
     await page.evaluate('fetch("/healthz")');
@@ -73,8 +78,8 @@ describe('the service’s state beside the title', () => {
     // But again when something else tells of the service's state.
     await page.unroute('**/readyz');
     await page.route('**/v1/**', (route) => route.abort());
-    await page.locator('#file').setInputFiles(WAV);
+    await choose(page, WAV);
     await notice(page, 'connection_lost').waitFor();
-    await page.locator('#model', { hasText: 'scripted' }).waitFor({ timeout: 5_000 });
+    await page.locator('#model', { hasText: 'scripted' }).waitFor();
   });
 });

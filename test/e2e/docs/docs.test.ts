@@ -11,7 +11,7 @@ import { packageRoot } from '../../../common/process/package-root.ts';
 import { AUTHORIZED, TOKEN, upload } from '../../support/api.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
-import { launchBrowser, openPage, shoot } from '../page/browser.ts';
+import { launchBrowser, openPage } from '../page/browser.ts';
 import { type PageService, startPageService } from '../page/service.ts';
 
 const FIXTURES = join(packageRoot(), 'test', 'fixtures');
@@ -78,10 +78,9 @@ async function paste(curl: string, expected: unknown): Promise<void> {
 describe('/api-docs', { timeout: 60_000 }, () => {
   it.each(['127.0.0.1', 'localhost'])('opened at %s answers every operation in its form', async (host) => {
     const origin = service.directOrigin.replace('127.0.0.1', host);
-    const { page, complaints } = await openPage(browser, origin, 'en-GB');
+    const { tab, page, complaints } = await openPage(browser, origin, 'en-GB');
     // The page at / waits for the service, and so the model is there.
-    await page.locator('#token').fill(TOKEN);
-    await page.keyboard.press('Enter');
+    await tab.enterToken();
     await page.locator('#status[data-status="ready"]').waitFor({ timeout: 40_000 });
 
     await page.goto(`${origin}/api-docs`);
@@ -89,7 +88,6 @@ describe('/api-docs', { timeout: 60_000 }, () => {
     await page.locator('.auth-container input').fill(TOKEN);
     await page.locator('.auth-btn-wrapper .authorize').click();
     await page.locator('.auth-btn-wrapper .btn-done').click();
-    await shoot(page, 'docs');
 
     const health = await execute(await unfold(page, 'getHealth'));
     expect(health).toMatchObject({ status: '200', body: { status: 'alive' } });
@@ -105,7 +103,6 @@ describe('/api-docs', { timeout: 60_000 }, () => {
     expect(transcription).toMatchObject({ status: '200', body: anyTime });
     expect(transcription.curl).toContain(`${origin}/v1/audio/transcriptions`);
     await paste(transcription.curl, anyTime);
-    await shoot(page, 'docs-answered');
     expect(complaints).toEqual([]);
   });
 });

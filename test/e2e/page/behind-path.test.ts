@@ -3,17 +3,7 @@ import { createServer, type IncomingMessage, request, type Server } from 'node:h
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TOKEN } from '../../support/api.ts';
-import {
-  choose,
-  launchBrowser,
-  live,
-  openPage,
-  openReady,
-  press,
-  resultText,
-  signIn,
-  WAV,
-} from './browser.ts';
+import { launchBrowser, openPage, openReady, WAV } from './browser.ts';
 import { type PageService, startPageService } from './service.ts';
 
 const PREFIX = '/asr';
@@ -71,21 +61,21 @@ afterAll(async () => {
 });
 
 it('works behind a proxy that serves it under a path', { timeout: 60_000 }, async () => {
-  const { page, complaints, addresses } = await openReady(browser, `${publicUrl}/`, 'en-GB');
+  const { tab, page, complaints, addresses } = await openReady(browser, `${publicUrl}/`, 'en-GB');
   await page.locator('#model', { hasText: 'Model scripted (zipformer2-ctc)' }).waitFor();
   // Uploads and streams.
-  await choose(page, WAV);
-  expect(await resultText(page)).not.toBe('');
-  await press(page);
-  await live(page);
-  await press(page);
+  await tab.choose(WAV);
+  expect(await tab.resultText()).not.toBe('');
+  await tab.press();
+  await tab.live();
+  await tab.press();
   await page.locator('.recordings li').nth(1).waitFor();
   expect(addresses).toContain(`${publicUrl.replace('http', 'ws')}/ws/asr`);
 
   // The documentation.
   await page.getByRole('link', { name: 'Try the API' }).click();
   const readiness = page.locator('[id$="-getReadiness"]');
-  await page.getByRole('button', { name: 'Authorize' }).click();
+  await tab.button('Authorize').click();
   await page.locator('.auth-container input').fill(TOKEN);
   await page.locator('.auth-btn-wrapper .authorize').click();
   await page.locator('.auth-btn-wrapper .btn-done').click();
@@ -101,14 +91,14 @@ it('works behind a proxy that serves it under a path', { timeout: 60_000 }, asyn
 });
 
 it('asks for the stream over TLS where it was read so', async () => {
-  const { page, addresses } = await openPage(browser, service.origin);
+  const { tab, page, addresses } = await openPage(browser, service.origin);
   const secure = 'https://asr.example';
   await page.route(`${secure}/**`, async (route) => {
     const url = route.request().url().replace(secure, service.origin);
     await route.fulfill({ response: await route.fetch({ url }) });
   });
   await page.goto(secure);
-  await signIn(page);
+  await tab.signIn();
   // What a worklet asks for passes by the route.
   await page.evaluate(`{
     AudioWorklet.prototype.addModule = async () => {};
@@ -119,7 +109,7 @@ it('asks for the stream over TLS where it was read so', async () => {
       }
     };
   }`);
-  await press(page);
+  await tab.press();
   await expect.poll(() => addresses).toContain('wss://asr.example/ws/asr');
   // What the page is still asking for by then would be a failure of nobody's.
   await page.unrouteAll({ behavior: 'ignoreErrors' });

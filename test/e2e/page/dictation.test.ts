@@ -1,21 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { TOKEN } from '../../support/api.ts';
 import { StreamClient } from '../../support/stream-client.ts';
-import {
-  figure,
-  heardText,
-  inState,
-  listenTo,
-  live,
-  notice,
-  openReady,
-  pageUnderTest,
-  press,
-  secondsLeft,
-  shoot,
-  stateOf,
-  status,
-} from './browser.ts';
+import { openReady, pageUnderTest } from './browser.ts';
 
 const under = pageUnderTest();
 
@@ -33,8 +19,7 @@ async function otherRecording(): Promise<() => Promise<unknown>> {
 
 describe('a recording on the page', () => {
   it('becomes text as it is spoken, by the keyboard alone', async () => {
-    const { page, complaints, addresses } = await under.open();
-    await shoot(page, 'token');
+    const { tab, page, complaints, addresses } = await under.open();
 
     // The token is asked for, and leads to the button.
     await page.locator('#token:focus').waitFor();
@@ -44,30 +29,27 @@ describe('a recording on the page', () => {
     await page.locator('#record:focus').waitFor();
     await page.locator('#model', { hasText: /^模型 scripted \(zipformer2-ctc\)$/ }).waitFor();
     expect(await page.locator('.left').textContent()).toBe('15.0 秒 可录');
-    await shoot(page, 'idle');
 
     // The space bar records, and the text comes meanwhile.
     const buttonBefore = await page.locator('#record').boundingBox();
-    const said = await listenTo(page, '#status');
+    const said = await tab.listenTo('#status');
     await page.keyboard.press('Space');
-    await page.getByRole('button', { name: '结束录音' }).waitFor();
-    await live(page);
-    await shoot(page, 'recording');
+    await tab.button('结束录音').waitFor();
+    await tab.live();
     await page.keyboard.press('Space');
 
     // The result is what was said to the last sample, and the button is where it was.
-    const text = await heardText(page);
-    expect(await figure(page, 'finalize_ms')).toBeGreaterThan(0);
-    await status(page, 'ready');
+    const text = await tab.heardText();
+    expect(await tab.figure('finalize_ms')).toBeGreaterThan(0);
+    await tab.status('ready');
     // The one slot was taken, by this page.
     expect(await said()).toEqual(['使用中', '就绪']);
     // A screen reader says it in the voice of its language.
     expect(await page.locator('html').getAttribute('lang')).toBe('zh-CN');
     expect(await page.locator('#announcement [lang="zh"]').textContent()).toBe(text);
     expect(await page.locator('.said[lang="zh-CN"]').textContent()).toBe(text);
-    await page.getByRole('button', { name: '复制 1. 麦克风' }).click();
-    await page.getByRole('button', { name: '已复制' }).waitFor();
-    await shoot(page, 'final');
+    await tab.button('复制 1. 麦克风').click();
+    await tab.button('已复制').waitFor();
     expect(await page.locator('#record').boundingBox()).toEqual(buttonBefore);
 
     expect(complaints).toEqual([]);
@@ -75,55 +57,52 @@ describe('a recording on the page', () => {
   });
 
   it('waits while the service is busy, also when it goes away meanwhile, and loses nothing', async () => {
-    const { page } = await under.ready();
-    const again = (kind: string, words: RegExp) => notice(page, kind).getByText(words).waitFor();
+    const { tab, page } = await under.ready();
+    const again = (kind: string, words: RegExp) => tab.notice(kind).getByText(words).waitFor();
 
     // Somebody else records, which is seen before anybody meets it.
     const end = await otherRecording();
-    await status(page, 'busy');
+    await tab.status('busy');
     // Held down: letting go is the end of the recording, wherever the pointer is by then.
     await page.locator('#record').hover();
     await page.mouse.down();
-    await notice(page, 'busy').waitFor();
-    await shoot(page, 'busy-recording');
-    await secondsLeft(page, 14);
+    await tab.says('busy');
+    await tab.secondsLeft(14);
     await page.mouse.move(0, 0);
     await page.mouse.up();
     await again('busy', /秒后自动重试（第 2 次/);
-    await shoot(page, 'busy-waiting');
 
     // The connection is cut long before the last of its retries.
     await page.clock.install();
     under.service.wire.cut();
     await again('connection_lost', /秒后自动重试/);
-    await status(page, 'unreachable');
+    await tab.status('unreachable');
 
     // Slot and connection are there again: after the longest of the waits, so is the text.
     await end();
     under.service.wire.mend();
     await page.clock.fastForward(8_000);
-    await heardText(page);
-    expect(await figure(page, 'inference_ms')).toBeGreaterThan(0);
+    await tab.heardText();
+    expect(await tab.figure('inference_ms')).toBeGreaterThan(0);
     expect(await page.locator('#notice').isVisible()).toBe(false);
-    await status(page, 'ready');
+    await tab.status('ready');
   });
 
   it('says what its address lacks when the stream is refused to it; the recording is recognized all the same', async () => {
     const localhost = under.service.origin.replace('127.0.0.1', 'localhost');
-    const { page } = await openReady(under.browser, localhost, 'en-GB');
+    const { tab, page } = await openReady(under.browser, localhost, 'en-GB');
     await page.keyboard.press('Space');
-    const refused = notice(page, 'stream_refused');
+    const refused = tab.notice('stream_refused');
     await refused.getByText('ASR_ALLOWED_ORIGINS').waitFor();
     await refused.getByText('Keep speaking').waitFor();
-    await shoot(page, 'stream-refused');
-    await secondsLeft(page, 14);
+    await tab.secondsLeft(14);
     await page.keyboard.press('Space');
-    await heardText(page);
+    await tab.heardText();
     expect(await refused.isVisible()).toBe(false);
   });
 
   it('ends by itself at 15 s, and is recognized as a whole where the model cannot follow', async () => {
-    const { page, complaints } = await under.ready('en-GB');
+    const { tab, page, complaints } = await under.ready('en-GB');
     const held = under.recognizer.hold();
     // The audio of a clock that runs as fast as the machine can.
     await page.evaluate(`window.AudioContext = class extends OfflineAudioContext {
@@ -142,35 +121,33 @@ describe('a recording on the page', () => {
       }
       close() {}
     }`);
-    const spoken = await listenTo(page, '#announcement');
-    await page.getByRole('button', { name: 'Start recording' }).press('Enter');
-    await inState(page, 'recognizing');
+    const spoken = await tab.listenTo('#announcement');
+    await tab.button('Start recording').press('Enter');
+    await tab.until('recognizing');
     expect(await page.locator('#record').getAttribute('aria-disabled')).toBe('true');
-    await notice(page, 'busy').waitFor();
+    await tab.says('busy');
     held.release();
-    await heardText(page);
-    expect(await figure(page, 'audio_ms')).toBe(15_000);
+    await tab.heardText();
+    expect(await tab.figure('audio_ms')).toBe(15_000);
     await page.locator('#latest dd', { hasText: /^15\.0 s$/ }).waitFor();
     const announced = ['Listening…', '5 seconds left', 'The 15 seconds are up; the recording has ended.'];
     expect(await spoken()).toEqual(expect.arrayContaining(announced));
-    await shoot(page, 'limit');
     expect(complaints).toEqual([]);
   });
 
   it('goes on where the model cannot follow it, and says so', async () => {
-    const { page } = await under.ready();
+    const { tab, page } = await under.ready();
     const held = under.recognizer.hold();
-    await press(page);
-    const overloaded = notice(page, 'overloaded');
+    await tab.press();
+    const overloaded = tab.notice('overloaded');
     await overloaded.waitFor();
     expect(await overloaded.textContent()).toBe('服务跟不上实时音频。请继续说：结束后会识别整段录音。');
     expect(await page.locator('#announcement').textContent()).toContain('服务跟不上实时音频');
-    expect(await stateOf(page)).toBe('recording');
-    await shoot(page, 'overloaded');
-    await press(page);
-    await inState(page, 'recognizing');
+    expect(await tab.state()).toBe('recording');
+    await tab.press();
+    await tab.until('recognizing');
     await overloaded.waitFor({ state: 'hidden' });
     held.release();
-    await heardText(page);
+    await tab.heardText();
   });
 });

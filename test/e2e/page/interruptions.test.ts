@@ -1,20 +1,6 @@
 import type { Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import {
-  heardText,
-  inState,
-  listenTo,
-  live,
-  microphoneLetGo,
-  notice,
-  pageUnderTest,
-  press,
-  resultText,
-  secondsLeft,
-  shoot,
-  status,
-  watchMicrophone,
-} from './browser.ts';
+import { pageUnderTest } from './browser.ts';
 
 const under = pageUnderTest();
 
@@ -23,38 +9,36 @@ const UNPLUG = "opened.getAudioTracks()[0].dispatchEvent(new Event('ended'))";
 
 describe('a recording that is interrupted', () => {
   it('is kept through a lost connection', async () => {
-    const { page } = await under.ready();
+    const { tab, page } = await under.ready();
     await page.keyboard.press('Space');
-    await live(page);
+    await tab.live();
     under.service.wire.cut();
-    await notice(page, 'connection_lost').waitFor();
+    await tab.says('connection_lost');
     // Beside that nobody reads that the service is ready.
-    await status(page, 'unreachable');
-    await shoot(page, 'lost-recording');
+    await tab.status('unreachable');
 
     // It is tried again until somebody ends the wait.
     await page.keyboard.press('Space');
-    const again = notice(page, 'connection_lost').getByText(/秒后自动重试/);
+    const again = tab.notice('connection_lost').getByText(/秒后自动重试/);
     await again.waitFor();
-    await page.getByRole('button', { name: '停止等待' }).click();
-    await notice(page, 'cancelled').waitFor();
+    await tab.button('停止等待').click();
+    await tab.says('cancelled');
     // Whoever reads on to the page's end must not hear there that it is tried again.
     expect(await page.locator('#announcement').textContent()).toBe('');
-    await shoot(page, 'lost-given-up');
 
     // Nothing of it was lost.
     under.service.wire.mend();
-    await page.getByRole('button', { name: '重试' }).click();
-    await heardText(page);
+    await tab.button('重试').click();
+    await tab.heardText();
     expect(await page.locator('.recordings li').count()).toBe(1);
   });
 
   it('cannot begin while the service is away, which may come back with another model', async () => {
-    const { page } = await under.ready();
+    const { tab, page } = await under.ready();
     under.service.wire.cut();
-    await press(page);
-    await notice(page, 'connection_lost').waitFor();
-    await status(page, 'unreachable');
+    await tab.press();
+    await tab.says('connection_lost');
+    await tab.status('unreachable');
     expect(await page.locator('#model').textContent()).toBe('');
     await page.route('**/page/model.json', (route) => route.fulfill({ json: { id: 'other', family: null } }));
     under.service.wire.mend();
@@ -62,11 +46,11 @@ describe('a recording that is interrupted', () => {
   });
 
   it('ends when its audio stops in the middle, and what there is is recognized', async () => {
-    const { page, complaints } = await under.ready('en-GB');
+    const { tab, page, complaints } = await under.ready('en-GB');
     await page.clock.install();
-    await watchMicrophone(page);
-    await press(page);
-    await live(page);
+    await tab.watchMicrophone();
+    await tab.press();
+    await tab.live();
     // A touch screen lets audio start with the lifting of the finger.
     await page.evaluate('recordingContext.suspend()');
     await page.evaluate(`dispatchEvent(new PointerEvent('pointerup'))`);
@@ -74,42 +58,42 @@ describe('a recording that is interrupted', () => {
     // As a phone call does it, and a device that is gone.
     await page.evaluate('recordingContext.suspend()');
     await page.clock.fastForward(4_000);
-    await notice(page, 'microphone_lost').waitFor();
-    await heardText(page);
-    await microphoneLetGo(page);
+    await tab.says('microphone_lost');
+    await tab.heardText();
+    await tab.microphoneLetGo();
     await page.clock.fastForward(1_000);
     await expect.poll(() => page.evaluate('recordingContext.state')).toBe('closed');
     // And one that is pulled out.
-    await press(page);
-    await live(page);
+    await tab.press();
+    await tab.live();
     await page.evaluate(UNPLUG);
-    await notice(page, 'microphone_lost').waitFor();
-    await inState(page, 'idle');
+    await tab.says('microphone_lost');
+    await tab.until('idle');
     expect(complaints).toEqual([]);
   });
 
   it('that was cut off and not recognized is said to be only that, and nobody is asked to speak on', async () => {
-    const { page } = await under.ready('en-GB');
+    const { tab, page } = await under.ready('en-GB');
     const failure = { status: 500, json: { error: 'inference_failed', message: '' } };
     await page.route('**/v1/audio/transcriptions', (route) => route.fulfill(failure));
-    await watchMicrophone(page);
+    await tab.watchMicrophone();
     await page.evaluate(`window.WebSocket = class extends WebSocket {
       send(data) {
         if (data === '{"type":"end"}') this.close();
         else super.send(data);
       }
     }`);
-    await press(page);
-    await live(page);
-    const spoken = await listenTo(page, '#announcement');
+    await tab.press();
+    await tab.live();
+    const spoken = await tab.listenTo('#announcement');
     await page.evaluate(UNPLUG);
-    await inState(page, 'idle');
-    expect(await notice(page, 'inference_failed').isVisible()).toBe(true);
-    expect(((await spoken()) as string[]).join('')).not.toContain('Keep speaking');
+    await tab.until('idle');
+    expect(await tab.notice('inference_failed').isVisible()).toBe(true);
+    expect((await spoken()).join('')).not.toContain('Keep speaking');
   });
 
   it('says nothing of the stream of the one before it', async () => {
-    const { page } = await under.ready('en-GB');
+    const { tab, page } = await under.ready('en-GB');
     const asked: Route[] = [];
     await page.route('**/readyz', (route) => void asked.push(route));
     await page.evaluate(`{
@@ -122,13 +106,13 @@ describe('a recording that is interrupted', () => {
         close() {}
       };
     }`);
-    await press(page);
-    await secondsLeft(page, 14);
+    await tab.press();
+    await tab.secondsLeft(14);
     await expect.poll(() => asked.length).toBeGreaterThan(0);
-    await press(page);
-    await resultText(page);
-    await press(page);
-    await inState(page, 'recording');
+    await tab.press();
+    await tab.resultText();
+    await tab.press();
+    await tab.until('recording');
     for (const route of asked)
       await route.fulfill({ json: { status: 'ready', busy: false } }).catch(() => {});
     await page.evaluate('fetch("/healthz")');
@@ -136,7 +120,7 @@ describe('a recording that is interrupted', () => {
   });
 
   it('keeps nothing of its audio in the browser but its samples', async () => {
-    const { page } = await under.ready();
+    const { tab, page } = await under.ready();
     const inspector = await page.context().newCDPSession(page);
     await inspector.send('Performance.enable');
     const audioNodes = async () => {
@@ -145,11 +129,11 @@ describe('a recording that is interrupted', () => {
       return metrics.find(({ name }) => name === 'AudioHandlers')?.value;
     };
     await page.clock.install();
-    await press(page);
-    await inState(page, 'recording');
+    await tab.press();
+    await tab.until('recording');
     expect(await audioNodes()).toBeGreaterThanOrEqual(3);
-    await press(page);
-    await inState(page, 'idle');
+    await tab.press();
+    await tab.until('idle');
     await page.clock.fastForward(1_000);
     // A few times a second: it is the collection that takes the machine's time.
     await expect.poll(audioNodes, { interval: 250 }).toBe(0);

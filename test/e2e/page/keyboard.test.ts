@@ -1,18 +1,18 @@
-import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { choose, listenTo, notice, pageUnderTest, resultText, secondsLeft, stateOf, WAV } from './browser.ts';
+import { pageUnderTest, WAV } from './browser.ts';
+import type { Tab } from './tab.ts';
 
 const under = pageUnderTest();
-const readyPage = async () => (await under.ready('en-GB')).page;
+const ready = () => under.ready('en-GB');
 
 /** The recording has ended, at once and not by its 15 s, and is recognized. */
-async function endsNow(page: Page): Promise<void> {
-  await page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
-  await resultText(page);
+async function endsNow(tab: Tab): Promise<void> {
+  await tab.page.locator('body:not([data-state=recording])').waitFor({ timeout: 5_000 });
+  await tab.resultText();
 }
 
 /** Touches the record button with one finger. */
-async function finger(page: Page) {
+async function finger({ page }: Tab) {
   const box = await page.locator('#record').boundingBox();
   const at = { x: (box?.x ?? 0) + 40, y: (box?.y ?? 0) + 40 };
   const browser = await page.context().newCDPSession(page);
@@ -28,32 +28,32 @@ async function finger(page: Page) {
 
 describe('the record button', () => {
   it('takes an Enter that is held for one press', async () => {
-    const page = await readyPage();
+    const { tab, page } = await ready();
     await page.locator('#record:focus').waitFor();
     // The second is what a keyboard repeats. (A third would start again what the second had ended.)
     for (let n = 0; n < 2; n += 1) await page.keyboard.down('Enter');
     await page.keyboard.up('Enter');
-    await secondsLeft(page, 14);
-    expect(await stateOf(page)).toBe('recording');
+    await tab.secondsLeft(14);
+    expect(await tab.state()).toBe('recording');
     await page.keyboard.press('Enter');
-    await resultText(page);
+    await tab.resultText();
     // Or whoever reads the page hears of somebody who still speaks.
     expect(await page.evaluate('document.querySelector("#level").value')).toBe(0);
   });
 
   it('takes a space bar that is held for talking', async () => {
-    const page = await readyPage();
+    const { tab, page } = await ready();
     await page.getByText('The space bar works too.').waitFor();
     await page.locator('#record:focus').waitFor();
     // The second and third are what a keyboard repeats.
     for (let n = 0; n < 3; n += 1) await page.keyboard.down('Space');
-    await secondsLeft(page, 14);
+    await tab.secondsLeft(14);
     await page.keyboard.up('Space');
-    await endsNow(page);
+    await endsNow(tab);
   });
 
   it('takes no other use of the space bar, and opens no menu', async () => {
-    const page = await readyPage();
+    const { tab, page } = await ready();
     // A long press on a touch screen opens no menu; a held space bar does not scroll the page.
     for (const event of [
       `MouseEvent('contextmenu', { bubbles: true, cancelable: true })`,
@@ -70,43 +70,43 @@ describe('the record button', () => {
     await page.locator('#token:focus').waitFor();
     await page.keyboard.press('End');
     await page.keyboard.press('Space');
-    expect(await stateOf(page)).toBe('idle');
+    expect(await tab.state()).toBe('idle');
   });
 
   it('takes an Enter after a touch that was cancelled', async () => {
-    const page = await readyPage();
-    const { touch } = await finger(page);
+    const { tab, page } = await ready();
+    const { touch } = await finger(tab);
     // A hold that the system ends is over, too.
     await touch('touchStart');
-    await secondsLeft(page, 14);
+    await tab.secondsLeft(14);
     await touch('touchCancel');
-    await endsNow(page);
+    await endsNow(tab);
     // A short touch is a press, and the next one ends the recording.
     await touch('touchStart');
     await page.locator('#record[data-state=opening], #record[data-state=recording]').waitFor();
     await touch('touchCancel');
-    await secondsLeft(page, 14);
+    await tab.secondsLeft(14);
     await page.locator('#record').press('Enter');
-    await endsNow(page);
+    await endsNow(tab);
   });
 
   it('takes an Enter after a touch whose finger moved', async () => {
-    const page = await readyPage();
-    const { touch } = await finger(page);
+    const { tab, page } = await ready();
+    const { touch } = await finger(tab);
     // So far that the browser sees no click in it, in times that are no hold however busy the machine is.
     const seconds = Date.now() / 1_000;
     await touch('touchStart', 0, seconds);
     await touch('touchMove', 30, seconds + 0.05);
     await touch('touchEnd', 0, seconds + 0.1);
-    await secondsLeft(page, 14);
+    await tab.secondsLeft(14);
     await page.locator('#record').press('Enter');
-    await endsNow(page);
+    await endsNow(tab);
   });
 });
 
 describe('the focus', () => {
   it('goes on past the record button while a Tab is held', async () => {
-    const page = await readyPage();
+    const { page } = await ready();
     await page.locator('#record:focus').waitFor();
     await page.locator('#token-change').focus();
     for (let n = 0; n < 3; n += 1) await page.keyboard.down('Tab');
@@ -115,28 +115,28 @@ describe('the focus', () => {
   });
 
   it('stays at "Stop waiting" through the attempts, and is at the record button after a result', async () => {
-    const page = await readyPage();
+    const { tab, page } = await ready();
     under.service.wire.cut();
     try {
-      const spoken = await listenTo(page, '#status');
-      await choose(page, WAV);
-      await page.getByRole('button', { name: 'Stop waiting' }).focus();
+      const spoken = await tab.listenTo('#status');
+      await tab.choose(WAV);
+      await tab.button('Stop waiting').focus();
       await page.locator('#notice', { hasText: '(3 of 9)' }).waitFor();
       expect(await page.locator('#notice button:focus').count()).toBe(1);
       // Said once, and not again with every attempt; nor does the service's state begin anew.
       expect(await page.locator('#announcement').textContent()).toContain('(1 of 9)');
-      const checks = ((await spoken()) as string[]).filter((words) => words === 'Checking');
+      const checks = (await spoken()).filter((words) => words === 'Checking');
       expect(checks.length).toBeLessThanOrEqual(1);
       await page.keyboard.press('Enter');
-      await notice(page, 'cancelled').waitFor();
+      await tab.says('cancelled');
       await page.locator('#record:focus').waitFor();
     } finally {
       under.service.wire.mend();
     }
     const choosing = page.waitForEvent('filechooser');
-    await page.getByRole('button', { name: 'Open file' }).press('Enter');
+    await tab.button('Open file').press('Enter');
     await (await choosing).setFiles(WAV);
-    await resultText(page);
+    await tab.resultText();
     await page.locator('#record:focus').waitFor();
   });
 });
@@ -152,9 +152,9 @@ it('the page is as large as the reader has set it, where there is room', async (
 });
 
 it('the page shows its round buttons where the system chooses the colours (high contrast)', async () => {
-  const page = await readyPage();
-  await choose(page, WAV);
-  await resultText(page);
+  const { tab, page } = await ready();
+  await tab.choose(WAV);
+  await tab.resultText();
   for (const button of ['#record', '.play']) {
     const colour = `getComputedStyle(document.querySelector('${button}')).backgroundColor`;
     // Without motion, or the colour would still be on its way.

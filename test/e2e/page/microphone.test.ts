@@ -1,28 +1,11 @@
-import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import {
-  choose,
-  figure,
-  INSECURE_HOST,
-  inState,
-  listenTo,
-  microphoneLetGo,
-  notice,
-  openReady,
-  pageUnderTest,
-  press,
-  resultText,
-  shoot,
-  signIn,
-  stateOf,
-  WAV,
-  watchMicrophone,
-} from './browser.ts';
+import { INSECURE_HOST, openReady, pageUnderTest, WAV } from './browser.ts';
+import type { Tab } from './tab.ts';
 
 const under = pageUnderTest();
 
 /** From now on so much silence is heard, and all of it, whenever the second press comes. */
-const hearMs = (page: Page, ms: number): Promise<unknown> =>
+const hearMs = ({ page }: Tab, ms: number): Promise<unknown> =>
   page.evaluate(`AudioContext.prototype.createMediaStreamSource = function () {
     const length = this.sampleRate * ${ms / 1_000};
     const source = new AudioBufferSourceNode(this, {
@@ -36,20 +19,19 @@ const hearMs = (page: Page, ms: number): Promise<unknown> =>
     return source;
   }`);
 
-async function twoPresses(page: Page): Promise<void> {
-  await press(page);
-  await page.locator('body[data-state="recording"][data-heard]').waitFor();
-  await press(page);
+async function twoPresses(tab: Tab): Promise<void> {
+  await tab.press();
+  await tab.page.locator('body[data-state="recording"][data-heard]').waitFor();
+  await tab.press();
 }
 
 describe('the microphone', () => {
   it('is asked for with a token alone, and let go when the answer comes too late', async () => {
-    const { page, complaints } = await under.open('en-GB');
-    await press(page);
-    await notice(page, 'token_missing').waitFor();
+    const { tab, page, complaints } = await under.open('en-GB');
+    await tab.press();
+    await tab.says('token_missing');
     await page.locator('#token:focus').waitFor();
-    await shoot(page, 'token-missing');
-    await signIn(page);
+    await tab.signIn();
     await page.evaluate(`{
       const devices = navigator.mediaDevices;
       const open = devices.getUserMedia.bind(devices);
@@ -58,20 +40,20 @@ describe('the microphone', () => {
         return open(constraints);
       };
     }`);
-    await watchMicrophone(page);
+    await tab.watchMicrophone();
     // Pressed again while the browser still asks about the microphone: nobody has to answer it first.
-    await press(page);
-    await inState(page, 'opening');
-    await press(page);
-    await notice(page, 'too_short').waitFor();
-    await inState(page, 'idle');
+    await tab.press();
+    await tab.until('opening');
+    await tab.press();
+    await tab.says('too_short');
+    await tab.until('idle');
     await page.evaluate(`dispatchEvent(new Event('allowed'))`);
-    await microphoneLetGo(page);
+    await tab.microphoneLetGo();
     expect(complaints).toEqual([]);
   });
 
   it('is said to listen from its first sound on', async () => {
-    const { page } = await under.ready('en-GB');
+    const { tab, page } = await under.ready('en-GB');
     await page.evaluate(`{
       const source = AudioContext.prototype.createMediaStreamSource;
       AudioContext.prototype.createMediaStreamSource = function (stream) {
@@ -82,45 +64,44 @@ describe('the microphone', () => {
         return node;
       };
     }`);
-    await press(page);
+    await tab.press();
     await page.locator('body[data-open]').waitFor();
-    expect(await stateOf(page)).toBe('opening');
+    expect(await tab.state()).toBe('opening');
     await page.evaluate(`dispatchEvent(new Event('heard'))`);
-    await inState(page, 'recording');
+    await tab.until('recording');
   });
 
   it('that is heard for less than 200 ms is said to be pressed too shortly', async () => {
-    const { page } = await under.ready('en-GB');
-    await hearMs(page, 150);
+    const { tab, page } = await under.ready('en-GB');
+    await hearMs(tab, 150);
     // Its stream holds the slot no longer: the service itself would end it after 10 s.
     const streaming = page.waitForEvent('websocket');
-    await twoPresses(page);
-    await notice(page, 'too_short').waitFor();
-    await shoot(page, 'too-short');
+    await twoPresses(tab);
+    await tab.says('too_short');
     const stream = await streaming;
     await expect.poll(() => stream.isClosed(), { timeout: 5_000 }).toBe(true);
 
     // A longer one is recognized to its last sample, though that fills no whole frame.
-    const shown = await listenTo(page, '#transcript');
-    await hearMs(page, 450);
-    await twoPresses(page);
-    await resultText(page);
-    expect(await figure(page, 'audio_ms')).toBeGreaterThanOrEqual(450);
+    const shown = await tab.listenTo('#transcript');
+    await hearMs(tab, 450);
+    await twoPresses(tab);
+    await tab.resultText();
+    expect(await tab.figure('audio_ms')).toBeGreaterThanOrEqual(450);
     expect(await shown()).toEqual(['Listening…', '', expect.stringContaining('Press the button')]);
 
     // One that the page ends itself is never too short: it is kept, to try again with the right token.
-    await page.getByRole('button', { name: 'Change token' }).click();
+    await tab.button('Change token').click();
     await page.locator('#token').fill('wrong');
-    await hearMs(page, 150);
-    await press(page);
-    await notice(page, 'unauthorized').waitFor();
-    await signIn(page);
-    await page.getByRole('button', { name: 'Try again' }).click();
-    await resultText(page);
+    await hearMs(tab, 150);
+    await tab.press();
+    await tab.says('unauthorized');
+    await tab.signIn();
+    await tab.button('Try again').click();
+    await tab.resultText();
   });
 
   it('that cannot be had is said to be refused, missing or in use', async () => {
-    const { page, complaints } = await under.ready('en-GB');
+    const { tab, page, complaints } = await under.ready('en-GB');
     // Chromium's fake microphone cannot be refused or unplugged, so its answers without one are played here.
     for (const [error, kind] of [
       [`new DOMException('', 'NotAllowedError')`, 'microphone_refused'],
@@ -132,25 +113,24 @@ describe('the microphone', () => {
       [`{ name: 'OverconstrainedError', constraint: '' }`, 'microphone_missing'],
     ] as const) {
       await page.evaluate(`navigator.mediaDevices.getUserMedia = () => Promise.reject(${error})`);
-      await press(page);
-      await notice(page, kind).waitFor();
-      await shoot(page, kind);
+      await tab.press();
+      await tab.says(kind);
     }
     await page.evaluate(`Object.defineProperty(navigator, 'mediaDevices', { value: undefined })`);
-    await press(page);
-    await notice(page, 'browser_too_old').waitFor();
+    await tab.press();
+    await tab.says('browser_too_old');
     expect(complaints).toEqual([]);
   });
 
   it('can be chosen where there are several', async () => {
-    const { page, complaints } = await under.ready('en-GB');
-    await watchMicrophone(page);
+    const { tab, page, complaints } = await under.ready('en-GB');
+    await tab.watchMicrophone();
     const recordedWith = async () => {
-      await press(page);
-      await inState(page, 'recording');
+      await tab.press();
+      await tab.until('recording');
       const label = await page.evaluate('opened.getAudioTracks()[0].label');
-      await press(page);
-      await inState(page, 'idle');
+      await tab.press();
+      await tab.until('idle');
       return label;
     };
     expect(await recordedWith()).toBe('Fake Default Audio Input');
@@ -161,8 +141,7 @@ describe('the microphone', () => {
     // The space bar is the list's own while it has the focus.
     await choice.press('Space');
     await choice.press('Escape');
-    expect(await stateOf(page)).toBe('idle');
-    await shoot(page, 'microphones');
+    expect(await tab.state()).toBe('idle');
     expect(await recordedWith()).toBe('Fake Audio Input 2');
     // It is gone: the system chooses again. One that is left needs no choice.
     await page.evaluate(`{
@@ -177,48 +156,47 @@ describe('the microphone', () => {
   });
 
   it('that gives no sound at all is said to be silent', async () => {
-    const { page } = await under.ready('en-GB');
+    const { tab, page } = await under.ready('en-GB');
     await page.clock.install();
     await page.evaluate(`AudioContext.prototype.createMediaStreamSource = () => ({
       connect() { document.body.dataset.open = ''; },
       disconnect() {},
     })`);
-    await press(page);
+    await tab.press();
     await page.locator('body[data-open]').waitFor();
     await page.clock.fastForward(4_000);
-    await notice(page, 'microphone_silent').waitFor();
-    await inState(page, 'idle');
+    await tab.says('microphone_silent');
+    await tab.until('idle');
   });
 
   it('is let go when the service no longer answers', async () => {
-    const { page } = await under.ready('en-GB');
+    const { tab, page } = await under.ready('en-GB');
     await page.clock.install();
     await page.evaluate('AudioWorklet.prototype.addModule = () => new Promise(() => {})');
-    await watchMicrophone(page);
-    await press(page);
-    await inState(page, 'opening');
+    await tab.watchMicrophone();
+    await tab.press();
+    await tab.until('opening');
     await page.clock.fastForward(10_000);
-    await notice(page, 'connection_lost').waitFor();
-    await inState(page, 'idle');
-    await microphoneLetGo(page);
+    await tab.says('connection_lost');
+    await tab.until('idle');
+    await tab.microphoneLetGo();
     await expect.poll(() => page.evaluate('recordingContext.state')).toBe('closed');
   });
 
   it('is for pages with HTTPS; the others take files, and copy without a clipboard of their own', async () => {
     const origin = `http://${INSECURE_HOST}:${under.service.wire.port}`;
-    const { page } = await openReady(under.browser, origin, 'en-GB');
-    await press(page);
-    await notice(page, 'page_not_secure').waitFor();
-    await shoot(page, 'not-secure');
-    await choose(page, WAV);
-    const text = await resultText(page);
-    await page.getByRole('button', { name: 'Copy 1. h02.wav' }).focus();
+    const { tab, page } = await openReady(under.browser, origin, 'en-GB');
+    await tab.press();
+    await tab.says('page_not_secure');
+    await tab.choose(WAV);
+    const text = await tab.resultText();
+    await tab.button('Copy 1. h02.wav').focus();
     await page.keyboard.press('Enter');
     // The focus stays at the button, and nothing is left that a Tab would lead to.
     await page.locator('#latest button:focus', { hasText: 'Copied' }).waitFor();
     expect(await page.locator('#announcement').textContent()).toBe('Copied');
     expect(await page.locator('textarea').count()).toBe(0);
-    await page.getByRole('button', { name: 'Change token' }).click();
+    await tab.button('Change token').click();
     await page.keyboard.press('Control+V');
     expect(await page.locator('#token').inputValue()).toBe(text);
   });

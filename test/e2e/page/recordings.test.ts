@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { wavFile } from '../../support/wav.ts';
-import { choose, type FileContent, inState, listenTo, notice, pageUnderTest, shoot } from './browser.ts';
+import { pageUnderTest } from './browser.ts';
+import type { FileContent, Tab } from './tab.ts';
 
 const under = pageUnderTest();
 
@@ -16,18 +16,18 @@ const file = (number: number, seconds: number): FileContent => ({
 const textOf = (number: number, seconds: number): string => scriptedText(scriptedPcm(seconds, number));
 
 /** Has it recognized. @returns its text */
-async function recognize(page: Page, number: number, seconds: number): Promise<string> {
-  await choose(page, file(number, seconds));
-  await page.locator('#latest .name', { hasText: `${number}.wav` }).waitFor();
+async function recognize(tab: Tab, number: number, seconds: number): Promise<string> {
+  await tab.choose(file(number, seconds));
+  await tab.page.locator('#latest .name', { hasText: `${number}.wav` }).waitFor();
   return textOf(number, seconds);
 }
 
 /** What belongs to the recording of this number, by what it says: "Play 1. 1.wav". */
-const of = (page: Page, number: number, role: 'button' | 'link', what: string) =>
+const of = ({ page }: Tab, number: number, role: 'button' | 'link', what: string) =>
   page.getByRole(role, { name: `${what} ${number}. ${number}.wav`, exact: true });
 
 /** Where the last bar in full colour stands, as a part of the waveform's width. */
-const waveEnds = (page: Page, selector: string): Promise<number> =>
+const waveEnds = ({ page }: Tab, selector: string): Promise<number> =>
   page.evaluate(`(() => {
     const canvas = document.querySelector('${selector} .wave');
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -38,7 +38,7 @@ const waveEnds = (page: Page, selector: string): Promise<number> =>
   })()`);
 
 /** Whether the latest recording's audio is still there when it is asked for. */
-async function audioOfLatest(page: Page): Promise<() => Promise<string>> {
+async function audioOfLatest({ page }: Tab): Promise<() => Promise<string>> {
   const address = await page.locator('#latest [download]').getAttribute('href');
   return () =>
     page.evaluate(`new Promise((loaded) => {
@@ -50,8 +50,8 @@ async function audioOfLatest(page: Page): Promise<() => Promise<string>> {
 
 describe('the recordings of a tab', () => {
   it('stand there once each, the latest large, with durations in one form and waveforms on one scale', async () => {
-    const { page, complaints } = await under.ready('en-GB');
-    const texts = [await recognize(page, 1, 3.14), await recognize(page, 2, 6)];
+    const { tab, page, complaints } = await under.ready('en-GB');
+    const texts = [await recognize(tab, 1, 3.14), await recognize(tab, 2, 6)];
     const shown = await page.locator('main').textContent();
     for (const text of texts) expect(shown?.split(text)).toHaveLength(2);
     expect(await page.locator('#latest .said').textContent()).toBe(texts[1]);
@@ -59,9 +59,8 @@ describe('the recordings of a tab', () => {
     // To the millisecond for whoever asks.
     expect(await page.locator('[title^="audio_ms"]').allTextContents()).toEqual(['Audio6.0 s', 'Audio3.1 s']);
     expect(await page.locator('#recordings [title^="audio_ms"]').getAttribute('title')).toBe('audio_ms 3140');
-    expect(await waveEnds(page, '#latest')).toBeCloseTo(6 / 15, 2);
-    expect(await waveEnds(page, '#recordings')).toBeCloseTo(3.14 / 15, 1);
-    await shoot(page, 'recordings');
+    expect(await waveEnds(tab, '#latest')).toBeCloseTo(6 / 15, 2);
+    expect(await waveEnds(tab, '#recordings')).toBeCloseTo(3.14 / 15, 1);
     // In the colours of the moment.
     const picture = () => page.evaluate(`document.querySelector('#latest .wave').toDataURL()`);
     const light = await picture();
@@ -71,62 +70,62 @@ describe('the recordings of a tab', () => {
   });
 
   it('can be copied, played and deleted one by one', async () => {
-    const { page, complaints } = await under.ready('en-GB');
+    const { tab, page, complaints } = await under.ready('en-GB');
     // Or the browser refuses the clipboard to the page, which then copies as it does without HTTPS.
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    const texts = [await recognize(page, 1, 1), await recognize(page, 2, 4)];
+    const texts = [await recognize(tab, 1, 1), await recognize(tab, 2, 4)];
 
     // Each button says which recording is meant, also once it has other words.
     for (const n of [1, 2]) {
-      await of(page, n, 'link', 'Save WAV').waitFor();
-      await of(page, n, 'button', 'Copy').click();
-      await of(page, n, 'button', 'Copied').waitFor();
+      await of(tab, n, 'link', 'Save WAV').waitFor();
+      await of(tab, n, 'button', 'Copy').click();
+      await of(tab, n, 'button', 'Copied').waitFor();
       expect(await page.evaluate('navigator.clipboard.readText()')).toBe(texts[n - 1]);
     }
-    await of(page, 1, 'button', 'Copy').waitFor();
+    await of(tab, 1, 'button', 'Copy').waitFor();
 
     // One plays at a time, and only that one says so.
-    const all = await waveEnds(page, '#latest');
-    await of(page, 2, 'button', 'Play').click();
-    await of(page, 2, 'button', 'Pause').waitFor();
-    await expect.poll(() => waveEnds(page, '#latest')).toBeLessThan(all);
-    await of(page, 1, 'button', 'Play').click();
-    await of(page, 1, 'button', 'Pause').waitFor();
+    const all = await waveEnds(tab, '#latest');
+    await of(tab, 2, 'button', 'Play').click();
+    await of(tab, 2, 'button', 'Pause').waitFor();
+    await expect.poll(() => waveEnds(tab, '#latest')).toBeLessThan(all);
+    await of(tab, 1, 'button', 'Play').click();
+    await of(tab, 1, 'button', 'Pause').waitFor();
     expect(await page.locator('[data-playing]').count()).toBe(1);
-    expect(await waveEnds(page, '#latest')).toBe(all);
+    expect(await waveEnds(tab, '#latest')).toBe(all);
     // One that has been played to its end can be played again.
-    await of(page, 1, 'button', 'Play').click();
-    await of(page, 1, 'button', 'Pause').waitFor();
+    await of(tab, 1, 'button', 'Play').click();
+    await of(tab, 1, 'button', 'Pause').waitFor();
     await page.locator('[data-playing]').waitFor({ state: 'detached' });
 
     // What is deleted is gone, the one before is the latest, and nobody is left without a place.
-    const audio = await audioOfLatest(page);
-    await of(page, 2, 'button', 'Delete').click();
+    const audio = await audioOfLatest(tab);
+    await of(tab, 2, 'button', 'Delete').click();
     await page.locator('#record:focus').waitFor();
     expect(await page.locator('#latest .said').textContent()).toBe(texts[0]);
     expect(await audio()).toBe('gone');
-    await of(page, 1, 'button', 'Delete').click();
+    await of(tab, 1, 'button', 'Delete').click();
     await page.getByText('Press the button and speak Chinese').waitFor();
     expect(await page.locator('#history').isVisible()).toBe(false);
     expect(complaints).toEqual([]);
   });
 
   it('can be copied and saved as text all at once, in the order in which they were said', async () => {
-    const { page, complaints } = await under.ready('en-GB');
+    const { tab, page, complaints } = await under.ready('en-GB');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     // The first is recognized after the second.
     const failure = { status: 500, json: { error: 'inference_failed' } };
     await page.route('**/v1/**', (route) => route.fulfill(failure), { times: 1 });
-    await choose(page, file(1, 1));
-    await notice(page, 'inference_failed').waitFor();
+    await tab.choose(file(1, 1));
+    await tab.says('inference_failed');
     expect(await page.locator('#latest .said').textContent()).toBe('Not recognized.');
-    expect(await page.getByRole('button', { name: 'Copy all' }).isVisible()).toBe(false);
-    await recognize(page, 2, 1);
-    await page.getByRole('button', { name: 'Try again' }).click();
+    expect(await tab.button('Copy all').isVisible()).toBe(false);
+    await recognize(tab, 2, 1);
+    await tab.button('Try again').click();
     await page.locator('#latest .name', { hasText: '1.wav' }).waitFor();
 
     const text = `${textOf(1, 1)}\n${textOf(2, 1)}`;
-    await page.getByRole('button', { name: 'Copy all' }).click();
+    await tab.button('Copy all').click();
     await page.locator('#all', { hasText: 'Copied' }).waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(text);
     const saving = page.waitForEvent('download');
@@ -138,49 +137,48 @@ describe('the recordings of a tab', () => {
   });
 
   it('stay, in the words of the other language, when that is chosen', async () => {
-    const { page, complaints } = await under.ready('zh-CN');
-    const said = [await recognize(page, 1, 1), await recognize(page, 2, 1)];
-    await choose(page, { ...file(3, 1), buffer: Buffer.from('no sound') });
-    await notice(page, 'file_unreadable').waitFor();
-    await page.getByRole('button', { name: 'English', exact: true }).click();
+    const { tab, page, complaints } = await under.ready('zh-CN');
+    const said = [await recognize(tab, 1, 1), await recognize(tab, 2, 1)];
+    await tab.choose({ ...file(3, 1), buffer: Buffer.from('no sound') });
+    await tab.says('file_unreadable');
+    await tab.button('English').click();
     expect(await page.locator('html').getAttribute('lang')).toBe('en');
     expect(await page.title()).toBe('Chinese speech recognition');
-    await notice(page, 'file_unreadable').getByText('This file cannot be read as audio.').waitFor();
-    await of(page, 1, 'button', 'Play').waitFor();
+    await tab.notice('file_unreadable').getByText('This file cannot be read as audio.').waitFor();
+    await of(tab, 1, 'button', 'Play').waitFor();
     const words = (await page.locator('header, main, footer, [role]').allTextContents()).join(' ');
     // But for what was said, and the way back.
     const chinese = [...said, '简体中文'].join(' ');
     expect(new Set(words.match(/\p{Script=Han}+/gu))).toEqual(new Set(chinese.match(/\p{Script=Han}+/gu)));
-    await shoot(page, 'english');
     // It is kept for the next time.
     await page.reload();
-    await page.getByRole('button', { name: 'Open file' }).waitFor();
-    await page.getByRole('button', { name: '简体中文' }).click();
-    await page.getByRole('button', { name: '选择文件' }).waitFor();
+    await tab.button('Open file').waitFor();
+    await tab.button('简体中文').click();
+    await tab.button('选择文件').waitFor();
     expect(complaints).toEqual([]);
   });
 
   it('are the last 20, and free the memory of those before them', async () => {
-    const { page } = await under.ready('en-GB');
+    const { tab, page } = await under.ready('en-GB');
     const nothing = { json: { text: '', audio_ms: 100, inference_ms: 1 } };
     await page.route('**/v1/audio/transcriptions', (route) => route.fulfill(nothing));
-    await recognize(page, 1, 0.1);
-    const oldest = await audioOfLatest(page);
+    await recognize(tab, 1, 0.1);
+    const oldest = await audioOfLatest(tab);
     for (let n = 2; n <= 21; n += 1) {
-      await choose(page, file(n, 0.1));
+      await tab.choose(file(n, 0.1));
       await page.locator(`#recording-${n}`).waitFor();
-      await inState(page, 'idle');
+      await tab.until('idle');
     }
     const names = await page.locator('.recordings .name').allTextContents();
     expect(names).toEqual(Array.from({ length: 20 }, (_, n) => `${21 - n}. ${21 - n}.wav`));
     expect(await oldest()).toBe('gone');
     // No words: nothing to copy, and it is said so.
     await page.locator('#latest .said', { hasText: 'No words were recognized' }).waitFor();
-    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
+    expect(await tab.button('Copy').count()).toBe(0);
   });
 
   it('are tried again behind a proxy that has lost the service, and what nobody expects is shown as it is', async () => {
-    const { page } = await under.ready('en-GB');
+    const { tab, page } = await under.ready('en-GB');
     const answers = [
       { status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' },
       { status: 500, json: { error: 'moon', message: 'full' } },
@@ -190,12 +188,12 @@ describe('the recordings of a tab', () => {
       return answer ? route.fulfill(answer) : route.continue();
     });
     await page.route('**/readyz', (route) => route.abort());
-    const spoken = await listenTo(page, '#status');
-    await choose(page, file(1, 0.5));
-    await notice(page, 'connection_lost').waitFor();
-    await notice(page, 'unexpected').getByText('moon: full').waitFor();
+    const spoken = await tab.listenTo('#status');
+    await tab.choose(file(1, 0.5));
+    await tab.says('connection_lost');
+    await tab.notice('unexpected').getByText('moon: full').waitFor();
     // A result says that the service is ready, long before it is asked again.
-    await recognize(page, 2, 0.5);
+    await recognize(tab, 2, 0.5);
     await expect.poll(spoken).toContain('Ready');
   });
 });

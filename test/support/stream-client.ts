@@ -13,7 +13,7 @@ export class StreamClient {
   readonly received: ReceivedMessage[] = [];
   readonly #socket: WebSocket;
   readonly #waiters: (() => void)[] = [];
-  #closed: { code: number; reason: string } | undefined;
+  #closeCode: number | undefined;
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
@@ -24,8 +24,8 @@ export class StreamClient {
       this.received.push(message);
       this.#wake();
     });
-    socket.on('close', (code: number, reason: Buffer) => {
-      this.#closed = { code, reason: reason.toString() };
+    socket.on('close', (code) => {
+      this.#closeCode = code;
       this.#wake();
     });
     socket.on('error', () => undefined);
@@ -108,10 +108,9 @@ export class StreamClient {
     for (;;) {
       const found = this.received.find((message) => message.type === type);
       if (found) return found;
-      if (this.#closed) {
-        throw new Error(
-          `closed (${this.#closed.code}) without "${type}"; received ${JSON.stringify(this.received)}`,
-        );
+      if (this.#closeCode !== undefined) {
+        const received = JSON.stringify(this.received);
+        throw new Error(`closed (${this.#closeCode}) without "${type}"; received ${received}`);
       }
       await this.#change();
     }
@@ -119,8 +118,8 @@ export class StreamClient {
 
   /** The close code, once closed. */
   async closed(): Promise<number> {
-    while (!this.#closed) await this.#change();
-    return this.#closed.code;
+    while (this.#closeCode === undefined) await this.#change();
+    return this.#closeCode;
   }
 
   #change(): Promise<void> {

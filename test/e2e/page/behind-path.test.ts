@@ -82,11 +82,6 @@ it('works behind a proxy that serves it under a path', { timeout: 60_000 }, asyn
   await readiness.locator('.opblock-summary-control').click();
   await readiness.locator('button.execute').click();
   await readiness.locator('.live-responses-table .response-col_status', { hasText: '200' }).waitFor();
-  await page.goto(`${publicUrl}/api-docs`);
-  const reference = await page.getByRole('link', { name: 'reference' }).getAttribute('href');
-  expect(await (await fetch(new URL(reference ?? '', publicUrl))).text()).toContain(
-    `The address of this service is <code>${publicUrl}</code>`,
-  );
   expect(complaints).toEqual([]);
 });
 

@@ -75,17 +75,11 @@ describe('order of messages → invalid_sequence, 1008', () => {
 });
 
 describe('control messages → invalid_message, 1008', () => {
+  // Of every other form: test/fuzz/control-messages.ts.
   test.each([
     ['no JSON', '{'],
-    ['an empty text frame', ''],
-    ['a number', '1'],
-    ['null', 'null'],
-    ['a list', '[]'],
     ['no type', '{}'],
-    ['an unknown type', '{"type":"stop"}'],
     ['a type of the server', '{"type":"ready"}'],
-    ['a type that is no text', '{"type":["start"]}'],
-    ['a key of the prototype', '{"type":"__proto__"}'],
   ])('%s', async (_name, text) => {
     const client = await service.connect();
     client.text(text);

@@ -12,6 +12,7 @@ import type { TestRedis } from '../support/redis.ts';
 import { type Gate, scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 import { TestService } from '../support/service.ts';
 import { wavFile } from '../support/wav.ts';
+import { FuzzStreamClient } from './fuzz-stream-client.ts';
 import { RawConnection } from './raw-connection.ts';
 
 const SETTLE_LIMIT_MS = 8_000;
@@ -34,7 +35,7 @@ export class FuzzService {
   readonly #folder: string;
   readonly #temporaryBefore: string | undefined;
   readonly #faults: string[] = [];
-  readonly #connections = new Set<RawConnection>();
+  readonly #connections = new Set<{ destroy(): void }>();
   readonly #afterwards: (() => unknown)[] = [];
   #failing = false;
   #witness: RawConnection | undefined;
@@ -74,6 +75,13 @@ export class FuzzService {
     const connection = await RawConnection.open(this.port);
     this.#connections.add(connection);
     return connection;
+  }
+
+  /** A stream's client, whose connection is cut then, too. */
+  async openStream(headers: Readonly<Record<string, string>>): Promise<FuzzStreamClient> {
+    const client = await FuzzStreamClient.open(this.port, headers);
+    this.#connections.add(client);
+    return client;
   }
 
   /** Every model call fails until the case has ended. */

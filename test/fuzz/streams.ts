@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { TOKEN } from '../support/api.ts';
+import { AUTHORIZED, TOKEN } from '../support/api.ts';
 import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 import { servedFuzz } from './fuzz.ts';
-import { RawStreamClient } from './raw-stream-client.ts';
+import type { FuzzStreamClient } from './fuzz-stream-client.ts';
 import { type Ending, StreamModel } from './stream-model.ts';
 import { type Step, type StreamCase, streamCase, VIOLATIONS } from './stream-steps.ts';
-import { encodeFrame, encodeMessage, OPCODE } from './ws-frames.ts';
 
 const NOISE = scriptedPcm(20, 5);
 const HALF_SECOND_BYTES = 16_000;
@@ -31,8 +30,8 @@ export const streams = servedFuzz(
     if (given.trouble === 'busy') await service.occupySlot();
     if (given.trouble === 'model fails') service.failModel();
     const gate = given.trouble === 'model hangs' ? service.holdModel() : undefined;
-    const header = given.token === 'in the header' ? `Bearer ${TOKEN}` : undefined;
-    const player = new Player(given, await RawStreamClient.open(await service.connect(), header));
+    const headers = given.token === 'in the header' ? AUTHORIZED : {};
+    const player = new Player(given, await service.openStream(headers));
     for (const step of given.steps) await player.play(step);
     player.flush();
     // What must end while the model hangs ends before it goes on.
@@ -44,13 +43,12 @@ export const streams = servedFuzz(
 class Player {
   readonly model: StreamModel;
   readonly #case: StreamCase;
-  readonly #client: RawStreamClient;
+  readonly #client: FuzzStreamClient;
   readonly #pings: string[] = [];
-  #unsent: Buffer[] = [];
   #left = false;
   #noiseBytes = 0;
 
-  constructor(given: StreamCase, client: RawStreamClient) {
+  constructor(given: StreamCase, client: FuzzStreamClient) {
     this.#case = given;
     this.#client = client;
     this.model = new StreamModel(given);
@@ -58,68 +56,60 @@ class Player {
 
   async play(step: Step): Promise<void> {
     if (this.#left) return;
+    if (this.#case.inOnePiece) this.#client.hold();
     this.model.step(step);
     switch (step.do) {
       case 'start': {
         const token = { 'in start': TOKEN, 'wrong in start': `${TOKEN}x` }[this.#case.token as string];
         const fields = { type: 'start', sample_rate: 16_000, channels: 1, encoding: 'pcm_s16le' };
-        return this.#send(encodeMessage(OPCODE.text, json({ ...fields, api_token: token }), []));
+        return this.#client.send(json({ ...fields, api_token: token }), false);
       }
       case 'text':
         // Halves of pairs are no text; the encoder replaces them.
-        return this.#send(encodeMessage(OPCODE.text, Buffer.from(step.text), step.cuts));
+        return this.#client.send(Buffer.from(step.text), false, step.cuts);
       case 'audio':
-        return this.#send(this.#audio(step.bytes, step.cuts));
+        return this.#audio(step.bytes, step.cuts);
       case 'real time':
         return await this.#realTime(step.halfSeconds);
       case 'end':
-        return this.#send(encodeMessage(OPCODE.text, json({ type: 'end' }), []));
+        return this.#client.send(json({ type: 'end' }), false);
       case 'await ready':
         return await this.#awaitReady();
       case 'ping':
         this.#pings.push(step.payload);
-        return this.#send(encodeFrame({ opcode: OPCODE.ping, payload: Buffer.from(step.payload, 'latin1') }));
+        return this.#client.socket.ping(Buffer.from(step.payload, 'latin1'));
       case 'pong':
-        return this.#send(encodeFrame({ opcode: OPCODE.pong, payload: Buffer.from('unasked') }));
+        return this.#client.socket.pong('unasked');
       case 'violate':
-        return this.#send(encodeFrame(VIOLATIONS[step.how].frame));
+        return this.#client.send(VIOLATIONS[step.how].payload, VIOLATIONS[step.how].binary);
       case 'close':
         this.#left = true;
-        return this.#send(
-          encodeFrame({ opcode: OPCODE.close, payload: Buffer.from([step.code >> 8, step.code & 255]) }),
-        );
+        return this.#client.socket.close(step.code);
       case 'cut':
         this.#left = true;
         this.flush();
-        return this.#client.connection.destroy();
+        return this.#client.destroy();
     }
   }
 
   flush(): void {
-    if (this.#unsent.length > 0) this.#client.connection.write(Buffer.concat(this.#unsent));
-    this.#unsent = [];
+    this.#client.flush();
   }
 
   /** Waits for the end and compares it with the model. */
   async finish(): Promise<void> {
     if (!this.model.over && !this.model.finishing) await this.play({ do: 'close', code: 1000 });
     this.flush();
-    await this.#client.untilClosed();
-    const ending = this.#ending();
+    const ending = this.#ending(await this.#client.closed());
     const possible = [...this.model.endings];
     assert.ok(possible.includes(ending), `ended with "${ending}"; possible: ${possible.join(', ')}`);
     this.#assertMessages(ending);
   }
 
-  #send(bytes: Buffer): void {
-    this.#unsent.push(bytes);
-    if (!this.#case.inOnePiece) this.flush();
-  }
-
-  #audio(bytes: number, cuts: readonly number[]): Buffer {
+  #audio(bytes: number, cuts: readonly number[]): void {
     const pcm = NOISE.subarray(this.#noiseBytes, this.#noiseBytes + bytes);
     this.#noiseBytes += bytes;
-    return encodeMessage(OPCODE.binary, pcm, cuts);
+    this.#client.send(pcm, true, cuts);
   }
 
   async #awaitReady(): Promise<void> {
@@ -140,13 +130,10 @@ class Player {
     }
   }
 
-  #ending(): Ending {
-    const { last, closeCode } = this.#client;
-    if (this.#left && (closeCode === undefined || this.#leftWith(closeCode))) return 'left';
-    assert.ok(
-      closeCode !== undefined,
-      `the connection ended without a close frame; last message ${JSON.stringify(last)}`,
-    );
+  #ending(closeCode: number): Ending {
+    const { last } = this.#client;
+    if (this.#left && (closeCode === 1006 || this.#leftWith(closeCode))) return 'left';
+    assert.notEqual(closeCode, 1006, `no close frame; last message ${JSON.stringify(last)}`);
     if (last?.type === 'final') {
       assert.equal(closeCode, 1000);
       return 'final';
@@ -165,7 +152,7 @@ class Player {
   /** The server answers a close frame with its code, unless it has ended the stream itself before. */
   #leftWith(closeCode: number): boolean {
     const { last } = this.#client;
-    return last?.type !== 'final' && last?.type !== 'error' && ![1007, 1009].includes(closeCode);
+    return last?.type !== 'final' && last?.type !== 'error' && closeCode !== 1007 && closeCode !== 1009;
   }
 
   #assertMessages(ending: Ending): void {
@@ -190,10 +177,7 @@ class Player {
       text: scriptedText(pcm),
       audio_ms: Math.round(pcm.length / 32),
     });
-    assert.deepEqual(
-      pongs.map((pong) => pong.toString('latin1')),
-      this.#pings,
-    );
+    assert.deepEqual(pongs, this.#pings);
   }
 }
 

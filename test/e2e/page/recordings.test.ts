@@ -197,26 +197,3 @@ describe('the recordings of a tab', () => {
     await expect.poll(spoken).toContain('Ready');
   });
 });
-
-/** Sizes of everything that the page, its modules and its style name, by path. */
-async function pageFiles(origin: string): Promise<Map<string, number>> {
-  const bytes = new Map<string, number>();
-  const paths = ['/'];
-  for (let path = paths.pop(); path !== undefined; path = paths.pop()) {
-    if (bytes.has(path)) continue;
-    const response = await fetch(origin + path);
-    expect(response.status, path).toBe(200);
-    const content = await response.text();
-    bytes.set(path, Buffer.byteLength(content));
-    for (const [, name] of content.matchAll(/['"`](?:\.|page)\/([\w-]+\.(?:js|css|svg))['"`]/g))
-      paths.push(`/page/${name}`);
-  }
-  return bytes;
-}
-
-it('the page is under 80,000 bytes in all, uncompressed, with the words of both languages', async () => {
-  const bytes = await pageFiles(under.service.directOrigin);
-  const names = ['main.js', 'capture-worklet.js', 'page.css', 'icon.svg'];
-  expect([...bytes.keys()].sort()).toEqual(['/', ...names.map((name) => `/page/${name}`)].sort());
-  expect([...bytes.values()].reduce((sum, size) => sum + size, 0)).toBeLessThan(80_000);
-});

@@ -199,6 +199,13 @@ describe('pages', () => {
     }
   });
 
+  test('the page is under 80,000 bytes in all, uncompressed, with the words of both languages', async () => {
+    const names = ['main.js', 'capture-worklet.js', 'page.css', 'icon.svg'];
+    const files = await Promise.all(['/', ...names.map((name) => `/page/${name}`)].map(text));
+    expect(files.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(Buffer.byteLength(files.map(({ body }) => body).join(''))).toBeLessThan(80_000);
+  });
+
   test.each([
     '/page/..%2F..%2Fpackage.json',
     '/page/%2e%2e%2fapp.js',

@@ -5,7 +5,7 @@ import { printable } from '../../common/errors/printable.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { closeRedis, connectRedis } from '../../common/redis/connection.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
-import { Outage } from '../../common/redis/outage.ts';
+import { Outage, outageText } from '../../common/redis/outage.ts';
 import type { Service } from './announcement.ts';
 
 const LOOK_AGAIN_MS = 50;
@@ -29,8 +29,7 @@ export async function whenServing(
   const outage = new Outage();
   const redis = connectRedis(target, 'commands', 'asr-launch', (error) => {
     const news = outage.heard(error);
-    if (news !== undefined)
-      onFailure(printable(news.level === 'error' ? news.line : `${news.line} (${news.reason})`));
+    if (news !== undefined) onFailure(printable(outageText(news)));
   });
   redis.on('ready', () => outage.over());
   try {

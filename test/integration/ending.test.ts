@@ -4,7 +4,7 @@ import { ProcessUnderTest } from '../support/inference-process.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 const AWAY = 'Redis is away';
-const NO_CLUSTER = 'Redis is no Cluster';
+const REFUSES = 'Redis refuses';
 const SERVING = { api: 'serving', inference: 'model loaded' };
 const ENDED = { code: 0, signal: null };
 
@@ -58,7 +58,7 @@ describe.concurrent.each(['api', 'inference'] as const)('a stop of %s leaves no 
     context.expect(await ending.exited).toEqual(ENDED);
   });
 
-  test.for([NO_CLUSTER, serving])('with a Redis that is no Cluster, at “%s”', async (endingAt, context) => {
+  test.for([REFUSES, serving])('with a Redis that is no Cluster, at “%s”', async (endingAt, context) => {
     const redis = await ownRedis(context);
     const ending = start(context, endingAt, redis.url.replace('redis:', 'redis+cluster:'));
     context.expect(await ending.exited).toEqual(ENDED);

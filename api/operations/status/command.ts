@@ -7,8 +7,8 @@ import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { packageVersion } from '../../../common/process/package-root.ts';
 import { closeRedis, connectRedis, whenReady } from '../../../common/redis/connection.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
-import { AWAY, Outage } from '../../../common/redis/outage.ts';
 import { privateRedisUrl } from '../../../common/redis/private-redis.ts';
+import { reasonOf, remedyFor } from '../../../common/redis/remedies.ts';
 import { type Finding, findings, type Wording } from './findings.ts';
 import { type Dialogue, freeSlot } from './free-slot.ts';
 import { screen } from './screen.ts';
@@ -85,10 +85,9 @@ async function carryOut(
     ...env,
     REDIS_URL: text(env, 'REDIS_URL') ?? privateRedisUrl(),
   });
-  const outage = new Outage();
-  let reason = 'look whether it runs, and whether REDIS_URL is right';
+  let todo = 'look whether it runs, and whether REDIS_URL is right';
   const redis = connectRedis(target, 'commands', 'asr-status', (error) => {
-    reason = outage.heard(error)?.line.replace(`${AWAY}. `, '') ?? reason;
+    todo = remedyFor(reasonOf(error)) ?? todo;
   });
   const reader = new StatusReader(redis, new RedisKeys(keyPrefix));
   const show = (found: readonly Finding[], status?: Status): void => {
@@ -104,7 +103,7 @@ async function carryOut(
       return await act();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      show([{ about: 'redis', wrong: 'it does not answer', todo: reason }]);
+      show([{ about: 'redis', wrong: 'it does not answer', todo }]);
       return false;
     }
   };

@@ -1,4 +1,4 @@
-import { afterSilence } from '../../common/redis/timeouts.ts';
+import { afterSilence } from '../../common/process/timer.ts';
 import { StreamFailure } from './stream-failure.ts';
 
 export interface StreamTimeouts {

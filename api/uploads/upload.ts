@@ -5,7 +5,7 @@ import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../../common/audio/limits.ts';
 import { ApiFailure, ClientGone, FormFailure, messageOf } from '../../common/errors/errors.ts';
-import { afterSilence } from '../../common/redis/timeouts.ts';
+import { afterSilence } from '../../common/process/timer.ts';
 
 const tooLarge = (what: string, limitBytes: number): ApiFailure =>
   new ApiFailure('upload_too_large', `${what}; the limit is ${limitBytes} bytes`);

@@ -1,24 +1,10 @@
 import { Cluster, type Command, Redis } from 'ioredis';
+import { afterSilence } from '../process/timer.ts';
 import type { RedisClient } from './scripts.ts';
 
 const COMMAND_TIMEOUT_MS = 1_000;
 /** A reader that hears nothing must be back in time: if two seconds of a client's audio wait for what it would have read, the client gets `overloaded`. */
 const SILENT_READ_MS = 1_000;
-
-/**
- * Calls `giveUp` after `ms` without an answer. Node looks at timers before sockets, so `giveUp` waits for one more look at the sockets. If this process
- * itself stood still, the answers that came meanwhile are read first. @returns what to call when the answer is there
- */
-export function afterSilence(ms: number, giveUp: () => void): () => void {
-  let late: NodeJS.Immediate | undefined;
-  const timer = setTimeout(() => {
-    late = setImmediate(giveUp);
-  }, ms);
-  return () => {
-    clearTimeout(timer);
-    clearImmediate(late);
-  };
-}
 
 /** A command that is not answered within a second fails. ioredis's own `commandTimeout` fails also what was answered while this process itself stood still. */
 function limit(command: Command): void {

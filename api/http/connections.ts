@@ -5,13 +5,14 @@ import { endBehindAnswer } from './last-answers.ts';
 
 /**
  * What a connection may do: one request at a time, or a WebSocket handshake while no request is under way.
- * Whatever comes before the answer is dropped. The request under way is answered with `Connection: close`, and the connection ends.
- * An offer of another protocol is ignored, as HTTP allows, and the request is answered in the same way. Several HTTP clients offer `h2c` with each request.
+ * Whatever comes before the answer is dropped. The request under way is answered with `Connection: close`, and the
+ * connection ends.
+ * An offer of another protocol is ignored, as HTTP allows, and the request is answered in the same way. Java's HTTP
+ * client and `curl --http2` offer `h2c` with each request.
  */
 export class Connections {
   /** For each connection, the response to the last of its requests that is served. */
   readonly #current = new WeakMap<Duplex, ServerResponse>();
-  readonly #dropped = new WeakSet<ServerResponse>();
   readonly #ending = new WeakSet<Duplex>();
   readonly #upgraded = new WeakSet<Duplex>();
 
@@ -23,13 +24,10 @@ export class Connections {
       if (this.#isFree(socket)) {
         this.#current.set(socket, response);
         if (headers.upgrade !== undefined) response.shouldKeepAlive = false;
-      } else {
-        this.#dropped.add(response);
-        this.#endBehindAnswer(socket);
-      }
+      } else this.#endBehindAnswer(socket);
     });
-    app.addHook('onRequest', async (_request, reply) => {
-      if (this.#dropped.has(reply.raw)) reply.hijack();
+    app.addHook('onRequest', async ({ raw: { socket } }, reply) => {
+      if (this.#ending.has(socket) && this.#current.get(socket) !== reply.raw) reply.hijack();
     });
 
     const handshakes = createServer();
@@ -46,8 +44,8 @@ export class Connections {
   }
 
   /**
-   * Node's `shouldUpgradeCallback`. Before 24.9 Node does not ask. It hands over every offer without the request's body: then the request is given back, to be
-   * read again.
+   * Node's `shouldUpgradeCallback`. Before 24.9 Node does not ask. It hands over every offer without the request's body:
+   * then the request is given back, to be read again.
    */
   readonly isHandshake = ({ method, headers, socket }: IncomingMessage): boolean =>
     method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && this.#isFree(socket);

@@ -9,7 +9,7 @@ import {
   HTTP_STATUS,
   StoreUnavailable,
 } from '../../common/errors/errors.ts';
-import { endBeforeBody, endBehindBody } from './last-answers.ts';
+import { endBehindBody } from './last-answers.ts';
 
 /** Goes with each 409 and 503. In seconds: the shortest wait that the header can say. */
 export const RETRY_SOON = { 'Retry-After': '1' };
@@ -35,8 +35,7 @@ export function replyWithError(
   // These messages repeat nothing that the client sent but its address or origin.
   if (error instanceof ApiFailure && (code === 'forbidden' || status >= 500))
     request.failureReason = error.message;
-  if (code === 'timeout') endBeforeBody(reply.raw);
-  else endBehindBody(reply.raw);
+  endBehindBody(reply.raw);
   if (status === 409 || status === 503) reply.headers(RETRY_SOON);
   reply.code(status).send(body);
 }

@@ -6,12 +6,15 @@ import { endedWithin } from '../../common/process/shutdown.ts';
 import type { Refusal } from './error-replies.ts';
 
 /**
- * How long a replica that ends still serves kept-alive connections after its last work. Their clients do not know of the end yet: one that has just had an
- * answer may send its next request.
+ * How long a replica that ends still serves kept-alive connections after its last work. Their clients do not know of the
+ * end yet: one that has just had an answer may send its next request.
  */
 export const KEPT_CONNECTIONS_MS = 250;
 
-/** The HTTP requests under way. Each is reported once when it has ended, even if its client hung up. A shutdown can wait for them. */
+/**
+ * The HTTP requests under way. Each is reported once when it has ended, even if its client hung up. A shutdown can wait
+ * for them.
+ */
 export class InFlight {
   #count = 0;
   /** How many have come so far. */
@@ -47,18 +50,9 @@ export class InFlight {
           reply.code(refusal.status);
         } else if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
         this.#onEnd(request, reply);
-        // The rest of a body that was answered early is read and dropped. An end before that would reset the connection, and the answer may be lost.
-        if (request.raw.complete || socket.destroyed) {
-          this.#left();
-          return;
-        }
-        const arrived = (): void => {
-          socket.off('close', arrived);
-          request.raw.off('end', arrived);
-          this.#left();
-        };
-        socket.once('close', arrived);
-        request.raw.once('end', arrived);
+        // A connection that lingers behind its last answer would be reset by a shutdown, and the answer may be lost.
+        if (reply.raw.shouldKeepAlive || socket.destroyed) this.#left();
+        else socket.once('close', () => this.#left());
       });
     });
     app.addHook('onResponse', async (request, reply) => {
@@ -67,7 +61,8 @@ export class InFlight {
   }
 
   /**
-   * What came behind the head of a request was no HTTP, or did not come in time. It was answered from below Fastify, which may not have looked at it yet.
+   * What came behind the head of a request was no HTTP, or did not come in time. It was answered from below Fastify,
+   * which may not have looked at it yet.
    * @returns false if no request is under way that this could be about
    */
   refused({ req, closed }: ServerResponse, refusal: Refusal): boolean {
@@ -85,7 +80,10 @@ export class InFlight {
     if (this.#count === 0) this.#emptied?.();
   }
 
-  /** Resolves when `others` has, no request is under way and none came for `quietMs`. From now on, requests delay it by `timeoutMs` and `quietMs` at most. */
+  /**
+   * Resolves when `others` has, no request is under way and none came for `quietMs`.
+   * From now on, requests delay it by `timeoutMs` and `quietMs` at most.
+   */
   async drained(others: Promise<unknown>, quietMs: number, timeoutMs: number): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs;
     await others;
@@ -104,10 +102,11 @@ export class InFlight {
 }
 
 /**
- * From the start of a shutdown no new connection is taken. A load balancer whose attempt is refused goes to another replica at once; an answer 503 would reach
- * the client. What arrives on open connections is still served, and each ends behind its answer.
- * HTTP's own way to close would at once end the idle ones, too. A load balancer with a pool may just have written an upload into one of them. The reset would
- * be its client's 502.
+ * From the start of a shutdown no new connection is taken. A load balancer whose attempt is refused goes to another
+ * replica at once; an answer 503 would reach the client. What arrives on open connections is still served, and each ends
+ * behind its answer.
+ * HTTP's own way to close would at once end the idle ones, too. A load balancer with a pool may just have written an
+ * upload into one of them. The reset would be its client's 502.
  */
 export function stopListeningOnClose(app: FastifyInstance): void {
   let isEnding = false;

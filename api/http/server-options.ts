@@ -15,7 +15,10 @@ export const WS_OPTIONS = {
   /** How long, in ms, a peer may take to answer a close frame before its socket is destroyed. */
   closeTimeout: 5_000,
 };
-/** Backstop behind the upload's own time limit, which answers in the interface's form. */
+/**
+ * Behind the upload's own time limit, which answers in the interface's form. In this time the rest of a slow upload is
+ * read and dropped.
+ */
 const REQUEST_TIMEOUT_MARGIN_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 /**

@@ -1,10 +1,6 @@
 import fc from 'fast-check';
 import { TOKEN } from '../support/api.ts';
 
-const pathText = fc.string({
-  unit: fc.constantFrom(...'abc./%?#&=;:@~ \\"<>{}|^`[]é\0'),
-  maxLength: 30,
-});
 const target = fc.oneof(
   {
     weight: 6,
@@ -31,30 +27,21 @@ const target = fc.oneof(
       '/page/..%2f..%2fmain.ts',
       '/page/main.js%00.css',
       '/api-docs/static/..%2f..%2fpackage.json',
-      '/api-docs/static/%00',
-      '/api-docs/static/',
       '//healthz',
       '/healthz/',
-      '/HEALTHZ',
-      '/healthz?api_token=x&api_token=y',
-      '/healthz#a',
-      'healthz',
       '*',
       'http://elsewhere/healthz',
-      '/__proto__',
-      '/constructor',
     ),
   },
-  { weight: 2, arbitrary: pathText.map((text) => `/${text}`) },
+  {
+    weight: 2,
+    arbitrary: fc.string({ unit: fc.constantFrom(...'a./%?#"é\0'), maxLength: 30 }).map((text) => `/${text}`),
+  },
   {
     weight: 2,
     arbitrary: fc
-      .tuple(
-        fc.constantFrom('/', '/page/', '/api-docs/static/', '/ws/asr?'),
-        fc.constantFrom('a', '%41', '../'),
-        fc.constantFrom(101, 256, 4_000, 20_000),
-      )
-      .map(([start, unit, count]) => start + unit.repeat(count / unit.length)),
+      .tuple(fc.constantFrom('/', '/api-docs/static/', '/ws/asr?'), fc.constantFrom(256, 4_000, 20_000))
+      .map(([start, count]) => start + 'a'.repeat(count)),
   },
 );
 
@@ -62,9 +49,8 @@ const method = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('GET', 'POST') },
   {
     weight: 2,
-    arbitrary: fc.constantFrom('PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND', 'QUERY', 'CONNECT'),
+    arbitrary: fc.constantFrom('PUT', 'OPTIONS', 'PROPFIND', 'QUERY', 'CONNECT', 'FLUSH', 'NONSENSE'),
   },
-  { weight: 1, arbitrary: fc.constantFrom('get', 'NONSENSE', '', 'GET GET', '\0', 'PRI', 'FLUSH') },
 );
 
 const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
@@ -78,42 +64,24 @@ const headerLine = fc.oneof(
       'Content-Type: multipart/form-data; boundary=B',
       'Content-Type: application/json',
       'Content-Type: ;;;',
-      'Content-Type: ',
       'Content-Length: 0',
       'Content-Length: 3',
       'Content-Length: 545537',
-      'Content-Length: -1',
       'Content-Length: 1e9',
-      'Content-Length: 99999999999999999999',
       'Transfer-Encoding: chunked',
-      'Transfer-Encoding: gzip, chunked',
-      'Transfer-Encoding: identity',
       'Expect: 100-continue',
       'Expect: nonsense',
       'Connection: close',
-      'Connection: keep-alive, x',
       'Authorization: Bearer',
-      'Authorization: Basic eDp5',
       'Authorization: Bearer wrong-token-wrong-token',
       'Origin: http://elsewhere',
-      'Origin: null',
-      'Accept-Encoding: gzip;q=nonsense',
-      'If-None-Match: "',
-      'Range: bytes=5-1,-,9999999-',
       'X-Forwarded-For: 1.2.3.4, nonsense',
       'Upgrade: h2c',
       'Upgrade: websocket',
       'Connection: Upgrade',
       'Sec-WebSocket-Version: 9',
-      'Sec-WebSocket-Key: short',
-      'Sec-WebSocket-Protocol: ,,',
-      'Sec-WebSocket-Extensions: permessage-deflate; x="',
-      'HTTP2-Settings: AAMAAABkAAQAAP__',
-      ' folded',
       'no colon',
-      ': no name',
       'X-Null: \0',
-      'X-Latin: \xe9',
       `X-Long: ${'a'.repeat(17_000)}`,
     ),
   },
@@ -156,7 +124,6 @@ const body = fc.oneof(
       'ffffffffffffffffff\r\n',
     ),
   },
-  { weight: 1, arbitrary: fc.constantFrom('{', '--B--', '--B\r\n\r\n\r\n--B--\r\n', '\x81\x80\0\0\0\0') },
   { weight: 1, arbitrary: fc.string({ unit: 'binary-ascii', maxLength: 30 }) },
 );
 
@@ -165,15 +132,14 @@ const request = fc
     method,
     target,
     version: fc.oneof(
-      { weight: 9, arbitrary: fc.constant(' HTTP/1.1') },
-      fc.constantFrom(' HTTP/1.0', ' HTTP/2.0', ' HTTP/0.9', ' HTTP/1.10', ' RTSP/1.0', '', ' ICY/1.1', ' '),
+      { weight: 9, arbitrary: fc.constant('HTTP/1.1') },
+      fc.constantFrom('HTTP/1.0', 'HTTP/2.0', 'RTSP/1.0', ''),
     ),
     headers,
     body,
-    lineEnd: fc.oneof({ weight: 9, arbitrary: fc.constant('\r\n') }, fc.constantFrom('\n', '\r')),
   })
-  .map(({ method, target, version, headers, body, lineEnd }) =>
-    [`${method} ${target}${version}`, ...headers, '', body].join(lineEnd),
+  .map(({ method, target, version, headers, body }) =>
+    [`${method} ${target} ${version}`, ...headers, '', body].join('\r\n'),
   );
 
 /** Bytes, as latin1 text, that a client, a port scanner or a proxy with a mistake may send: one or more requests, mostly broken. */
@@ -200,14 +166,11 @@ export const requestText: fc.Arbitrary<string> = fc.oneof(
   },
   {
     weight: 1,
+    // The beginning of TLS, of HTTP/2, and of the PROXY protocol.
     arbitrary: fc.constantFrom(
       '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
       'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0',
-      '\x05\x01\0',
-      'EHLO x\r\n',
       'PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
-      '*1\r\n$4\r\nPING\r\n',
-      '\r\n'.repeat(500),
     ),
   },
 );

@@ -125,21 +125,33 @@ test.each([
   expect((await once(socket, 'close'))[0]).toBe(closeCode);
 });
 
+/** Node looks at these clocks once a second. */
+async function connected(clocks: { headersTimeout?: number; requestTimeout?: number }) {
+  const { config, services, metrics } = api;
+  const app = await buildApp({ config, services, metrics, log: createLogger('silent', 'api'), keptMs: 0 });
+  onTestFinished(() => app.close());
+  expect(app.server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 40_000 });
+  Object.assign(app.server, clocks);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const accepted = once(app.server, 'connection');
+  const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  await Promise.all([accepted, once(socket, 'connect')]);
+  return socket;
+}
+
+test('a refused upload whose body never comes does not keep its connection for ever', async () => {
+  const socket = await connected({ headersTimeout: 200, requestTimeout: 200 });
+  socket.write('POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n');
+  let answers = '';
+  socket.on('data', (data) => {
+    answers += data.toString();
+  });
+  await once(socket, 'end');
+  expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401']);
+});
+
 describe('headers that come late', () => {
-  /** Node looks at this clock once a second. */
-  async function connected() {
-    const { config, services, metrics } = api;
-    const app = await buildApp({ config, services, metrics, log: createLogger('silent', 'api'), keptMs: 0 });
-    onTestFinished(() => app.close());
-    expect(app.server.headersTimeout).toBe(10_000);
-    app.server.headersTimeout = 200;
-    await app.listen({ host: '127.0.0.1', port: 0 });
-    const accepted = once(app.server, 'connection');
-    const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1');
-    onTestFinished(() => void socket.destroy());
-    await Promise.all([accepted, once(socket, 'connect')]);
-    return socket;
-  }
   const head = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
 
   // A connection on which nothing ever comes, such as a browser makes in advance, is ended as well, and is no request.
@@ -149,7 +161,7 @@ describe('headers that come late', () => {
   ])('are 408 timeout: behind %j', async (sent, requests) => {
     const series = 'asr_http_requests_total{route="unknown",status="408",code="timeout"}';
     const before = await count(series);
-    const socket = await connected();
+    const socket = await connected({ headersTimeout: 200 });
     if (sent !== '') socket.write(sent);
     expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 408 [^{]*{"error":"timeout"/);
     expect(await count(series)).toBe(before + requests);
@@ -159,7 +171,7 @@ describe('headers that come late', () => {
     ['a request', `${head}\r\n`, '200'],
     ['a handshake', handshake(KEY, '13'), '101'],
   ])('are in time where the replica itself stood still: %s', async (_name, request, status) => {
-    const socket = await connected();
+    const socket = await connected({ headersTimeout: 200 });
     let answer = '';
     socket.on('data', (data) => {
       answer += data.toString();

@@ -1,14 +1,15 @@
 /**
- * The steps of an upload that the design asks for, and none of the service's own code: readiness, slot, samples, a BullMQ job, its worker in a process
- * of its own (chain-worker.ts), the result through a Redis stream. No token, check, schema, log, metric, deadline or recovery. What the
- * service takes beyond it is the service's own share. With `?model` the worker runs the model, too. REDIS_URL and ASR_PORT as for the API.
+ * The steps of an upload that the design asks for, and none of the service's own code: readiness, slot, samples, a BullMQ
+ * job, its worker in a process of its own (chain-worker.ts), the result through a Redis stream. No token, check, schema,
+ * log, metric, deadline or recovery. What the service takes beyond it is the service's own share.
+ * With `?model` the worker runs the model, too.
  */
 import type { IncomingMessage } from 'node:http';
+import { Busboy } from '@fastify/busboy';
 import { Queue } from 'bullmq';
 import { fastify } from 'fastify';
 import { Redis } from 'ioredis';
 import { CHAIN, type ChainJob } from './chain.ts';
-import { fileOf } from './form-file.ts';
 
 const SLOT_MS = 5_000;
 
@@ -41,6 +42,18 @@ app.post<{ Body: Buffer; Querystring: Record<string, string> }>('/chain', async 
   const fields = answer?.[0]?.[1][0]?.[1];
   if (fields === undefined) throw new Error(`no result in ${SLOT_MS} ms`);
   setImmediate(() => void redis.del(end));
-  return { bytes: Number(fields[1]), inference_ms: Number(fields[3]) };
+  return { inference_ms: Number(fields[1]) };
 });
-await app.listen({ host: '127.0.0.1', port: Number(process.env['ASR_PORT']) });
+process.send?.({ origin: await app.listen({ host: '127.0.0.1', port: 0 }) });
+
+/** The bytes of a multipart body's file, by the parser that `@fastify/multipart` is built on, without the service's checks. */
+function fileOf(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const parser = new Busboy({ headers: { 'content-type': request.headers['content-type'] ?? '' } });
+    parser.on('file', (_name, file) => file.on('data', (chunk: Buffer) => chunks.push(chunk)));
+    parser.on('finish', () => resolve(Buffer.concat(chunks)));
+    parser.on('error', reject);
+    request.pipe(parser);
+  });
+}

@@ -1,4 +1,4 @@
-/** The inference process of chain-server.ts: it answers with the number of bytes that it was given, and how long the model ran. */
+/** The inference process of chain-server.ts: it answers how long the model ran. */
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { readInferenceConfig } from '../../common/config/config.ts';
@@ -8,7 +8,7 @@ import { CHAIN, type ChainJob } from './chain.ts';
 const FINISH = `
 redis.call('DEL', KEYS[2])
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('XADD', KEYS[3], '*', 'bytes', ARGV[2], 'inferenceMs', ARGV[3])
+redis.call('XADD', KEYS[3], '*', 'inferenceMs', ARGV[2])
 redis.call('PEXPIRE', KEYS[3], 5000)
 return redis.call('DEL', KEYS[1])`;
 
@@ -38,8 +38,9 @@ const worker = new Worker<ChainJob, void>(
     const [, wav] = await redis.mgetBuffer(CHAIN.slot, samples);
     if (wav === null || wav === undefined) throw new Error('the samples are gone');
     const inferenceMs = recognizes ? await recognize(wav) : 0;
-    await redis.evalsha(finish, 3, CHAIN.slot, samples, CHAIN.end(id), id, wav.length, inferenceMs);
+    await redis.evalsha(finish, 3, CHAIN.slot, samples, CHAIN.end(id), id, inferenceMs);
   },
   { connection: connect(), prefix: CHAIN.prefix },
 );
 worker.on('error', (error) => console.error(error));
+process.send?.({});

@@ -11,6 +11,7 @@ import { ReferenceEngine, type ReferenceModel } from '../onnx/reference-engine.t
 export interface EngineChildOptions {
   readonly engine: 'ours' | 'sherpa-onnx';
   readonly modelDir: string;
+  /** For sherpa-onnx. */
   readonly model: ReferenceModel | { readonly family: 'whisper' };
   readonly threads: number;
 }
@@ -25,21 +26,12 @@ export interface EngineRequest {
 
 /** Of a recording. */
 export interface Recognized {
-  readonly type: 'recognized';
   readonly wallMs: number;
-  readonly cpuMs: number;
   /** Of the process, so far. */
   readonly peakMegabytes: number;
   /** One a piece. */
-  readonly calls: readonly Call[];
+  readonly calls: readonly { readonly wallMs: number; readonly text: string }[];
 }
-
-interface Call {
-  readonly wallMs: number;
-  readonly text: string;
-}
-
-export type EngineChildReply = { readonly type: 'ready' } | Recognized;
 
 /** @returns how to recognize each piece of one recording, and how to close it. */
 type Open = () => Promise<{
@@ -61,21 +53,19 @@ async function sherpa(options: EngineChildOptions): Promise<Open> {
   return async () => ({ hear: async (pcm) => recognize(pcm), close: async () => {} });
 }
 
-async function sherpaRecognize({
-  modelDir,
-  model,
-  threads,
-}: EngineChildOptions): Promise<(pcm: Buffer) => string> {
+async function sherpaRecognize({ modelDir, model, threads }: EngineChildOptions) {
   const files = await findModelFiles(modelDir);
   if (files.kind === 'whisper') {
     const engine = whisperReference(files, { threads });
-    return (pcm) => engine.recognize(samplesOf(pcm, 0)).text;
+    return (pcm: Buffer) => engine.recognize(samplesOf(pcm, 0)).text;
   }
   if (model.family === 'whisper') throw new Error(`${modelDir} holds no Whisper`);
-  const outline = await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder);
-  const layout = zipformer2Layout(outline);
+  const layout = zipformer2Layout(
+    await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder),
+  );
   const engine = new ReferenceEngine(modelDir, model, threads);
-  return (pcm) => engine.recognize(samplesOf(pcm, trailingSilenceSamples(pcm.length / 2, layout))).text;
+  return (pcm: Buffer) =>
+    engine.recognize(samplesOf(pcm, trailingSilenceSamples(pcm.length / 2, layout))).text;
 }
 
 /** From the bytes on, as ours. */
@@ -87,8 +77,7 @@ function samplesOf(pcm: Buffer, silenceSamples: number): Float32Array {
 }
 
 async function recognize(open: Open, { pieces, last }: EngineRequest): Promise<Recognized> {
-  const calls: Call[] = [];
-  const cpuBefore = process.cpuUsage();
+  const calls: { wallMs: number; text: string }[] = [];
   const startedAtMs = performance.now();
   const recording = await open();
   for (const [i, pcm] of pieces.entries()) {
@@ -97,10 +86,7 @@ async function recognize(open: Open, { pieces, last }: EngineRequest): Promise<R
     calls.push({ wallMs: performance.now() - calledAtMs, text });
   }
   await recording.close();
-  const wallMs = performance.now() - startedAtMs;
-  const { user, system } = process.cpuUsage(cpuBefore);
-  const cpuMs = (user + system) / 1000;
-  return { type: 'recognized', wallMs, cpuMs, peakMegabytes: peakMegabytes(), calls };
+  return { wallMs: performance.now() - startedAtMs, peakMegabytes: peakMegabytes(), calls };
 }
 
 /** Linux hands the parent's peak on to the child's `maxRSS`; `VmHWM` starts anew with the program. */
@@ -110,14 +96,8 @@ function peakMegabytes(): number {
   return Number(kilobytes) / 1024;
 }
 
-function reply(message: EngineChildReply): void {
-  process.send?.(message);
-}
-
-async function main(options: EngineChildOptions): Promise<void> {
-  const open = await (options.engine === 'ours' ? ours(options) : sherpa(options));
-  process.on('message', async (request: EngineRequest) => reply(await recognize(open, request)));
-  reply({ type: 'ready' });
-}
-
-await main(JSON.parse(process.argv[2] ?? '{}') as EngineChildOptions);
+const options = JSON.parse(process.argv[2] ?? '{}') as EngineChildOptions;
+const opened = options.engine === 'ours' ? ours(options) : sherpa(options);
+process.on('message', async (request: EngineRequest) =>
+  process.send?.(await recognize(await opened, request)),
+);

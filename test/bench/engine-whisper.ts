@@ -2,25 +2,25 @@ import { BYTES_PER_SECOND, CHUNK_BYTES, CHUNK_MS, MAX_RECORDING_BYTES } from '..
 import { modelFolders } from '../../models/store/store.ts';
 import { MEMORY_GOAL } from './engine.ts';
 import type { Recognized } from './engine-child.ts';
-import { comparison, measureInTurns, threadsText } from './engine-turns.ts';
+import { type Arm, comparison, measureInTurns, threadsText } from './engine-turns.ts';
 import { denseSpeech, type RealClip, readRealClips } from './real-speech.ts';
-import type { Goal, Measure, Row } from './rows.ts';
-import { spread } from './statistics.ts';
+import { type Goal, milliseconds, type Row } from './report.ts';
 
 const WHISPER = 'whisper (bundled)';
+/** For what is measured of our engine alone. */
+const THREADS = 2;
+const OURS = `${WHISPER}, ${threadsText(THREADS)}`;
 
-const GREEDY_GOAL: Goal = { relation: '≤', limit: 0.9 };
+const GREEDY_GOAL: Goal = ['≤', 0.9];
 const LENGTHS_S = [1, 3, 5, 8, 10, 15] as const;
 /** Milliseconds of model time that an upload of 5 s may take. */
-const UPLOAD_GOAL: Goal = { relation: '≤', limit: 500 };
+const UPLOAD_GOAL: Goal = ['≤', 500];
 /** Milliseconds of an update that still keeps up with real time: with 500 ms until the next, two seconds wait at most. */
-const UPDATE_GOAL: Goal = { relation: '≤', limit: 2_000 - CHUNK_MS };
+const UPDATE_GOAL: Goal = ['≤', 2_000 - CHUNK_MS];
 const GOAL_UPLOAD_S = 5;
 const GOAL_UPDATE_S = 15;
 const SHORT_S = 6;
 const PAUSE_S = 1;
-/** For what is measured of our engine alone. */
-const THREADS = 2;
 
 /** The bundled Whisper: against sherpa-onnx on real recordings, by length of the audio, by sentences, and until the first text. */
 export async function measureWhisper(repetitions: number): Promise<Row[]> {
@@ -39,56 +39,34 @@ export async function measureWhisper(repetitions: number): Promise<Row[]> {
   return rows;
 }
 
-/** One update over a whole recording is greedy, as sherpa-onnx is. Beam 5 is what uploads and finals take. */
+/** One update over a whole recording is greedy, as sherpa-onnx is. */
 async function compare(clips: readonly RealClip[], threads: number, rounds: number): Promise<Row[]> {
-  const { greedy, beam, sherpa } = await measureInTurns(
-    {
-      greedy: { ...options('ours', threads), last: 'accept' },
-      beam: { ...options('ours', threads), last: 'finish' },
-      sherpa: { ...options('sherpa-onnx', threads), last: 'accept' },
-    },
+  const { ours, sherpa } = await measureInTurns(
+    { ours: arm('ours', threads, 'accept'), sherpa: arm('sherpa-onnx', threads, 'accept') },
     clips.map(({ pcm }) => [pcm]),
     rounds,
   );
-  const title = `${WHISPER}, ${threadsText(threads)}`;
-  const timeMs = ({ wallMs }: Recognized): number => wallMs;
-  const cpuMs = (result: Recognized): number => result.cpuMs;
-  const peakMegabytes = (result: Recognized): number => result.peakMegabytes;
+  const title = `${WHISPER}, ${threadsText(threads)}, greedy`;
   return [
-    comparison(`${title}, greedy: time of a recording`, 'ms', timeMs, greedy, sherpa, GREEDY_GOAL),
-    comparison(`${title}, greedy: processor time`, 'ms', cpuMs, greedy, sherpa),
-    comparison(`${title}, greedy: peak memory`, 'MB', peakMegabytes, greedy, sherpa, MEMORY_GOAL),
-    comparison(`${title}, beam 5 against greedy: time of a recording`, 'ms', timeMs, beam, sherpa),
-    comparison(`${title}, beam 5 against greedy: processor time`, 'ms', cpuMs, beam, sherpa),
-    comparison(`${title}, beam 5 against greedy: peak memory`, 'MB', peakMegabytes, beam, sherpa),
+    comparison(`${title}: time of a recording`, 'ms', ({ wallMs }) => wallMs, ours, sherpa, GREEDY_GOAL),
+    comparison(`${title}: peak memory`, 'MB', (one) => one.peakMegabytes, ours, sherpa, MEMORY_GOAL),
   ];
 }
 
 /** The update that takes in the last 500 ms of so much speech, and an upload of it. */
 async function byLength(speech: Buffer, repetitions: number): Promise<Row[]> {
-  const ours = options('ours', THREADS);
-  const { stream } = await measureInTurns(
-    { stream: { ...ours, last: 'accept' } },
-    [chunks(speech)],
-    repetitions,
-  );
+  const stream = await measureOurs('accept', [chunks(speech)], repetitions);
   const pieces = LENGTHS_S.map((seconds) => [speech.subarray(0, seconds * BYTES_PER_SECOND)]);
-  const { upload } = await measureInTurns({ upload: { ...ours, last: 'finish' } }, pieces, repetitions);
+  const upload = await measureOurs('finish', pieces, repetitions);
   return LENGTHS_S.flatMap((seconds, index): Row[] => {
-    const name = `${WHISPER}, ${threadsText(THREADS)}, ${seconds} s of speech`;
+    const name = `${OURS}, ${seconds} s of speech`;
     const updates = stream.map(({ calls }) => calls[(1000 * seconds) / CHUNK_MS - 1]?.wallMs ?? Number.NaN);
     const whole = upload.filter((_, i) => i % LENGTHS_S.length === index).map(({ wallMs }) => wallMs);
+    const update = { name, value: milliseconds('update', updates) };
+    const inOne = { name, value: milliseconds('upload (beam 5)', whole) };
     return [
-      {
-        name,
-        value: milliseconds('update', updates),
-        ...(seconds === GOAL_UPDATE_S ? { goal: UPDATE_GOAL } : {}),
-      },
-      {
-        name,
-        value: milliseconds('upload (beam 5)', whole),
-        ...(seconds === GOAL_UPLOAD_S ? { goal: UPLOAD_GOAL } : {}),
-      },
+      seconds === GOAL_UPDATE_S ? { ...update, goal: UPDATE_GOAL } : update,
+      seconds === GOAL_UPLOAD_S ? { ...inOne, goal: UPLOAD_GOAL } : inOne,
     ];
   });
 }
@@ -101,82 +79,50 @@ async function bySentences(clips: readonly RealClip[], repetitions: number): Pro
     return pcm === undefined || pcm.length > MAX_RECORDING_BYTES ? [] : [{ first, pcm }];
   });
   const kinds = {
-    [`one sentence up to ${SHORT_S} s`]: clips.filter(isShort).map(({ pcm }) => pcm),
-    'one longer sentence': clips.filter((clip) => !isShort(clip)).map(({ pcm }) => pcm),
-    'two sentences': pairs.map(({ pcm }) => pcm),
+    [`one sentence up to ${SHORT_S} s`]: clips.filter(isShort),
+    'one longer sentence': clips.filter((clip) => !isShort(clip)),
+    'two sentences': pairs,
   };
-  const ours = { ...options('ours', THREADS), last: 'finish' } as const;
   const rows: Row[] = [];
   for (const [kind, recordings] of Object.entries(kinds)) {
-    const { upload } = await measureInTurns(
-      { upload: ours },
-      recordings.map((pcm) => [pcm]),
-      Math.ceil(repetitions / 3),
-    );
-    rows.push(
-      sentenceRow(
-        `upload of ${kind}`,
-        upload.map(({ wallMs }) => wallMs),
-      ),
-    );
+    const pieces = recordings.map(({ pcm }) => [pcm]);
+    const upload = await measureOurs('finish', pieces, Math.ceil(repetitions / 3));
+    const times = upload.map(({ wallMs }) => wallMs);
+    rows.push({ name: OURS, value: milliseconds(`upload of ${kind}`, times) });
   }
-  const { stream } = await measureInTurns(
-    { stream: ours },
+  const stream = await measureOurs(
+    'finish',
     pairs.map(({ pcm }) => chunks(pcm)),
     1,
   );
   const callMs = (at: (pair: (typeof pairs)[number]) => number): number[] =>
     pairs.flatMap((pair, i) => stream[i]?.calls.at(at(pair))?.wallMs ?? []);
   // The pause is heard when half a second of it is there.
-  rows.push(
-    sentenceRow(
-      'update that decodes a piece',
-      callMs(({ first }) => Math.ceil((first.speech.endMs + 500) / CHUNK_MS) - 1),
-    ),
-  );
-  rows.push(
-    sentenceRow(
-      'from `end` of two sentences to the final text',
-      callMs(() => -1),
-    ),
-  );
-  return rows;
+  const piece = callMs(({ first }) => Math.ceil((first.speech.endMs + 500) / CHUNK_MS) - 1);
+  const end = callMs(() => -1);
+  return [
+    ...rows,
+    { name: OURS, value: milliseconds('update that decodes a piece', piece) },
+    { name: OURS, value: milliseconds('from `end` of two sentences to the final text', end) },
+  ];
 }
 
 function isShort({ pcm }: RealClip): boolean {
   return pcm.length <= SHORT_S * BYTES_PER_SECOND;
 }
 
-function sentenceRow(what: string, values: readonly number[]): Row {
-  return { name: `${WHISPER}, ${threadsText(THREADS)}`, value: milliseconds(what, values) };
-}
-
 async function firstText(clips: readonly RealClip[]): Promise<Row[]> {
-  const { stream } = await measureInTurns(
-    { stream: { ...options('ours', THREADS), last: 'accept' } },
+  const stream = await measureOurs(
+    'accept',
     clips.map(({ pcm }) => chunks(pcm)),
     1,
   );
-  const measured = clips.map((clip, i) => {
-    const atMs = firstTextMs(clip, stream[i]?.calls ?? []);
-    return { atMs, behindSpeechMs: atMs - clip.speech.startMs };
-  });
-  const name = `${WHISPER}, ${threadsText(THREADS)}, first text`;
+  const atMs = clips.map((clip, i) => firstTextMs(clip, stream[i]?.calls ?? []));
+  const behindSpeechMs = clips.map(({ speech }, i) => (atMs[i] ?? Number.NaN) - speech.startMs);
+  const name = `${OURS}, first text`;
   return [
-    {
-      name,
-      value: milliseconds(
-        'from the first sample',
-        measured.map(({ atMs }) => atMs),
-      ),
-    },
-    {
-      name,
-      value: milliseconds(
-        'from the first sound of speech',
-        measured.map(({ behindSpeechMs }) => behindSpeechMs),
-      ),
-    },
+    { name, value: milliseconds('from the first sample', atMs) },
+    { name, value: milliseconds('from the first sound of speech', behindSpeechMs) },
   ];
 }
 
@@ -190,16 +136,20 @@ function firstTextMs({ name }: RealClip, calls: Recognized['calls']): number {
   throw new Error(`no update of ${name} had a text`);
 }
 
-function options(engine: 'ours' | 'sherpa-onnx', threads: number) {
-  return { engine, threads, modelDir: modelFolders().bundled, model: { family: 'whisper' } } as const;
+async function measureOurs(
+  last: Arm['last'],
+  recordings: readonly (readonly Buffer[])[],
+  rounds: number,
+): Promise<Recognized[]> {
+  return (await measureInTurns({ ours: arm('ours', THREADS, last) }, recordings, rounds)).ours;
+}
+
+function arm(engine: Arm['engine'], threads: number, last: Arm['last']): Arm {
+  return { engine, threads, last, modelDir: modelFolders().bundled, model: { family: 'whisper' } };
 }
 
 /** Whole chunks only. */
 function chunks(pcm: Buffer): Buffer[] {
   const count = Math.floor(pcm.length / CHUNK_BYTES);
   return Array.from({ length: count }, (_, i) => pcm.subarray(i * CHUNK_BYTES, (i + 1) * CHUNK_BYTES));
-}
-
-function milliseconds(what: string, values: readonly number[]): Measure {
-  return { what, unit: 'ms', spread: spread(values) };
 }

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { AUTHORIZED } from '../support/api.ts';
 import type { Speech } from './clips.ts';
+import { UPLOADS } from './http.ts';
 import { HttpClient } from './http-client.ts';
-import type { Measure, Row } from './rows.ts';
+import { type Measure, milliseconds, type Row } from './report.ts';
 import type { BenchService } from './service.ts';
-import { refusal, takeSlot } from './slot.ts';
-import { spread } from './statistics.ts';
+import { takeSlot } from './slot.ts';
 
 const CLIP_MS = 1_000;
 /** At any number of replicas and connections. */
@@ -13,77 +14,63 @@ const ROUND_REQUESTS = 100;
 const CLIENTS = 8;
 const REPLICAS = [1, 2, 4] as const;
 const IDLE_CONNECTIONS = [10, 100, 1_000] as const;
-const GOAL = { relation: '≤', limit: 2 } as const;
 
-/** How long a refusal takes at one rate of requests, by the number of replicas, and of connections that do nothing. */
+/** How long a refusal takes at one rate of requests, by the number of connections that do nothing, and of replicas. */
 export async function measureGrowth(service: BenchService, speech: Speech, rounds: number): Promise<Row[]> {
   const form = speech.form(CLIP_MS);
-  const origins = [service.apiOrigin];
+  const origins = [service.origin];
   const free = await takeSlot(service);
   const idle: HttpClient[] = [];
-  try {
-    const connections = new Map<number, Measure>();
-    for (const count of IDLE_CONNECTIONS) {
-      while (idle.length < count) idle.push(await idleConnection(service));
-      connections.set(count, await slowest(service, origins, form, rounds));
+  const byConnections: Measure[] = [];
+  for (const count of IDLE_CONNECTIONS) {
+    while (idle.length < count) {
+      const client = new HttpClient(service.origin, AUTHORIZED);
+      await client.touch();
+      idle.push(client);
     }
-    await Promise.all(idle.splice(0).map((client) => client.close()));
-    const replicas = new Map<number, Measure>();
-    for (const count of REPLICAS) {
-      while (origins.length < count) origins.push(await service.addReplica());
-      replicas.set(count, await slowest(service, origins, form, rounds));
-    }
-    return [...rowsOf(connections, 'idle connections'), ...rowsOf(replicas, 'replicas')];
-  } finally {
-    await Promise.all(idle.map((client) => client.close()));
-    await free();
+    byConnections.push(await slowest(origins, form, rounds));
   }
-}
-
-/** Kept alive after one request. */
-async function idleConnection({ apiOrigin, authorization }: BenchService): Promise<HttpClient> {
-  const client = new HttpClient(apiOrigin, authorization);
-  await client.get('/healthz');
-  return client;
+  await Promise.all(idle.map((client) => client.close()));
+  const byReplicas: Measure[] = [];
+  for (const count of REPLICAS) {
+    while (origins.length < count) origins.push(await service.addReplica());
+    byReplicas.push(await slowest(origins, form, rounds));
+  }
+  await free();
+  return [
+    ...rowsOf(IDLE_CONNECTIONS, byConnections, 'idle connections'),
+    ...rowsOf(REPLICAS, byReplicas, 'replicas'),
+  ];
 }
 
 /** The 99th percentile of a round's refusals; requests begin when they are due, not when those before them have ended. */
-async function slowest(
-  { authorization }: BenchService,
-  origins: readonly string[],
-  form: Buffer,
-  rounds: number,
-): Promise<Measure> {
-  const clients = Array.from({ length: CLIENTS }, (_, i) => {
-    const origin = origins[i % origins.length] ?? '';
-    return new HttpClient(origin, authorization);
-  });
+async function slowest(origins: readonly string[], form: Buffer, rounds: number): Promise<Measure> {
+  const clients = Array.from(
+    { length: CLIENTS },
+    (_, i) => new HttpClient(origins[i % origins.length] ?? '', AUTHORIZED),
+  );
   const p99Ms: number[] = [];
   for (let round = -1; round < rounds; round += 1) {
     const startedAtMs = performance.now();
-    const refusals: Promise<number>[] = [];
-    for (let request = 0; request < ROUND_REQUESTS; request += 1) {
+    const refusals = Array.from({ length: ROUND_REQUESTS }, async (_, request) => {
       await delay(startedAtMs + (1000 * request) / REQUESTS_PER_SECOND - performance.now());
-      const client = clients[request % clients.length];
-      if (client) refusals.push(refusal(client, form));
-    }
+      return (await clients[request % CLIENTS]?.upload(UPLOADS, form, 409))?.durationMs ?? Number.NaN;
+    });
     const durationsMs = (await Promise.all(refusals)).sort((a, b) => a - b);
     if (round >= 0) p99Ms.push(durationsMs[Math.ceil(0.99 * durationsMs.length) - 1] ?? Number.NaN);
   }
   await Promise.all(clients.map((client) => client.close()));
-  return { what: 'p99 of a 409', unit: 'ms', spread: spread(p99Ms) };
+  return milliseconds('p99 of a 409', p99Ms);
 }
 
 /** Each number against the smallest. */
-function rowsOf(measures: ReadonlyMap<number, Measure>, unit: string): Row[] {
+function rowsOf(counts: readonly number[], measures: readonly Measure[], unit: string): Row[] {
   const [first] = measures;
-  return [...measures].slice(1).map(([count, value]) => ({
-    name: `growth, ${count} ${unit}, ${REQUESTS_PER_SECOND} requests a second`,
+  const base = first && { base: { ...first, what: `with ${counts[0]}` } };
+  return measures.slice(1).map((value, i) => ({
+    name: `growth, ${counts[i + 1]} ${unit}, ${REQUESTS_PER_SECOND} requests a second`,
     value,
-    ...(first && {
-      base: { ...first[1], what: `with ${first[0]}` },
-      ratio: value.spread.median / first[1].spread.median,
-      goal: GOAL,
-    }),
+    ...base,
+    goal: ['≤', 2],
   }));
 }

@@ -1,11 +1,11 @@
 import { Client } from 'undici';
 import { FORM_TYPE } from './clips.ts';
 
-export interface TimedAnswer {
-  readonly status: number;
-  readonly body: Readonly<Record<string, unknown>>;
+interface TimedAnswer {
   /** From the call to the whole answer. */
   readonly durationMs: number;
+  /** Of the model; NaN where the upload was refused. */
+  readonly inferenceMs: number;
 }
 
 /** One keep-alive connection, one request at a time. */
@@ -18,28 +18,23 @@ export class HttpClient {
     this.#headers = headers;
   }
 
-  async upload(path: string, form: Buffer): Promise<TimedAnswer> {
-    return this.#request(path, 'POST', { ...this.#headers, 'content-type': FORM_TYPE }, form);
+  /** @throws Error when the answer has another status */
+  async upload(path: string, form: Buffer, status = 200): Promise<TimedAnswer> {
+    const headers = { ...this.#headers, 'content-type': FORM_TYPE };
+    const startedAtMs = performance.now();
+    const answer = await this.#client.request({ path, method: 'POST', headers, body: form });
+    const text = await answer.body.text();
+    const durationMs = performance.now() - startedAtMs;
+    if (answer.statusCode !== status) throw new Error(`expected ${status}, got ${answer.statusCode} ${text}`);
+    return { durationMs, inferenceMs: Number(JSON.parse(text).inference_ms) };
   }
 
-  async get(path: string): Promise<TimedAnswer> {
-    return this.#request(path, 'GET', { ...this.#headers }, null);
+  /** A request that costs nothing. */
+  async touch(): Promise<void> {
+    await (await this.#client.request({ path: '/healthz', method: 'GET' })).body.dump();
   }
 
   async close(): Promise<void> {
     await this.#client.close();
-  }
-
-  async #request(
-    path: string,
-    method: 'GET' | 'POST',
-    headers: Record<string, string>,
-    body: Buffer | null,
-  ): Promise<TimedAnswer> {
-    const startedAtMs = performance.now();
-    const answer = await this.#client.request({ path, method, headers, body });
-    const text = await answer.body.text();
-    const durationMs = performance.now() - startedAtMs;
-    return { status: answer.statusCode, body: JSON.parse(text), durationMs };
   }
 }

@@ -6,18 +6,17 @@ import { measureEngines } from './engine.ts';
 import { measureWhisper } from './engine-whisper.ts';
 import { measureGrowth } from './growth.ts';
 import { measureHttp, warmUp } from './http.ts';
-import { beginCircumstances, table, writeResults } from './report.ts';
-import type { Row } from './rows.ts';
+import { circumstances, type Row, table } from './report.ts';
 import { type BenchService, startService } from './service.ts';
 import { measureBusy, measureUtilisation } from './slot.ts';
 import { measureStream } from './stream.ts';
 
-const USAGE = `npm run bench -- [PART ...] [--repetitions N] [--only TEXT] [--markdown]
+const USAGE = `npm run bench -- [PART ...] [--repetitions N] [--only TEXT]
   PART             http, stream, utilisation, busy, growth: the service with the small CTC model;
                    engine, whisper: the engine against sherpa-onnx (default: all of them)
   --repetitions N  uploads of each length, and sessions (default 40); the other parts take a quarter of it
   --only TEXT      of engine, only the models with this in their name, such as "25 M" or "transducer"
-  --markdown       the table as Markdown`;
+The table is Markdown.`;
 
 type ServicePart = (service: BenchService, speech: Speech, repetitions: number) => Promise<Row[]>;
 
@@ -44,7 +43,6 @@ async function main(): Promise<void> {
     options: {
       repetitions: { type: 'string', default: '40' },
       only: { type: 'string', default: '' },
-      markdown: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
   });
@@ -58,21 +56,16 @@ async function main(): Promise<void> {
   }
   const asked = <T>(parts: Readonly<Record<string, T>>): [string, T][] =>
     Object.entries(parts).filter(([name]) => positionals.length === 0 || positionals.includes(name));
-  const end = beginCircumstances();
+  const describe = circumstances();
   const rows = await measureService(asked(SERVICE_PARTS), repetitions);
   for (const [name, measure] of asked(ENGINE_PARTS)) {
     console.error(`measuring ${name} ...`);
     rows.push(...(await measure(repetitions, values.only)));
   }
-  const circumstances = end();
-  console.log(table(rows, circumstances, values.markdown));
-  console.log(`\n${await writeResults('bench', rows, circumstances)}`);
+  console.log(`${describe()}\n\n${table(rows)}`);
 }
 
-async function measureService(
-  parts: readonly (readonly [string, ServicePart])[],
-  repetitions: number,
-): Promise<Row[]> {
+async function measureService(parts: readonly [string, ServicePart][], repetitions: number): Promise<Row[]> {
   if (parts.length === 0) return [];
   const speech = Speech.read();
   const service = await startService();

@@ -1,81 +1,61 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
-import { join } from 'node:path';
-import { packageRoot } from '../../common/process/package-root.ts';
-import { isMet, type Measure, type Row } from './rows.ts';
+import { type Spread, spread } from './statistics.ts';
 
-/** Under what circumstances the figures came about. */
-export interface Circumstances {
-  /** ISO time */
-  readonly startedAt: string;
-  readonly node: string;
-  readonly cores: number;
-  /** Load averages over one minute; that of the run itself is part of the second. */
-  readonly loadBefore: number;
-  readonly loadAfter: number;
+/** One line of the table. */
+export interface Row {
+  readonly name: string;
+  /** What was measured. */
+  readonly value: Measure;
+  /** What it is compared with. */
+  readonly base?: Measure;
+  /** Where it is not that of the medians. */
+  readonly ratio?: number;
+  /** Of the ratio, or of the value where there is nothing to compare with. */
+  readonly goal?: Goal;
 }
 
-/** @returns what to call when the run is over */
-export function beginCircumstances(): () => Circumstances {
-  const startedAt = new Date().toISOString();
-  const [loadBefore = 0] = loadavg();
-  return () => ({
-    startedAt,
-    node: process.version,
-    cores: cpus().length,
-    loadBefore,
-    loadAfter: loadavg()[0] ?? 0,
-  });
+export interface Measure {
+  readonly what: string;
+  readonly unit: 'ms' | '1/s' | 'MB' | '';
+  readonly spread: Spread;
 }
 
-const HEADINGS = ['', 'measured', 'compared with', 'ratio', 'goal', ''] as const;
+export type Goal = readonly [relation: '≤' | '≥', limit: number];
 
-/** @param markdown for a README; else for a terminal */
-export function table(rows: readonly Row[], circumstances: Circumstances, markdown: boolean): string {
-  const { startedAt, node, cores, loadBefore, loadAfter } = circumstances;
-  const about =
-    `${startedAt.slice(0, 10)}, Node ${node}, ${cores} cores, ` +
-    `load average ${loadBefore.toFixed(1)} before and ${loadAfter.toFixed(1)} after; medians [quartiles]`;
-  const cells = [HEADINGS, ...rows.map(cellsOf)];
-  if (markdown) {
-    const lines = cells.map((line) => `| ${line.join(' | ')} |`);
-    lines.splice(1, 0, `|${' --- |'.repeat(HEADINGS.length)}`);
-    return [about, '', ...lines].join('\n');
-  }
-  const widths = HEADINGS.map((_, column) => Math.max(...cells.map((line) => (line[column] ?? '').length)));
-  const lines = cells.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
-  return [about, '', ...lines.map((line) => line.trimEnd())].join('\n');
+export function milliseconds(what: string, values: readonly number[]): Measure {
+  return { what, unit: 'ms', spread: spread(values) };
 }
 
-function cellsOf(row: Row): string[] {
-  const met = isMet(row);
-  return [
-    row.name,
-    text(row.value),
-    row.base === undefined ? '' : text(row.base),
-    row.ratio === undefined ? '' : row.ratio.toFixed(2),
-    row.goal === undefined ? '' : `${row.goal.relation} ${row.goal.limit}`,
-    met === undefined ? '' : met ? 'met' : 'not met',
-  ];
+/** @returns what makes the line about the circumstances when the run is over */
+export function circumstances(): () => string {
+  const day = new Date().toISOString().slice(0, 10);
+  const [before = 0] = loadavg();
+  return () => {
+    const [after = 0] = loadavg();
+    const load = `load average ${before.toFixed(1)} before and ${after.toFixed(1)} after`;
+    return `${day}, Node ${process.version}, ${cpus().length} cores, ${load}; medians [quartiles]:`;
+  };
+}
+
+/** In Markdown. */
+export function table(rows: readonly Row[]): string {
+  const cells = [['', 'measured', 'compared with', 'ratio', 'goal', ''], ...rows.map(cellsOf)];
+  const lines = cells.map((line) => `| ${line.join(' | ')} |`);
+  return [lines[0], '| --- | --- | --- | --- | --- | --- |', ...lines.slice(1)].join('\n');
+}
+
+function cellsOf({ name, value, base, goal, ...row }: Row): string[] {
+  const ratio = row.ratio ?? (base && value.spread.median / base.spread.median);
+  const cells = [name, text(value), base ? text(base) : '', ratio?.toFixed(2) ?? ''];
+  if (goal === undefined) return [...cells, '', ''];
+  const [relation, limit] = goal;
+  const measured = ratio ?? value.spread.median;
+  const isMet = relation === '≤' ? measured <= limit : measured >= limit;
+  return [...cells, `${relation} ${limit}`, isMet ? 'met' : 'not met'];
 }
 
 function text({ what, unit, spread: { median, lowerQuartile, upperQuartile } }: Measure): string {
   const digits = { ms: 1, '1/s': 0, MB: 0, '': 4 }[unit];
-  const number = (value: number): string => value.toFixed(digits);
-  const suffix = unit === '' ? '' : ` ${unit}`;
-  return `${what}: ${number(median)} [${number(lowerQuartile)}–${number(upperQuartile)}]${suffix}`;
-}
-
-/** @returns the file's path below the project's folder. */
-export async function writeResults(
-  name: string,
-  rows: readonly Row[],
-  circumstances: Circumstances,
-): Promise<string> {
-  const folder = join('test', 'bench', 'results');
-  const file = join(folder, `${name}-${circumstances.startedAt.replaceAll(':', '-')}.json`);
-  await mkdir(join(packageRoot(), folder), { recursive: true });
-  const content = { ...circumstances, rows: rows.map((row) => ({ ...row, met: isMet(row) })) };
-  await writeFile(join(packageRoot(), file), `${JSON.stringify(content, undefined, 2)}\n`);
-  return file;
+  const [middle, ...range] = [median, lowerQuartile, upperQuartile].map((value) => value.toFixed(digits));
+  return `${what}: ${middle} [${range.join('–')}]${unit === '' ? '' : ` ${unit}`}`;
 }

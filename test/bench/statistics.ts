@@ -3,7 +3,6 @@ export interface Spread {
   readonly median: number;
   readonly lowerQuartile: number;
   readonly upperQuartile: number;
-  readonly values: readonly number[];
 }
 
 /** @param values at least one */
@@ -14,7 +13,6 @@ export function spread(values: readonly number[]): Spread {
     median: quantile(sorted, 0.5),
     lowerQuartile: quantile(sorted, 0.25),
     upperQuartile: quantile(sorted, 0.75),
-    values,
   };
 }
 

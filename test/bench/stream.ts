@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { BYTES_PER_SECOND, CHUNK_MS, MAX_FRAME_BYTES } from '../../common/audio/limits.ts';
+import { AUTHORIZED } from '../support/api.ts';
 import { StreamClient } from '../support/stream-client.ts';
 import type { Speech } from './clips.ts';
-import type { Row } from './rows.ts';
+import { milliseconds, type Row } from './report.ts';
 import type { BenchService } from './service.ts';
 import { spread } from './statistics.ts';
 
@@ -14,7 +15,8 @@ const LOGGED_WITHIN_MS = 5_000;
 interface MeasuredSession {
   /** From sending `end` to having `final`. */
   readonly finalMs: number;
-  readonly sessionId: string;
+  /** The model's time for what was left at `end` and the silence behind it. */
+  readonly tailMs: number;
   /** From sending the first frame to having the first partial. */
   readonly firstPartialMs: number;
   /** The first partial's time, counted from the frame that completed the model update. */
@@ -33,36 +35,30 @@ export async function measureStream(
     const session = await streamRecording(service, speech.pcm(durationMs));
     if (turn >= 0) sessions.push(session);
   }
-  const tails = await tailModelTimes(service, sessions);
-  const tailMs = ({ sessionId }: MeasuredSession): number => {
-    const tail = tails.get(sessionId);
-    if (tail === undefined)
-      throw new Error(`the inference process has logged no tailModelMs for ${sessionId}`);
-    return tail;
-  };
   const measure = (what: string, of: (session: MeasuredSession) => number) =>
-    ({ what, unit: 'ms', spread: spread(sessions.map(of)) }) as const;
+    milliseconds(what, sessions.map(of));
+  const name = 'stream, first partial';
   return [
     {
       name: 'stream, final',
-      value: measure('from end to final', (session) => session.finalMs),
-      base: measure("the tail's model time", tailMs),
-      ratio: spread(sessions.map((session) => session.finalMs / tailMs(session))).median,
-      goal: { relation: '≤', limit: 1.3 },
+      value: measure('from end to final', ({ finalMs }) => finalMs),
+      base: measure("the tail's model time", ({ tailMs }) => tailMs),
+      ratio: spread(sessions.map(({ finalMs, tailMs }) => finalMs / tailMs)).median,
+      goal: ['≤', 1.3],
     },
+    { name, value: measure('from the first frame', ({ firstPartialMs }) => firstPartialMs) },
     {
-      name: 'stream, first partial',
-      value: measure('from the first frame', (session) => session.firstPartialMs),
-    },
-    {
-      name: 'stream, first partial',
-      value: measure('from the frame that completed its 500 ms', (session) => session.firstPartialLagMs),
+      name,
+      value: measure(
+        'from the frame that completed its 500 ms',
+        ({ firstPartialLagMs }) => firstPartialLagMs,
+      ),
     },
   ];
 }
 
 async function streamRecording(service: BenchService, pcm: Buffer): Promise<MeasuredSession> {
-  const client = await StreamClient.connect(service.streamUrl, { ...service.authorization });
+  const client = await StreamClient.connect(`${service.origin.replace('http', 'ws')}/ws/asr`, AUTHORIZED);
   client.start();
   const ready = await client.message('ready');
   const partialAtMs = client.message('partial').then(() => performance.now());
@@ -88,28 +84,20 @@ async function streamRecording(service: BenchService, pcm: Buffer): Promise<Meas
   );
   return {
     finalMs,
-    sessionId: String(ready['session_id']),
+    tailMs: await tailModelMs(service, ready['session_id']),
     firstPartialMs: firstPartialAtMs - (sentAtMs[0] ?? Number.NaN),
     firstPartialLagMs: firstPartialAtMs - (completing.at(-1) ?? Number.NaN),
   };
 }
 
-/** The model's time for what was left at `end` and the silence behind it, by session. From the log of inference, whose last line may come after the final. */
-async function tailModelTimes(
-  service: BenchService,
-  sessions: readonly MeasuredSession[],
-): Promise<Map<string, number>> {
-  const times = new Map<string, number>();
+/** From the log of inference, whose line may come after the final. */
+async function tailModelMs({ inferenceLog }: BenchService, sessionId: unknown): Promise<number> {
   const deadlineAtMs = performance.now() + LOGGED_WITHIN_MS;
-  for (;;) {
-    for (const text of await service.inferenceLog()) {
-      // The line that is just being written has no end.
-      if (!text.includes('"tailModelMs"') || !text.endsWith('}')) continue;
-      const line: { sessionId?: unknown; tailModelMs?: unknown } = JSON.parse(text);
-      times.set(String(line.sessionId), Number(line.tailModelMs));
-    }
-    if (sessions.every(({ sessionId }) => times.has(sessionId)) || performance.now() >= deadlineAtMs)
-      return times;
+  const line = new RegExp(`"sessionId":"${sessionId}".*"tailModelMs":([\\d.]+),`);
+  while (performance.now() < deadlineAtMs) {
+    const [, tailMs] = line.exec(inferenceLog()) ?? [];
+    if (tailMs !== undefined) return Number(tailMs);
     await delay(20);
   }
+  throw new Error(`the inference process has logged no tailModelMs for ${sessionId}`);
 }

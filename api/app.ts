@@ -5,11 +5,11 @@ import type { ApiConfig } from '../common/config/config.ts';
 import type { Logger } from '../common/process/log.ts';
 import { registerOpenApi } from './docs/openapi.ts';
 import { dropEmptyAuthorization, dropForwardedPorts } from './http/access.ts';
-import { replyToBrokenHandshake, replyToBrokenHttp } from './http/broken-http.ts';
+import { replyToBrokenHttp } from './http/broken-http.ts';
 import { Connections } from './http/connections.ts';
 import { refuseOtherMethods, replyNotFound, replyWithError } from './http/error-replies.ts';
 import { InFlight, KEPT_CONNECTIONS_MS, stopListeningOnClose } from './http/in-flight.ts';
-import { refuseStrayHandshake, requireHost, sayThatRefusalsClose } from './http/request-checks.ts';
+import { checkHandshake, requireHost, sayThatRefusalsClose } from './http/request-checks.ts';
 import { longestSilenceMs, serverOptions, WS_OPTIONS } from './http/server-options.ts';
 import type { ApiMetrics } from './operations/metrics.ts';
 import { RequestReports } from './operations/request-reports.ts';
@@ -78,7 +78,7 @@ export async function buildApp({
   stopListeningOnClose(app);
   // While the shutdown waits for streams, kept connections still bring requests. Those are answered, too.
   app.addHook('preClose', () => inFlight.drained(streams.drain(drainMs), keptMs, keptMs + drainMs));
-  await takeHandshakes(app, connections.watch(app), inFlight);
+  await takeHandshakes(app, connections.watch(app));
 
   // After the WebSocket plugin's own hook: it marks a handshake, so that a refusal closes its socket.
   inFlight.watch(app);
@@ -87,7 +87,7 @@ export async function buildApp({
   app.addHook('onRequest', dropEmptyAuthorization);
   app.addHook('onRequest', services.access.checkPeer);
   app.addHook('onRequest', requireHost);
-  app.addHook('onRequest', refuseStrayHandshake);
+  app.addHook('onRequest', checkHandshake);
 
   await app.register(healthRoutes(services));
   await app.register(transcriptionRoutes(services, config.uploadTimeoutMs));
@@ -122,7 +122,7 @@ function takeAnyRequest(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }
 
-async function takeHandshakes(app: FastifyInstance, server: Server, inFlight: InFlight): Promise<void> {
+async function takeHandshakes(app: FastifyInstance, server: Server): Promise<void> {
   await app.register(websocket, {
     options: { ...WS_OPTIONS, server },
     // ws has closed the connection already, with the code that says why.
@@ -131,7 +131,4 @@ async function takeHandshakes(app: FastifyInstance, server: Server, inFlight: In
     // The sessions end in this app's own preClose, those with a recording last.
     preClose: (done) => done(),
   });
-  app.websocketServer.on('wsClientError', (error, socket, request) =>
-    inFlight.refusedHandshake(request, replyToBrokenHandshake(error, socket)),
-  );
 }

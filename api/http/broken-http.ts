@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { Refusal } from './error-replies.ts';
 import { endWith } from './last-answers.ts';
 
@@ -26,21 +25,11 @@ export function replyToBrokenHttp(
       : error.code === 'HPE_HEADER_OVERFLOW'
         ? ['431 Request Header Fields Too Large', 'bad_request', 'the request headers are over 16384 bytes']
         : ['400 Bad Request', 'bad_request', 'the request is not valid HTTP/1.1'];
-  endWith(socket, rawAnswer(status, { error: code, message }));
+  const json = JSON.stringify({ error: code, message });
+  const length = `Content-Length: ${Buffer.byteLength(json)}`;
+  const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n${length}\r\nConnection: close`;
+  endWith(socket, `${head}\r\n\r\n${json}`);
   // The client has ended its side in the middle of a request: it is gone, or waits for no more than an answer.
   if (error.code === 'HPE_INVALID_EOF_STATE') return undefined;
   return { status: Number.parseInt(status, 10), code };
-}
-
-/** A WebSocket handshake that breaks RFC 6455. */
-export function replyToBrokenHandshake(error: Error, socket: Duplex): Refusal {
-  const body = { error: 'bad_request', message: error.message };
-  endWith(socket, rawAnswer('400 Bad Request', body, 'Sec-WebSocket-Version: 13\r\n'));
-  return { status: 400, code: 'bad_request' };
-}
-
-/** An answer without a Response, the last one on its connection. */
-function rawAnswer(status: string, body: object, headers = ''): string {
-  const json = JSON.stringify(body);
-  return `HTTP/1.1 ${status}\r\n${headers}Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(json)}\r\nConnection: close\r\n\r\n${json}`;
 }

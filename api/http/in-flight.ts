@@ -1,8 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { endedWithin } from '../../common/process/shutdown.ts';
 import type { Refusal } from './error-replies.ts';
 
 /**
@@ -10,6 +9,7 @@ import type { Refusal } from './error-replies.ts';
  * end yet: one that has just had an answer may send its next request.
  */
 export const KEPT_CONNECTIONS_MS = 250;
+const LOOK_AGAIN_MS = 10;
 
 /**
  * The HTTP requests under way. Each is reported once when it has ended, even if its client hung up. A shutdown can wait
@@ -19,40 +19,34 @@ export class InFlight {
   #count = 0;
   /** How many have come so far. */
   #begun = 0;
-  #emptied: (() => void) | undefined;
-  readonly #refusals = new WeakMap<IncomingMessage, Refusal>();
-  readonly #handshakes = new WeakMap<IncomingMessage, (refusal: Refusal) => void>();
-
+  readonly #refusals = new WeakMap<ServerResponse, Refusal>();
   readonly #onEnd: (request: FastifyRequest, reply: FastifyReply) => void;
 
-  /** @param onEnd hears of every request once, and of every refused WebSocket handshake */
+  /** @param onEnd hears of every request once, also of a refused WebSocket handshake */
   constructor(onEnd: (request: FastifyRequest, reply: FastifyReply) => void) {
     this.#onEnd = onEnd;
   }
 
   watch(app: FastifyInstance): void {
     app.addHook('onRequest', async (request, reply) => {
-      if (request.ws) {
-        this.#handshakes.set(request.raw, ({ status, code }) => {
-          request.failureCode = code;
-          this.#onEnd(request, reply.code(status));
-        });
-        return;
-      }
+      if (request.ws) return;
       this.#count += 1;
       this.#begun += 1;
       const { socket } = request.raw;
       // Fastify's onResponse does not run for a client that hung up before its answer.
       reply.raw.once('close', () => {
-        const refusal = this.#refusals.get(request.raw);
+        const refusal = this.#refusals.get(reply.raw);
         if (refusal !== undefined) {
           request.failureCode = refusal.code;
           reply.code(refusal.status);
         } else if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
         this.#onEnd(request, reply);
         // A connection that lingers behind its last answer would be reset by a shutdown, and the answer may be lost.
-        if (reply.raw.shouldKeepAlive || socket.destroyed) this.#left();
-        else socket.once('close', () => this.#left());
+        const left = (): void => {
+          this.#count -= 1;
+        };
+        if (reply.raw.shouldKeepAlive || socket.destroyed) left();
+        else socket.once('close', left);
       });
     });
     app.addHook('onResponse', async (request, reply) => {
@@ -65,19 +59,9 @@ export class InFlight {
    * which may not have looked at it yet.
    * @returns false if no request is under way that this could be about
    */
-  refused({ req, closed }: ServerResponse, refusal: Refusal): boolean {
-    if (!closed) this.#refusals.set(req, refusal);
-    return !closed;
-  }
-
-  /** A handshake was refused by the WebSocket layer. */
-  refusedHandshake(request: IncomingMessage, refusal: Refusal): void {
-    this.#handshakes.get(request)?.(refusal);
-  }
-
-  #left(): void {
-    this.#count -= 1;
-    if (this.#count === 0) this.#emptied?.();
+  refused(response: ServerResponse, refusal: Refusal): boolean {
+    if (!response.closed) this.#refusals.set(response, refusal);
+    return !response.closed;
   }
 
   /**
@@ -86,18 +70,14 @@ export class InFlight {
    */
   async drained(others: Promise<unknown>, quietMs: number, timeoutMs: number): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs;
+    const isLate = (): boolean => performance.now() >= deadlineMs;
     await others;
     let begun: number;
     do {
       begun = this.#begun;
-      if (this.#count > 0) {
-        const emptied = new Promise<void>((resolve) => {
-          this.#emptied = resolve;
-        });
-        await endedWithin(emptied, deadlineMs - performance.now());
-      }
+      while (this.#count > 0 && !isLate()) await sleep(LOOK_AGAIN_MS);
       await sleep(quietMs);
-    } while (this.#begun > begun && performance.now() < deadlineMs);
+    } while (this.#begun > begun && !isLate());
   }
 }
 

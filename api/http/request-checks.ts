@@ -27,15 +27,28 @@ export async function sayThatRefusalsClose({ ws }: FastifyRequest, reply: Fastif
 export async function requireHost({ raw }: FastifyRequest): Promise<void> {
   const hosts = raw.rawHeaders.filter((name, n) => n % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1'))
-    throw Object.assign(new Error(`the request has ${hosts} Host headers, expected one`), {
-      statusCode: 400,
-    });
+    throw badRequest(`the request has ${hosts} Host headers, expected one`);
 }
 
-/** Hook: on any other path the WebSocket plugin would accept a handshake, close without a word, and log the address. A token may stand in its query. */
-export async function refuseStrayHandshake({ ws, routeOptions: { url } }: FastifyRequest): Promise<void> {
-  if (ws && url !== undefined && url !== STREAM_PATH)
-    throw Object.assign(new Error(`there is no WebSocket at ${url}; the stream is ${STREAM_PATH}`), {
-      statusCode: 400,
-    });
+/**
+ * Hook: on any other path the WebSocket plugin would accept a handshake, close without a word, and log the address. A
+ * token may stand in its query. What breaks RFC 6455 it would answer in a form of its own, past the log.
+ */
+export async function checkHandshake(
+  { ws, raw: { headers }, routeOptions: { url } }: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  // An unknown path is 404 anyway.
+  if (!ws || url === undefined) return;
+  if (url !== STREAM_PATH) throw badRequest(`there is no WebSocket at ${url}; the stream is ${STREAM_PATH}`);
+  const { 'sec-websocket-version': version, 'sec-websocket-key': key = '' } = headers;
+  if (version === '13' && /^[+/0-9A-Za-z]{22}==$/.test(key)) return;
+  reply.header('Sec-WebSocket-Version', '13');
+  throw badRequest(
+    'the handshake needs Sec-WebSocket-Version 13 and a Sec-WebSocket-Key of 16 bytes in Base64',
+  );
+}
+
+function badRequest(message: string): Error {
+  return Object.assign(new Error(message), { statusCode: 400 });
 }

@@ -22,7 +22,10 @@ import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './streams/stream-clocks.ts';
 import { isFormType } from './uploads/upload.ts';
 
-/** How long a shutdown waits for what is under way. In this time the longest stream session (40 s) ends by itself, and so do all uploads but the slowest. */
+/**
+ * How long a shutdown waits for what is under way. In this time the longest stream session (40 s) ends by
+ * itself, and so do all uploads but the slowest.
+ */
 export const DRAIN_MS = 42_000;
 
 interface AppParts {
@@ -105,16 +108,18 @@ export async function buildApp({
 
 /** Lets in what Node or Fastify would refuse in a form of their own, before a handler of ours sees it. */
 function takeAnyRequest(app: FastifyInstance): void {
-  // No limit to the number of headers: their bytes are limited. Of more than 2,000 headers, Node would drop the last ones without a word. Among them could be a
-  // proxy's X-Forwarded-For, or Content-Length.
+  // No limit to the number of headers: their bytes are limited. Of more than 2,000 headers, Node would drop
+  // the last ones without a word. Among them could be a proxy's X-Forwarded-For, or Content-Length.
   app.server.maxHeadersCount = 0;
-  // HTTP lets a server ignore an expectation that it does not know. Node would refuse it without a body. The one it knows is answered where the body is read.
+  // HTTP lets a server ignore an expectation that it does not know. Node would refuse it without a body. The
+  // one it knows is answered where the body is read.
   for (const expectation of ['checkExpectation', 'checkContinue'])
     app.server.on(expectation, (request, response) => app.server.emit('request', request, response));
   // A client may end its side after its request and still want the answer. Node has this switch, but no option for it.
   Object.assign(app.server, { httpAllowHalfOpen: true });
-  // Only the upload's handler reads a body, and it counts the bytes itself. Fastify would refuse a malformed type, or QUERY without one, before that handler
-  // could say 503 or 413. It would do so even on paths that do not exist. So Fastify sees a form, or else just bytes.
+  // Only the upload's handler reads a body, and it counts the bytes itself. Fastify would refuse a malformed
+  // type, or QUERY without one, before that handler could say 503 or 413. It would do so even on paths that
+  // do not exist. So Fastify sees a form, or else just bytes.
   app.addHook('onRequest', async ({ raw: { headers } }) => {
     if (!isFormType(headers['content-type'])) headers['content-type'] = 'application/octet-stream';
   });

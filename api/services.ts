@@ -69,14 +69,16 @@ export function createServices(
     prefix: config.keyPrefix,
     skipVersionCheck: true,
     skipMetasUpdate: true,
-    // BullMQ's wait for the first connection fails for good when that connection is made anew meanwhile: no job would ever be added.
+    // BullMQ's wait for the first connection fails for good when that connection is made anew meanwhile: no
+    // job would ever be added.
     skipWaitingForReady: true,
     // The samples go over this connection, too. So they are there before their job is.
     connection: redis,
   });
   // BullMQ itself would write the queue's settings only once. A Redis that comes back empty would then keep 10,000 of its events.
   redis.on('ready', () => void queue.backend.setQueueMeta(queue.metaValues).catch(() => undefined));
-  // The queue repeats what its connection reports already. Without a listener, each of these errors would be printed, past our log.
+  // The queue repeats what its connection reports already. Without a listener, each of these errors would be
+  // printed, past our log.
   queue.on('error', () => undefined);
 
   const access = new Access(config.allowedClients, config.apiToken, config.allowedOrigins);

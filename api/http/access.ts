@@ -17,7 +17,10 @@ export class Access {
     this.#origins = new Set(allowedOrigins);
   }
 
-  /** A dual-stack socket shows an IPv4 address as IPv6; a BlockList takes it as the IPv4 one. @param peer undefined when the connection has been reset */
+  /**
+   * A dual-stack socket shows an IPv4 address as IPv6; a BlockList takes it as the IPv4 one.
+   * @param peer undefined when the connection has been reset
+   */
   allowsPeer(peer: string | undefined): boolean {
     if (peer === undefined) return false;
     const family = isIP(peer);
@@ -70,8 +73,8 @@ export async function dropEmptyAuthorization({ raw: { headers } }: FastifyReques
 }
 
 /**
- * Hook in front of all that looks at the peer. Several load balancers (Azure's application gateway, IIS) write `address:port` into X-Forwarded-For, with IPv6
- * in brackets. An address with a port is on no list.
+ * Hook in front of all that looks at the peer. Several load balancers (Azure's application gateway, IIS)
+ * write `address:port` into X-Forwarded-For, with IPv6 in brackets. An address with a port is on no list.
  */
 export async function dropForwardedPorts({ raw: { headers } }: FastifyRequest): Promise<void> {
   const hops = headers['x-forwarded-for'];

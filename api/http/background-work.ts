@@ -10,7 +10,10 @@ export class BackgroundWork {
     this.#log = log;
   }
 
-  /** Begins when what was written to the client in this turn is on its way. @param of the upload or session, for the log line of a failure */
+  /**
+   * Begins when what was written to the client in this turn is on its way.
+   * @param of the upload or session, for the log line of a failure
+   */
   run(of: Record<string, string>, clean: () => Promise<unknown>): void {
     const cleaning = new Promise((resolve) => setImmediate(resolve)).then(clean);
     this.add(
@@ -28,7 +31,10 @@ export class BackgroundWork {
     this.#pending.add(pending);
   }
 
-  /** Resolves when none is left. Work that repeats its command while Redis is away gives up by itself: what it would free or remove has a TTL. */
+  /**
+   * Resolves when none is left. Work that repeats its command while Redis is away gives up by itself: what it
+   * would free or remove has a TTL.
+   */
   async finished(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }

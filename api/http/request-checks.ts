@@ -6,8 +6,8 @@ export const STREAM_PATH = '/ws/asr';
 const UNKNOWN_PATH = '/undecodable-path';
 
 /**
- * A request's target, or a path that no route has if its percent-encoding is broken. Fastify itself would answer a broken one before any hook, and so without
- * a look at the peer.
+ * A request's target, or a path that no route has if its percent-encoding is broken. Fastify itself would
+ * answer a broken one before any hook, and so without a look at the peer.
  */
 export function decodablePath(target: string): string {
   try {
@@ -18,7 +18,10 @@ export function decodablePath(target: string): string {
   }
 }
 
-/** Hook: the WebSocket plugin ends the connection of a refused handshake. This header keeps clients and proxies with a pool from using it again. */
+/**
+ * Hook: the WebSocket plugin ends the connection of a refused handshake. This header keeps clients and
+ * proxies with a pool from using it again.
+ */
 export async function sayThatRefusalsClose({ ws }: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (ws) reply.header('connection', 'close');
 }

@@ -10,7 +10,10 @@ const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
 export const WS_OPTIONS = {
   maxPayload: MAX_WS_PAYLOAD_BYTES,
   perMessageDeflate: false,
-  /** Enough for the longest legal message byte by byte. Before the token is known, each byte is kept with an object of its own, a hundred times its size. */
+  /**
+   * Enough for the longest legal message byte by byte. Before the token is known, each byte is kept with an
+   * object of its own, a hundred times its size.
+   */
   maxFragments: 4_096,
   /** How long, in ms, a peer may take to answer a close frame before its socket is destroyed. */
   closeTimeout: 5_000,
@@ -22,8 +25,9 @@ export const WS_OPTIONS = {
 const REQUEST_TIMEOUT_MARGIN_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 /**
- * How long a connection without a request stays open. Longer than proxies keep theirs (nginx and AWS 60 s, Traefik 90, Caddy 120, Google Cloud 600).
- * Otherwise a proxy may send an upload into a connection that is just being closed. It may not try again, and answers 502.
+ * How long a connection without a request stays open. Longer than proxies keep theirs (nginx and AWS 60 s,
+ * Traefik 90, Caddy 120, Google Cloud 600). Otherwise a proxy may send an upload into a connection that is
+ * just being closed. It may not try again, and answers 502.
  */
 const KEEP_ALIVE_MS = 620_000;
 /** Node's own limit for the target and all headers. */
@@ -51,7 +55,8 @@ export function serverOptions(
     genReqId: () => randomBytes(16).toString('hex'),
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     requestTimeout: uploadTimeoutMs + REQUEST_TIMEOUT_MARGIN_MS,
-    // How long a connection may stand still in both directions. Node looks once in that time, so it may last twice as long. A WebSocket has its own clocks.
+    // How long a connection may stand still in both directions. Node looks once in that time, so it may last
+    // twice as long. A WebSocket has its own clocks.
     connectionTimeout: unreadMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: {

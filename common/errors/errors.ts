@@ -1,7 +1,8 @@
 /**
- * The codes of the public interface, and what they become on the wire: a status over HTTP, a close code on a stream.
- * `forbidden` ends a handshake with HTTP 403, so it has no close code. Codes outside the interface's tables keep only the body's form and are not
- * here: `server_error` (a fault of ours), `not_found` (an unknown path), `method_not_allowed`, `bad_request` (broken HTTP, a wrong handshake).
+ * The codes of the public interface, and what they become on the wire: a status over HTTP, a close code on a
+ * stream. `forbidden` ends a handshake with HTTP 403, so it has no close code. Codes outside the interface's
+ * tables keep only the body's form and are not here: `server_error` (a fault of ours), `not_found` (an
+ * unknown path), `method_not_allowed`, `bad_request` (broken HTTP, a wrong handshake).
  */
 export const HTTP_STATUS = {
   invalid_format: 400,

@@ -40,7 +40,10 @@ export const ServerMessage = Type.Union([
 ]);
 export type ServerMessage = Static<typeof ServerMessage>;
 
-/** A `start` as it came in. Where it is out of order it is wrong whatever its fields say, so they are looked at later: by `checkStart` and `startToken`. */
+/**
+ * A `start` as it came in. Where it is out of order it is wrong whatever its fields say, so they are looked
+ * at later: by `checkStart` and `startToken`.
+ */
 export type UncheckedStart = Pick<Static<typeof StartMessage>, 'type'> & Readonly<Record<string, unknown>>;
 
 /** A text frame that is no control message of the interface; `message` says what was found and what to send. */
@@ -48,7 +51,10 @@ export class InvalidMessage extends Error {
   override readonly name = 'InvalidMessage';
 }
 
-/** Cut between characters. Half of a surrogate pair would be an escape in the error message, and strict JSON parsers refuse it. */
+/**
+ * Cut between characters. Half of a surrogate pair would be an escape in the error message, and strict JSON
+ * parsers refuse it.
+ */
 const shown = (value: unknown): string => {
   const characters = [...(JSON.stringify(value) ?? 'nothing')];
   return characters.length > 60 ? `${characters.slice(0, 57).join('')}...` : characters.join('');
@@ -59,7 +65,8 @@ const shown = (value: unknown): string => {
  * @throws InvalidMessage for more than 1,024 characters, invalid JSON or an unknown type.
  */
 export function parseClientMessage(text: string): UncheckedStart | Static<typeof EndMessage> {
-  // Characters are code points: an emoji, two UTF-16 units, is one. Over twice as many units are too many in any case, and need not be counted.
+  // Characters are code points: an emoji, two UTF-16 units, is one. Over twice as many units are too many in
+  // any case, and need not be counted.
   if (text.length > 2 * MAX_CONTROL_CHARACTERS || [...text].length > MAX_CONTROL_CHARACTERS) {
     throw new InvalidMessage(`a control message may have at most ${MAX_CONTROL_CHARACTERS} characters`);
   }
@@ -88,7 +95,10 @@ export function checkStart(start: UncheckedStart): void {
   }
 }
 
-/** The token in `start`, for clients whose handshake had none; `null` counts as none. @throws InvalidMessage for another kind of value. */
+/**
+ * The token in `start`, for clients whose handshake had none; `null` counts as none.
+ * @throws InvalidMessage for another kind of value.
+ */
 export function startToken({ api_token: token }: UncheckedStart): string | undefined {
   if (token === undefined || token === null) return undefined;
   if (typeof token !== 'string') throw new InvalidMessage('start: api_token must be a string');

@@ -35,8 +35,9 @@ export function buildAdminServer({
 }
 
 /**
- * Nobody has to say a password here. So a web page in the operator's browser could read all this, if its owner lets its name point to loopback
- * (DNS rebinding). Such a page needs a name of its own: addresses and localhost are nobody's.
+ * Nobody has to say a password here. So a web page in the operator's browser could read all this, if its
+ * owner lets its name point to loopback (DNS rebinding). Such a page needs a name of its own: addresses and
+ * localhost are nobody's.
  */
 const refuseOtherHosts: Hook = async ({ hostname }) => {
   if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0 || /^(.+\.)?localhost$/i.test(hostname)) return;

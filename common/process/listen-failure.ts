@@ -18,7 +18,8 @@ export async function listen(
   settings = SERVICE,
 ): Promise<void> {
   try {
-    // Given localhost, Fastify serves its second address by a bare server. That one lacks what was set up on the first, and escapes its shutdown.
+    // Given localhost, Fastify serves its second address by a bare server. That one lacks what was set up on
+    // the first, and escapes its shutdown.
     await server.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port });
   } catch (error) {
     throw listenFailure(error, host, port, settings);

@@ -13,7 +13,10 @@ export type { Logger } from 'pino';
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 const CENSOR = '[redacted]';
-/** The arguments that Redis repeats of a command that it does not have: a password, or samples. They end with the JSON string or before a stack. */
+/**
+ * The arguments that Redis repeats of a command that it does not have: a password, or samples. They end with
+ * the JSON string or before a stack.
+ */
 const REPEATED_ARGUMENTS = /(?<=, with args beginning with: )(?:[^"\\]|\\.)+?(?="|\\n {4}at )/g;
 
 /** The logger of a process. */
@@ -28,8 +31,9 @@ interface Output {
 }
 
 /**
- * Writes one JSON line an event to standard output. What must never be logged (token, text, audio) is not passed in. The redaction is a second guard
- * behind that, for a header, message or error that slips into a logged object.
+ * Writes one JSON line an event to standard output. What must never be logged (token, text, audio) is not
+ * passed in. The redaction is a second guard behind that, for a header, message or error that slips into a
+ * logged object.
  * @param token is in no line, even if a client sent it as something that is logged, such as its origin or path
  */
 export function createLogger(
@@ -53,7 +57,8 @@ export function createLogger(
         '*.text',
         '*.pcm',
         'req.headers',
-        // ioredis puts the arguments of the failed command into its error: a password, or samples. A Cluster's error holds its last node's error.
+        // ioredis puts the arguments of the failed command into its error: a password, or samples. A
+        // Cluster's error holds its last node's error.
         'err.command.args',
         'err.*.command.args',
       ],
@@ -72,7 +77,10 @@ export function createLogger(
   return Object.assign(pino(options, output.destination), { written: output.written });
 }
 
-/** If the log cannot be written, above all on a full disk, the service goes on. What waits is written with the first line that can be again. */
+/**
+ * If the log cannot be written, above all on a full disk, the service goes on. What waits is written with the
+ * first line that can be again.
+ */
 function standardOutput(): Output {
   const output = openDestination({ dest: 1, maxLength: MAX_WAITING_BYTES });
   let isFailing = false;

@@ -2,8 +2,9 @@ import { collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-cli
 import { packageVersion } from './package-root.ts';
 
 /**
- * What every process says of itself: its version, whether and how fast Redis answers, and Node's own metrics (memory, event-loop delay, garbage collection).
- * Those look at the process a hundred times a second, so this is called only where somebody can read them.
+ * What every process says of itself: its version, whether and how fast Redis answers, and Node's own metrics
+ * (memory, event-loop delay, garbage collection). Those look at the process a hundred times a second, so this
+ * is called only where somebody can read them.
  * @param askRedis sends one command. @throws StoreUnavailable
  * @returns what asks Redis, to be called for each answer to Prometheus
  */

@@ -15,8 +15,9 @@ const LOG_WRITTEN_MS = 2_000;
 type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 
 /**
- * Ends the process on the first of the signals, or when the supervisor that holds our IPC channel is gone. It runs the steps in order, waits at most
- * `drainMs` for all of them, and logs every step that failed. It exits with 0 if all went well, with 1 otherwise. A second signal exits at once.
+ * Ends the process on the first of the signals, or when the supervisor that holds our IPC channel is gone. It
+ * runs the steps in order, waits at most `drainMs` for all of them, and logs every step that failed. It exits
+ * with 0 if all went well, with 1 otherwise. A second signal exits at once.
  * @param forced how it ends if it does not wait any longer, see endProcess
  * @returns what is aborted with the first signal: from then on nothing more is to be started
  */
@@ -55,7 +56,8 @@ export function shutdownOnSignal(
 }
 
 /**
- * Ends the process in bounded time. Node itself waits for ever for a pipe that nobody reads, and for a thread in native code, such as a model run that hangs.
+ * Ends the process in bounded time. Node itself waits for ever for a pipe that nobody reads, and for a thread
+ * in native code, such as a model run that hangs.
  * @param how the exit code, or SIGKILL where there may be such a thread
  */
 export async function endProcess(log: ProcessLogger, how: number | 'SIGKILL'): Promise<void> {

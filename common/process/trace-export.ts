@@ -4,7 +4,8 @@ import { Redis } from 'ioredis';
 import type { ShutdownStep } from './shutdown.ts';
 
 /**
- * Starts OpenTelemetry's SDK, which reads its own variables: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
+ * Starts OpenTelemetry's SDK, which reads its own variables:
+ * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
  * @param service its name in the traces, unless OTEL_SERVICE_NAME gives another  @returns the step that sends what is left, at the end
  */
 export function startTraceExport(

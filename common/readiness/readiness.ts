@@ -76,7 +76,8 @@ export class ReadinessStore {
   }
 
   /**
-   * Whether any process can recognize. Looks first at those that could the last time, and at all of them only if none of those can any more.
+   * Whether any process can recognize. Looks first at those that could the last time, and at all of them only
+   * if none of those can any more.
    * @throws StoreUnavailable
    */
   async isReady(): Promise<boolean> {
@@ -87,9 +88,11 @@ export class ReadinessStore {
   }
 
   /**
-   * Looks once a second, until stopped, whether a process is left for work that has begun. One that drains counts, because it ends its own work. One that
-   * loads counts, because it may take the work over. One whose model does not load does not count.
-   * @param onGone called when two looks in a row have found none, within 2 s of the last heartbeat's end. (After a pause of Redis the second look finds a beat.)
+   * Looks once a second, until stopped, whether a process is left for work that has begun. One that drains
+   * counts, because it ends its own work. One that loads counts, because it may take the work over. One whose
+   * model does not load does not count.
+   * @param onGone called when two looks in a row have found none, within 2 s of the last heartbeat's end.
+   * (After a pause of Redis the second look finds a beat.)
    * @returns what stops it
    */
   watch(onGone: () => void): () => void {
@@ -108,13 +111,17 @@ export class ReadinessStore {
   /** @throws StoreUnavailable */
   async read(): Promise<Readiness> {
     const readiness = await this.#look(await fromStore(this.#redis.zrange(this.#keys.inferences, 0, '-1')));
-    // A master that became a replica goes on answering reads. It refuses only writes (READONLY), and that makes the client look for the new master. So
-    // one write is sent, to a key that nobody has.
+    // A master that became a replica goes on answering reads. It refuses only writes (READONLY), and that
+    // makes the client look for the new master. So one write is sent, to a key that nobody has.
     if (readiness.processes.length === 0) await fromStore(this.#redis.del(this.#keys.inference('')));
     return readiness;
   }
 
-  /** @returns ms since the last heartbeat of each process, by the clock of Redis; one that is gone has the longest age. @throws StoreUnavailable */
+  /**
+   * @returns ms since the last heartbeat of each process, by the clock of Redis; one that is gone has the
+   * longest age.
+   * @throws StoreUnavailable
+   */
   async heartbeatAgesMs(ids: readonly string[]): Promise<number[]> {
     const leftMs = ids.map((id) => fromStore(this.#redis.pttl(this.#keys.inference(id))));
     return (await Promise.all(leftMs)).map((left) => HEARTBEAT_TTL_MS - Math.max(0, left));

@@ -13,7 +13,8 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
 /**
  * What a connection is for. That decides how it meets an outage:
  * - `commands`: a request waits for the answer, so a command fails within a second instead of queueing.
- * - `blocking`: one reader in a loop of XREAD BLOCK (half a second at most). Without a connection its reads fail at once, so the loop waits before it tries
+ * - `blocking`: one reader in a loop of XREAD BLOCK (half a second at most). Without a connection its reads
+ * fail at once, so the loop waits before it tries
  *   again. A read is aborted by disconnecting.
  * - `bullmq`: the connections of BullMQ's worker, which must never give up.
  */
@@ -32,7 +33,10 @@ const SILENCE = 'Socket timeout.';
 /** The clients that are to stay without a connection. */
 const closed = new WeakSet<RedisClient>();
 
-/** Opens one connection. It begins to connect at once, keeps trying until `closeRedis`, and reports its errors only through `onError`. */
+/**
+ * Opens one connection. It begins to connect at once, keeps trying until `closeRedis`, and reports its errors
+ * only through `onError`.
+ */
 export function connectRedis(
   target: RedisTarget,
   use: ConnectionUse,
@@ -44,8 +48,9 @@ export function connectRedis(
     connectionName: name,
     retryStrategy: (attempt) => Math.min(25 * attempt, MAX_RECONNECT_DELAY_MS),
     connectTimeout: CONNECT_MS,
-    // A master that became a replica keeps its connections, but by now the same name may lead to a new master. So the client connects again. While there is
-    // no new master, connecting at each refusal would be over a hundred connections a second.
+    // A master that became a replica keeps its connections, but by now the same name may lead to a new
+    // master. So the client connects again. While there is no new master, connecting at each refusal would be
+    // over a hundred connections a second.
     reconnectOnError: (error) => {
       if (!refusedWith('READONLY', error.message)) return false;
       const nowMs = performance.now();
@@ -75,7 +80,10 @@ export function closeRedis(client: RedisClient): void {
   client.disconnect();
 }
 
-/** Whether Redis refused the database in REDIS_URL. ioredis would go on in database 0; it puts the name of a refused command into the error. */
+/**
+ * Whether Redis refused the database in REDIS_URL. ioredis would go on in database 0; it puts the name of a
+ * refused command into the error.
+ */
 export function isAnswerToSelect(error: Error & { command?: { name?: unknown } }): boolean {
   return error.command?.name === 'select';
 }
@@ -90,7 +98,8 @@ function optionsOf(use: ConnectionUse): RedisOptions {
         socketTimeout: SILENT_SOCKET_MS,
       };
     case 'blocking':
-      // Reads are neither kept during an outage nor sent again after it: the old ones would stand in a row, each blocking the next.
+      // Reads are neither kept during an outage nor sent again after it: the old ones would stand in a row,
+      // each blocking the next.
       return {
         enableOfflineQueue: false,
         maxRetriesPerRequest: 0,
@@ -111,7 +120,8 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
   switch (target.kind) {
     case 'single': {
       const client = new Single(target.url, options);
-      // A TLS handshake that is aborted can fail twice if the certificate is not trusted. ioredis hears only the first error; the second would end this process.
+      // A TLS handshake that is aborted can fail twice if the certificate is not trusted. ioredis hears only
+      // the first error; the second would end this process.
       client.on('connecting', () => setImmediate(() => client.stream?.on('error', () => undefined)));
       return client;
     }
@@ -143,8 +153,9 @@ function open(target: RedisTarget, options: RedisOptions, use: ConnectionUse): R
 }
 
 /**
- * Reconnects the connections that read or wait when the one that writes must. Only the writer is told `READONLY`: the others would stay on a server that is
- * a replica now. The writer is also the first to notice that a server has vanished without a word: BullMQ's connections would wait three times as long.
+ * Reconnects the connections that read or wait when the one that writes must. Only the writer is told
+ * `READONLY`: the others would stay on a server that is a replica now. The writer is also the first to notice
+ * that a server has vanished without a word: BullMQ's connections would wait three times as long.
  */
 export function follow(writer: RedisClient, others: readonly RedisClient[]): void {
   const leave = (): void => {
@@ -156,7 +167,10 @@ export function follow(writer: RedisClient, others: readonly RedisClient[]): voi
   });
 }
 
-/** Whether Redis refused with this word. Before 7.0 an error inside a script stands further back: `ERR Error running script (…): … -OOM …`. */
+/**
+ * Whether Redis refused with this word. Before 7.0 an error inside a script stands further back: `ERR Error
+ * running script (…): … -OOM …`.
+ */
 export function refusedWith(word: string, answer: string): boolean {
   return answer.startsWith(`${word} `) || answer.includes(`: -${word} `);
 }
@@ -176,7 +190,10 @@ export async function whenReady(client: RedisClient, timeoutMs: number): Promise
   });
 }
 
-/** For a command of a request. Whatever stops its answer means, for the client, that the service is not ready. @throws StoreUnavailable */
+/**
+ * For a command of a request. Whatever stops its answer means, for the client, that the service is not ready.
+ * @throws StoreUnavailable
+ */
 export async function fromStore<T>(command: Promise<T>): Promise<T> {
   try {
     return await command;

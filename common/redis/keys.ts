@@ -10,7 +10,10 @@ export class RedisKeys {
     this.prefix = prefix;
   }
 
-  /** String, TTL 5 s (2 s if only a model call is left): the holder of the one recognition slot as JSON. Its existence is `busy`. */
+  /**
+   * String, TTL 5 s (2 s if only a model call is left): the holder of the one recognition slot as JSON. Its
+   * existence is `busy`.
+   */
   get slot(): string {
     return `${this.prefix}:slot`;
   }
@@ -26,7 +29,10 @@ export class RedisKeys {
   get sessions(): string {
     return `${this.prefix}:sessions`;
   }
-  /** Stream: the opening entry `0-1`, then an entry `<number>-1` for each frame (frames of a burst share one), then the end. Deleted with the last result. */
+  /**
+   * Stream: the opening entry `0-1`, then an entry `<number>-1` for each frame (frames of a burst share one),
+   * then the end. Deleted with the last result.
+   */
   audio(sessionId: string): string {
     return `${this.prefix}:session:${sessionId}:audio`;
   }

@@ -47,7 +47,10 @@ export class Outage {
   }
 }
 
-/** One log line when Redis goes away, or refuses to work, and one when that is over, however many connections and attempts there are. */
+/**
+ * One log line when Redis goes away, or refuses to work, and one when that is over, however many connections
+ * and attempts there are.
+ */
 export class OutageLog {
   readonly #log: Logger;
   readonly #away = new Set<string>();
@@ -77,7 +80,10 @@ export class OutageLog {
     });
   }
 
-  /** A command has failed. A connection that is away says why by itself. If a Cluster is down, all connections wait and say nothing. */
+  /**
+   * A command has failed. A connection that is away says why by itself. If a Cluster is down, all connections
+   * wait and say nothing.
+   */
   failed({ cause }: StoreUnavailable): void {
     this.#failingSinceMs ??= performance.now();
     if (this.#isRefusing || this.#away.size > 0) return;

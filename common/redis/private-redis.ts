@@ -6,7 +6,8 @@ import { packageRoot } from '../process/package-root.ts';
 const NAME = /^private-redis-(\d+)$/;
 
 /**
- * The private Redis of `npm start` has a new port and password at every start: `npm run status` finds it by a file that this user alone can read.
+ * The private Redis of `npm start` has a new port and password at every start: `npm run status` finds it by a
+ * file that this user alone can read.
  * @returns takes the file away again
  */
 export function showPrivateRedis(url: string, folder = cacheFolder()): () => void {

@@ -21,7 +21,10 @@ export async function readStreams(
   return (await blockingRead(blocking, read)) ?? [];
 }
 
-/** What `readStreams` would give at once. It does not wait, so it may use a connection that others use too. @throws the client's errors */
+/**
+ * What `readStreams` would give at once. It does not wait, so it may use a connection that others use too.
+ * @throws the client's errors
+ */
 export async function readStreamsNow(
   redis: RedisClient,
   after: ReadonlyMap<string, string>,

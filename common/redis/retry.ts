@@ -4,8 +4,8 @@ import { StoreUnavailable } from '../errors/errors.ts';
 const RETRY_MS = 200;
 
 /**
- * Repeats a command until Redis answers: an outage that ends before the deadline costs nothing but time. The command may be carried out more than once,
- * because its answer can be what was lost.
+ * Repeats a command until Redis answers: an outage that ends before the deadline costs nothing but time. The
+ * command may be carried out more than once, because its answer can be what was lost.
  * @param deadlineMs as of `performance.now()`, which no change of a clock moves
  * @throws StoreUnavailable at the deadline; what else the command throws
  */

@@ -25,7 +25,10 @@ const CHECKS: readonly ((facts: RedisFacts) => string | undefined)[] = [
     if (save === '' && appendonly === 'no') return undefined;
     return `this Redis may write recordings to disk (save "${save}", appendonly ${appendonly}); start it with: --save "" --appendonly no`;
   },
-  /** Unless told otherwise, a replica that gets the whole data set writes it to its disk first. Before Redis 7 its master does so too. */
+  /**
+   * Unless told otherwise, a replica that gets the whole data set writes it to its disk first. Before Redis 7
+   * its master does so too.
+   */
   ({ info, settings: { 'repl-diskless-sync': sync, 'repl-diskless-load': load } }) => {
     const hasReplicas = /^(role:slave|connected_slaves:[1-9])/m.test(info);
     if (!hasReplicas || sync === undefined || (sync === 'yes' && load === 'swapdb')) return undefined;

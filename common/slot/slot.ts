@@ -3,8 +3,9 @@ import type { RedisKeys } from '../redis/keys.ts';
 import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 
 /**
- * The value of the one recognition slot of the whole service, a Redis key with a TTL. It names the holder for a person and is compared as a whole.
- * So it is kept as the text that was written, never parsed and printed again.
+ * The value of the one recognition slot of the whole service, a Redis key with a TTL. It names the holder for
+ * a person and is compared as a whole. So it is kept as the text that was written, never parsed and printed
+ * again.
  */
 export type SlotHolder = string;
 

@@ -42,7 +42,10 @@ export async function freeSlot(
   return true;
 }
 
-/** What the client of that recording is told: `api/streams/active-stream.ts` and `api/uploads/upload-wait.ts` see the loss with their next renewal. */
+/**
+ * What the client of that recording is told: `api/streams/active-stream.ts` and `api/uploads/upload-wait.ts`
+ * see the loss with their next renewal.
+ */
 function consequence(owner: SlotOwner | undefined): string {
   const via = owner?.via;
   switch (via) {

@@ -75,7 +75,10 @@ export class FeatureExtractor {
     return next;
   }
 
-  /** The sample furthest to the left may mirror one behind the frame. Whisper's window is 0 on the far left, so any number does. */
+  /**
+   * The sample furthest to the left may mirror one behind the frame. Whisper's window is 0 on the far left,
+   * so any number does.
+   */
   #mirrorLeftEdge(): void {
     const { leftEdgeSamples, mirror } = this.#framing;
     const first = mirror === 'about the first' ? 1 : 0;

@@ -21,7 +21,10 @@ export interface KaldiOptions {
 /** As icefall trains with: up to 400 Hz below the Nyquist frequency. */
 const ICEFALL: KaldiOptions = { window: 'povey', highHz: 7600, scale: 1 };
 
-/** Kaldi's log-mel filter bank (`compute-fbank-feats` with dither 0, no energy and filters from 20 Hz on), in double precision. */
+/**
+ * Kaldi's log-mel filter bank (`compute-fbank-feats` with dither 0, no energy and filters from 20 Hz on), in
+ * double precision.
+ */
 export class KaldiFbank implements FilterBank {
   readonly bins = MEL_BINS;
   readonly #fft = new FFT(FFT_SIZE);

@@ -17,8 +17,9 @@ export const WHISPER_FRAMING: Framing = {
 };
 
 /**
- * Whisper's log-mel filter bank (`log_mel_spectrogram` in openai/whisper's audio.py): Hann window, 400-point spectrum, 80 Slaney filters (128 in the large
- * models) from 0 to 8000 Hz, log10. The rest of Whisper's recipe needs a whole step: `normalizeWhisperWindow`.
+ * Whisper's log-mel filter bank (`log_mel_spectrogram` in openai/whisper's audio.py): Hann window, 400-point
+ * spectrum, 80 Slaney filters (128 in the large models) from 0 to 8000 Hz, log10. The rest of Whisper's
+ * recipe needs a whole step: `normalizeWhisperWindow`.
  */
 export class WhisperFbank implements FilterBank {
   readonly bins: number;
@@ -129,7 +130,10 @@ function slaneyFilters(bins: number): MelFilter[] {
   });
 }
 
-/** Slaney's scale (Auditory Toolbox, 1998), librosa's default: linear to 1000 Hz (15 mel), then 27 mel for every factor of 6.4. */
+/**
+ * Slaney's scale (Auditory Toolbox, 1998), librosa's default: linear to 1000 Hz (15 mel), then 27 mel for
+ * every factor of 6.4.
+ */
 const LINEAR_HZ_PER_MEL = 200 / 3;
 const LOG_START_HZ = 1000;
 const LOG_START_MEL = LOG_START_HZ / LINEAR_HZ_PER_MEL;

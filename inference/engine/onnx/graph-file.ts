@@ -116,7 +116,10 @@ class GraphReader {
   }
 }
 
-/** Bytes of one value, by TensorProto.DataType. 2 and 3 have 8 bits; 4, 5, 10 and 16 have 16 bits. 1 is float, and the others are about as large. */
+/**
+ * Bytes of one value, by TensorProto.DataType. 2 and 3 have 8 bits; 4, 5, 10 and 16 have 16 bits. 1 is float,
+ * and the others are about as large.
+ */
 function elementBytes(dataType: Uint8Array): number {
   const id = readInt(dataType);
   if (id === 2 || id === 3) return 1;

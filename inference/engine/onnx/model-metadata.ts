@@ -24,7 +24,10 @@ export class ModelMetadata {
     return this.#parse(key, this.#required(key, `an integer from ${min} to ${max}`), min, max);
   }
 
-  /** Comma-separated whole numbers in [min, max], `length` of them when given. A comma too many means nothing, as in sherpa-onnx. */
+  /**
+   * Comma-separated whole numbers in [min, max], `length` of them when given. A comma too many means nothing,
+   * as in sherpa-onnx.
+   */
   integers(key: string, min: number, max: number, length?: number): readonly number[] {
     const expected = `${length ?? 'comma-separated'} integers from ${min} to ${max}`;
     const text = this.#required(key, expected);

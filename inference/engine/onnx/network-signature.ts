@@ -20,12 +20,15 @@ export function statesOf(outline: OnnxOutline, { states }: NetworkSignature): St
   return states.map((spec, i) => ({ spec, next: outline.outputs[i + 1]?.name ?? '' }));
 }
 
-/** The most values that a step's input and states may have together: 256 MiB as float32. icefall's Zipformer of 66 M parameters has half a million. */
+/**
+ * The most values that a step's input and states may have together: 256 MiB as float32. icefall's Zipformer
+ * of 66 M parameters has half a million.
+ */
 const MAX_VALUES = 64 * 2 ** 20;
 
 /**
- * @throws ModelLoadError when the file has other inputs, other outputs than a result and one for each state, or states that no recording
- * could have memory for.
+ * @throws ModelLoadError when the file has other inputs, other outputs than a result and one for each state,
+ * or states that no recording could have memory for.
  */
 export function checkSignature(outline: OnnxOutline, { input, states }: NetworkSignature): void {
   const inputs = [input, ...states];

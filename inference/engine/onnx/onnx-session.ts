@@ -15,7 +15,10 @@ export interface SessionOptions {
   readonly threads: number;
   /** Values of weights in a part, where a graph is divided. */
   readonly partValues?: number;
-  /** True for a model that runs once: to make it faster would take longer than that run. What follows from constants is found out all the same. */
+  /**
+   * True for a model that runs once: to make it faster would take longer than that run. What follows from
+   * constants is found out all the same.
+   */
   readonly isForOneRun?: boolean;
   /** Receives one line when `auto` falls back, and when a graph cannot be divided. */
   readonly log: (line: string) => void;
@@ -138,8 +141,8 @@ async function createModel(
       graphOptimizationLevel: isForOneRun ? 'basic' : 'all',
       logSeverityLevel: 4,
       extra: {
-        // If idle threads sleep at once, that costs more than a second thread gains. If they spin for ever, they keep API and Redis from
-        // their cores.
+        // If idle threads sleep at once, that costs more than a second thread gains. If they spin for ever,
+        // they keep API and Redis from their cores.
         session: { intra_op: { allow_spinning: '1', spin_duration_us: '200' }, force_spinning_stop: '1' },
       },
     };

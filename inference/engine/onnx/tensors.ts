@@ -102,7 +102,10 @@ export function floatsOf(onnx: OnnxModel, outputs: Outputs): Float32Array {
   return data;
 }
 
-/** The values of output 0, in rows of `rowSize`. @throws InferenceError for other rows: the runtime does not hold a graph to the size that it declares. */
+/**
+ * The values of output 0, in rows of `rowSize`.
+ * @throws InferenceError for other rows: the runtime does not hold a graph to the size that it declares.
+ */
 export function rowsOf(onnx: OnnxModel, outputs: Outputs, rowSize: number): Float32Array {
   const found = resultOf(onnx, outputs).dims.at(-1);
   if (found !== rowSize) {

@@ -27,9 +27,10 @@ export interface CutOptions {
 }
 
 /**
- * Cuts a graph into parts that each keep states of their own. So a part can run for several steps before the next part runs for the same
- * steps. A state that two parts would have to share forbids a cut between them. What follows from counters and constants alone (masks,
- * positions, weights in another form) is done in each part that needs it.
+ * Cuts a graph into parts that each keep states of their own. So a part can run for several steps before the
+ * next part runs for the same steps. A state that two parts would have to share forbids a cut between them.
+ * What follows from counters and constants alone (masks, positions, weights in another form) is done in each
+ * part that needs it.
  * @returns fewer than two parts when there is no place to cut.
  */
 export function cutGraph(graph: GraphFile, options: CutOptions): GraphPart[] {
@@ -77,7 +78,10 @@ class GraphCutter {
     }
   }
 
-  /** Places nodes in the file's order. But a node that no other one reads, such as one that names a next state, goes where its input comes from. */
+  /**
+   * Places nodes in the file's order. But a node that no other one reads, such as one that names a next
+   * state, goes where its input comes from.
+   */
   #place(nodes: ReadonlySet<GraphNode>): void {
     const read = new Set([this.#options.result, ...this.#graph.nodes.flatMap(({ inputs }) => inputs)]);
     for (const node of this.#graph.nodes) {

@@ -11,14 +11,15 @@ import { type LoadedNetwork, type NetworkPart, PartRun, type StepValues } from '
 import { readScanPart, SCAN_NAMES } from './scan-part-file.ts';
 
 /**
- * Values of weights in a part. They are few enough to stay in a processor's cache from one step to the next, beside what runs with them.
- * They are so many that what a run costs by itself does not count. By measurement: half or twice of it took from 11 % less to 29 % more time.
+ * Values of weights in a part. They are few enough to stay in a processor's cache from one step to the next,
+ * beside what runs with them. They are so many that what a run costs by itself does not count. By
+ * measurement: half or twice of it took from 11 % less to 29 % more time.
  */
 const PART_VALUES = 2_000_000;
 
 /**
- * Steps in which parts are tried. A size that the runtime knows stays the same. If one is open, parts are tried in as many steps as a
- * recording mostly has: a Scan that gives more in one step than in another fails.
+ * Steps in which parts are tried. A size that the runtime knows stays the same. If one is open, parts are
+ * tried in as many steps as a recording mostly has: a Scan that gives more in one step than in another fails.
  */
 const TRIED_STEPS = { fixedSizes: 2, openSizes: 64 } as const;
 

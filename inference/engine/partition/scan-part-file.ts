@@ -10,8 +10,9 @@ const ATTRIBUTE = { name: 1, int: 3, graph: 6, type: 20 } as const;
 const ATTRIBUTE_TYPE = { int: 2, graph: 5 } as const;
 
 /**
- * What a model of several steps calls its inputs and outputs: a state in front of the `first` step and behind the `last` one, and what
- * crosses in `all` steps. The steps lie one behind the other in a new first dimension. Inside, each step has the graph's own names.
+ * What a model of several steps calls its inputs and outputs: a state in front of the `first` step and behind
+ * the `last` one, and what crosses in `all` steps. The steps lie one behind the other in a new first
+ * dimension. Inside, each step has the graph's own names.
  */
 export const SCAN_NAMES = {
   first: (state: string): string => `scan:first:${state}`,
@@ -35,8 +36,8 @@ export interface ScanContents extends Pick<PartContents, 'nodes' | 'takes'> {
 
 /**
  * Makes an ONNX model that runs some of a file's nodes for as many steps as it is given, by the operator Scan
- * (https://onnx.ai/onnx/operators/onnx__Scan.html). From step to step the states stay within the runtime. That costs a tenth less than to
- * have all of them handed out and in again.
+ * (https://onnx.ai/onnx/operators/onnx__Scan.html). From step to step the states stay within the runtime.
+ * That costs a tenth less than to have all of them handed out and in again.
  */
 export async function readScanPart(
   file: FileHandle,
@@ -91,8 +92,9 @@ const MATRIX_READERS = new Set(['MatMul', 'MatMulInteger', 'Gemm']);
 const MATRIX_VALUES = 4096;
 
 /**
- * Large weights of matrix products stay outside of the loop. There the runtime keeps them once; of what is inside, it keeps up to three copies.
- * The others stay inside. There it looks for them when it brings weights of convolutions into another form and fuses operators.
+ * Large weights of matrix products stay outside of the loop. There the runtime keeps them once; of what is
+ * inside, it keeps up to three copies. The others stay inside. There it looks for them when it brings weights
+ * of convolutions into another form and fuses operators.
  */
 function isMatrix(graph: GraphFile, nodes: readonly GraphNode[], name: string): boolean {
   if ((graph.weights.get(name)?.valueCount ?? 0) < MATRIX_VALUES) return false;

@@ -20,8 +20,9 @@ export class StatefulNetwork {
   }
 
   /**
-   * Runs the next steps, part by part if it can. Then the weights of a part stay in the processor's cache from one step to the next (as in
-   * Sung and Park, "Single stream parallelization of recurrent neural networks for low power and fast inference", 2018).
+   * Runs the next steps, part by part if it can. Then the weights of a part stay in the processor's cache
+   * from one step to the next (as in Sung and Park, "Single stream parallelization of recurrent neural
+   * networks for low power and fast inference", 2018).
    * @param input the features of all steps, one behind the other.
    * @param signal aborts between two runs.
    * @returns of each step output 0, rows of `rowSize` values.

@@ -26,8 +26,8 @@ export class HotwordCorrector {
   }
 
   /**
-   * A judge decides by `log p(new text) − log p(old text) + score × characters`. Without one, only phrases of three and more characters whose syllables are
-   * all near are taken.
+   * A judge decides by `log p(new text) − log p(old text) + score × characters`. Without one, only phrases of
+   * three and more characters whose syllables are all near are taken.
    * @param judge undefined if the model cannot say how likely a text is. @throws as the judge
    */
   async corrected(text: string, judge: Judge | undefined): Promise<string> {

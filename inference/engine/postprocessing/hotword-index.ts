@@ -111,7 +111,10 @@ function keyOf(syllables: readonly Syllable[], start: number, end: number, place
   return `${end - start} ${place} ${initialClass} ${finalClass}`;
 }
 
-/** @returns undefined if they are too far apart: from three syllables on one may be half as near, from four on one may be another. */
+/**
+ * @returns undefined if they are too far apart: from three syllables on one may be half as near, from four on
+ * one may be another.
+ */
 function rankOf(spoken: readonly Syllable[], listed: readonly Syllable[]): Candidate['rank'] | undefined {
   const distances = spoken.map((syllable, i) => distance(syllable, listed[i] ?? syllable));
   const [far, ...more] = distances.filter((each) => each !== 'near');

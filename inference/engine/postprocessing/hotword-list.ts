@@ -11,7 +11,10 @@ export interface HotwordList {
   readonly ignored: Readonly<Record<string, number>>;
 }
 
-/** Of 49 listed phrases that were wrong in 82 recordings, it sets 39 right. From 3 on, more words are put in that were not said. */
+/**
+ * Of 49 listed phrases that were wrong in 82 recordings, it sets 39 right. From 3 on, more words are put in
+ * that were not said.
+ */
 const DEFAULT_SCORE = 2.5;
 const MAX_PHRASES = 5_000;
 const MAX_CHARACTERS = 32;
@@ -19,7 +22,10 @@ const SCORED = /^(.*?)\s+:(\S*)$/u;
 /** Blanks beside a Chinese character: sherpa-onnx wants one between any two. */
 const CHINESE_BLANK = /(?<=\p{Script=Han})\s+|\s+(?=\p{Script=Han})/gu;
 
-/** @param text one phrase a line, in the form of sherpa-onnx's `hotwords_file`: words with blanks between them, and ` :score` at the end if it has one. */
+/**
+ * @param text one phrase a line, in the form of sherpa-onnx's `hotwords_file`: words with blanks between
+ * them, and ` :score` at the end if it has one.
+ */
 export function parseHotwords(text: string): HotwordList {
   const found = new Map<string, Hotword>();
   const ignored: Record<string, number> = {};

@@ -15,7 +15,10 @@ export type Distance = 'near' | 'half' | 'other';
 const PARTS = /^([zcs]h?|[bpmfdtnlgkhjqxryw]?)(.*)$/;
 const INITIAL_CLASS: Readonly<Record<string, string>> = { zh: 'z', ch: 'c', sh: 's', l: 'n', r: 'n', h: 'f' };
 
-/** @param text Chinese characters alone. @returns one for each; those with several readings have the one that fits their neighbours */
+/**
+ * @param text Chinese characters alone.
+ * @returns one for each; those with several readings have the one that fits their neighbours
+ */
 export function syllablesOf(text: string): Syllable[] {
   const readings = pinyin(text, { type: 'array', toneType: 'none', v: true });
   return Array.from(text, (character, i) => {

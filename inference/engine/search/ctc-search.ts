@@ -1,8 +1,8 @@
 import { InferenceError } from '../../recognizer.ts';
 
 /**
- * Greedy CTC ("best path decoding" of Graves et al., "Connectionist Temporal Classification", 2006): the best token of each output frame, without repeats and
- * blanks. The last best token carries over steps.
+ * Greedy CTC ("best path decoding" of Graves et al., "Connectionist Temporal Classification", 2006): the best
+ * token of each output frame, without repeats and blanks. The last best token carries over steps.
  */
 export class CtcGreedySearch {
   readonly tokenIds: number[] = [];

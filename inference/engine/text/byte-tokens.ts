@@ -1,7 +1,10 @@
 import { ModelLoadError } from '../../recognizer.ts';
 import type { TokenTable } from './tokens.ts';
 
-/** Stands for no bytes: the last line of openai/whisper's `multilingual.tiktoken`, and so of every multilingual archive's tokens. */
+/**
+ * Stands for no bytes: the last line of openai/whisper's `multilingual.tiktoken`, and so of every
+ * multilingual archive's tokens.
+ */
 const NO_BYTES = '=';
 
 /**

@@ -3,7 +3,10 @@ import { readFile } from 'node:fs/promises';
 const SPACES_BETWEEN_CHINESE =
   /(?<=[\p{Script=Han}\u3001-\u303f\uff00-\uffef]) +(?=[\p{Script=Han}\u3001-\u303f\uff00-\uffef])/gu;
 
-/** UTF-8 as text. Other bytes are left out, also those of an unfinished character. So are spaces between Chinese characters and at both ends. */
+/**
+ * UTF-8 as text. Other bytes are left out, also those of an unfinished character. So are spaces between
+ * Chinese characters and at both ends.
+ */
 export function chineseText(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes).replaceAll('\ufffd', '').replace(SPACES_BETWEEN_CHINESE, '').trim();
 }

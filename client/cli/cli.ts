@@ -28,11 +28,10 @@ async function run(signal: AbortSignal): Promise<ExitCode> {
       return askReady(client, command.json, process, signal);
     }
     case 'transcribe': {
-      const { files, stream, attempts } = command;
       const client = makeClient(command.url, await readToken(command.tokenFile, process.env));
-      const report = new Report(process, command.json, files.length);
+      const report = new Report(process, command.json, command.files.length);
       try {
-        return await transcribeAll({ client, files, stream, attempts, input: process.stdin, report, signal });
+        return await transcribeAll({ ...command, client, input: process.stdin, report, signal });
       } finally {
         report.end();
       }

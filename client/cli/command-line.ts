@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../common/errors/errors.ts';
+import { BATCH_GAP_MS } from '../protocol/turns.ts';
 import { UsageError } from './exit-codes.ts';
 
 interface Service {
@@ -15,7 +16,9 @@ export type Command =
       readonly kind: 'transcribe';
       readonly files: readonly string[];
       readonly stream: boolean;
-      readonly attempts: number;
+      readonly attempts: number | undefined;
+      readonly patienceMs: number;
+      readonly gapMs: number;
     } & Service);
 
 const DEFAULT_URL = 'http://127.0.0.1:8088';
@@ -25,6 +28,8 @@ const OPTIONS = {
   url: { type: 'string' },
   'token-file': { type: 'string' },
   attempts: { type: 'string' },
+  patience: { type: 'string' },
+  gap: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean' },
 } as const;
@@ -48,7 +53,7 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
   switch (command) {
     case 'ready':
       if (files.length > 0) throw new UsageError(`ready takes no file, but got ${JSON.stringify(files[0])}`);
-      for (const option of ['stream', 'attempts'] as const)
+      for (const option of ['stream', 'attempts', 'patience', 'gap'] as const)
         if (values[option] !== undefined) throw new UsageError(`ready has no option --${option}`);
       return { kind: 'ready', ...service };
     case 'transcribe': {
@@ -56,8 +61,14 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
         throw new UsageError('transcribe needs at least one FILE ("-" for standard input)');
       if (files.filter((file) => file === '-').length > 1)
         throw new UsageError('standard input ("-") can be given only once');
-      const { stream = false, attempts = '8' } = values;
-      return { kind: 'transcribe', files, stream, attempts: attemptsOf(attempts), ...service };
+      const { stream = false, attempts, patience = '120', gap = String(BATCH_GAP_MS / 1000) } = values;
+      return {
+        ...{ kind: 'transcribe', files, stream },
+        attempts: attempts === undefined ? undefined : attemptsOf(attempts),
+        patienceMs: 1000 * secondsOf('--patience', patience),
+        gapMs: 1000 * secondsOf('--gap', gap),
+        ...service,
+      };
     }
     case undefined:
       return { kind: 'none' };
@@ -77,4 +88,9 @@ function parse(args: readonly string[]) {
 function attemptsOf(text: string): number {
   if (/^[1-9]\d*$/.test(text)) return Number(text);
   throw new UsageError(`--attempts must be a whole number from 1 on, not ${JSON.stringify(text)}`);
+}
+
+function secondsOf(option: string, text: string): number {
+  if (/^\d{1,6}(\.\d+)?$/.test(text)) return Number(text);
+  throw new UsageError(`${option} must be a number of seconds, not ${JSON.stringify(text)}`);
 }

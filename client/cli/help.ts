@@ -15,7 +15,9 @@ Other formats (MP3, M4A, Opus, FLAC, video) go through ffmpeg where that is inst
                       {"file", "type": "final", "revision", "text", "audio_ms", "finalize_ms"}
   --url URL           address of the service; default $ASR_URL, else http://127.0.0.1:8088
   --token-file FILE   file that holds the API token; default: the environment variable ASR_API_TOKEN
-  --attempts N        attempts when the service is busy, not ready or not reachable; default 8 (about 15 s in all)
+  --patience S        how long to try again while the service is busy; default 120 seconds
+  --attempts N        attempts in all; default: 8 while it is not ready or not reachable (about 15 s), any number while it is busy
+  --gap S             with several files: the slot is left to others for 1.5 seconds after each 5 that were used; 0: never
   --help, --version
 
 Texts go to standard output, everything else to standard error.

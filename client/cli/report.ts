@@ -36,8 +36,8 @@ export class Report {
     this.#status(file, text);
   }
 
-  retry(file: string, { error, attempt, attempts, delayMs }: Retry): void {
-    const again = `attempt ${attempt + 1} of ${attempts} in ${(delayMs / 1000).toFixed(1)} s`;
+  retry(file: string, { error, attempt, delayMs }: Retry): void {
+    const again = `attempt ${attempt + 1} in ${(delayMs / 1000).toFixed(1)} s`;
     this.#note(`${file}: ${error.code} (${error.message}); ${again}`);
   }
 

@@ -1,5 +1,6 @@
 import type { AsrClient } from '../node.ts';
 import { type Retry, withRetry } from '../protocol/retry.ts';
+import { Turns } from '../protocol/turns.ts';
 import type { StreamFinal, TranscriptionResult } from '../protocol/wire.ts';
 import type { AsrStream } from '../stream/stream.ts';
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts';
@@ -11,7 +12,9 @@ interface TranscribeJob {
   readonly client: AsrClient;
   readonly files: readonly string[];
   readonly stream: boolean;
-  readonly attempts: number;
+  readonly attempts: number | undefined;
+  readonly patienceMs: number;
+  readonly gapMs: number;
   readonly input: AsyncIterable<Buffer>;
   readonly report: Report;
   readonly signal: AbortSignal;
@@ -20,9 +23,10 @@ interface TranscribeJob {
 /** Recognizes one recording after the other, as the service has one slot. @returns the exit code */
 export async function transcribeAll(job: TranscribeJob): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok;
+  const turns = new Turns(job.files.length > 1 ? job.gapMs : 0);
   for (const [index, file] of job.files.entries()) {
     try {
-      job.report.result(file, await transcribeOne(job, file));
+      job.report.result(file, await transcribeOne(job, file, turns));
     } catch (error) {
       if (job.signal.aborted) throw error;
       job.report.failure(file, error);
@@ -38,17 +42,24 @@ export async function transcribeAll(job: TranscribeJob): Promise<ExitCode> {
   return exitCode;
 }
 
-async function transcribeOne(job: TranscribeJob, file: string): Promise<TranscriptionResult | StreamFinal> {
+async function transcribeOne(
+  job: TranscribeJob,
+  file: string,
+  turns: Turns,
+): Promise<TranscriptionResult | StreamFinal> {
   const { client, report, signal } = job;
   const samples =
     file === '-'
       ? await readRecordingInput(job.input, job.stream, signal)
       : await readRecordingFile(file, signal);
-  const retry = { attempts: job.attempts, onRetry: (retry: Retry) => report.retry(file, retry) };
+  const { attempts, patienceMs } = job;
+  const retry = { attempts, patienceMs, onRetry: (retry: Retry) => report.retry(file, retry) };
   if (samples instanceof Int16Array) {
-    if (!job.stream) return client.transcribe(samples, { retry, signal });
-    const attempt = () => follow(report, file, client.stream({ audio: samples, signal }));
-    return withRetry(attempt, retry, signal);
+    const attempt = async (): Promise<TranscriptionResult | StreamFinal> =>
+      job.stream
+        ? follow(report, file, client.stream({ audio: samples, signal }))
+        : client.transcribe(samples, { retry: false, signal });
+    return withRetry(() => turns.next(attempt, signal), retry, signal);
   }
   const held = readAhead(samples);
   const session = await withRetry(() => openSession(job), retry, signal);

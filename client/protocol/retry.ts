@@ -1,13 +1,22 @@
 import { AsrError } from './errors.ts';
 import { delay } from './waiting.ts';
 
+/** Behind `busy` the slot is free within a recording's length: the wait of Retry-After, and some chance. */
+const BUSY_DELAY_MS = 1_000;
+const BUSY_CHANCE_MS = 400;
+
 export interface RetryOptions {
-  /** Attempts in all; 1 never retries. Default 8, which waits about 15 s: as long as another recording. */
+  /**
+   * Attempts in all; 1 never retries. Default: as long as `patienceMs` allows after `busy`, and 8 after not
+   * ready and network failures, which waits about 15 s.
+   */
   readonly attempts?: number | undefined;
-  /** Wait before the second attempt; doubles from one to the next. Default 250. */
+  /** Wait before the second attempt; doubles from one to the next. Default 250, and 1,000 to 1,400 after `busy`. */
   readonly firstDelayMs?: number | undefined;
   /** Longest wait between two attempts. Default 4000. */
   readonly maxDelayMs?: number | undefined;
+  /** How long to try again after `busy`. Default 120,000. */
+  readonly patienceMs?: number | undefined;
   readonly onRetry?: ((retry: Retry) => void) | undefined;
 }
 
@@ -15,13 +24,14 @@ export interface Retry {
   readonly error: AsrError;
   /** The attempt that failed, from 1. */
   readonly attempt: number;
-  readonly attempts: number;
   readonly delayMs: number;
 }
 
 /**
- * Runs `attempt` until it succeeds, fails for a reason that lasts, or has failed `attempts` times. Each wait
- * is longer, and a quarter of it random: clients that were refused together do not come back together.
+ * Runs `attempt` until it succeeds or fails for a reason that lasts. After `busy` it waits 1.0 to 1.4 s each
+ * time, so that a client that waits long has the same chance as one that has just come, until its patience
+ * ends. After other failures each wait is longer, and a quarter of it random: clients that were refused
+ * together do not come back together.
  * @throws the last failure; the signal's reason when aborted.
  */
 export async function withRetry<T>(
@@ -29,18 +39,34 @@ export async function withRetry<T>(
   options: RetryOptions = {},
   signal?: AbortSignal,
 ): Promise<T> {
-  const { attempts = 8, firstDelayMs = 250, maxDelayMs = 4_000 } = options;
+  const { attempts, firstDelayMs, maxDelayMs, patienceMs } = options;
+  const hasOwnDelays = firstDelayMs !== undefined || maxDelayMs !== undefined;
+  const startedAtMs = performance.now();
+  let failures = 0;
   for (let number = 1; ; number += 1) {
     try {
       return await attempt();
     } catch (error) {
       signal?.throwIfAborted();
-      // NaN, as from a setting that is missing, fails this comparison, too, and does not go on for ever.
-      if (!(error instanceof AsrError && error.retryable && number < attempts)) throw error;
-      const fullMs = Math.min(firstDelayMs * 2 ** (number - 1), maxDelayMs);
-      const delayMs = Math.round(fullMs * (1 - Math.random() / 4));
-      options.onRetry?.({ error, attempt: number, attempts, delayMs });
+      if (!(error instanceof AsrError && error.retryable)) throw error;
+      const isBusy = error.code === 'busy';
+      if (!isBusy) failures += 1;
+      const delayMs =
+        isBusy && !hasOwnDelays
+          ? Math.round(BUSY_DELAY_MS + BUSY_CHANCE_MS * Math.random())
+          : growingDelayMs(hasOwnDelays ? number : failures, firstDelayMs, maxDelayMs);
+      const waitedMs = performance.now() - startedAtMs + delayMs;
+      const isPatient = isBusy
+        ? waitedMs <= (patienceMs ?? (attempts === undefined ? 120_000 : Number.POSITIVE_INFINITY))
+        : attempts !== undefined || failures < 8;
+      // NaN, as from a setting that is missing, fails these comparisons, and does not go on for ever.
+      if (!isPatient || !(number < (attempts ?? Number.POSITIVE_INFINITY))) throw error;
+      options.onRetry?.({ error, attempt: number, delayMs });
       await delay(delayMs, signal);
     }
   }
+}
+
+function growingDelayMs(failures: number, firstDelayMs = 250, maxDelayMs = 4_000): number {
+  return Math.round(Math.min(firstDelayMs * 2 ** (failures - 1), maxDelayMs) * (1 - Math.random() / 4));
 }

@@ -13,8 +13,8 @@ import { type Capture, type CaptureEnd, openMicrophone } from './microphone.ts';
 /** No syllable is this short: the button was tapped twice by mistake. */
 const MIN_RECORDING_MS = 200;
 
-/** The longest recording of somebody else lasts about 40 s: the waits add up to that. */
-const RETRY: RetryOptions = { attempts: 10, firstDelayMs: 500, maxDelayMs: 8_000 };
+/** A person sees that it waits, and can stop it. */
+const RETRY: RetryOptions = { patienceMs: 600_000 };
 
 const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
   idle: ['opening', 'recognizing'],

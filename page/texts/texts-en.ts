@@ -130,8 +130,7 @@ export const english: Texts = {
   notNow: 'One recording at a time: finish this one first.',
   limitReached: 'The 15 seconds are up; the recording has ended.',
   left: (seconds) => `${seconds} seconds left`,
-  retryIn: (seconds, attempt, attempts) =>
-    `Trying again in ${seconds} s (${attempt} of ${attempts}). No action needed.`,
+  triesAgain: 'The page tries again by itself until it is your turn. No action needed.',
   seconds: (ms) => `${(ms / 1000).toFixed(1)} s`,
   result: 'Result: ',
 };

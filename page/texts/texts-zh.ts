@@ -99,8 +99,7 @@ export const chinese: Texts = {
   notNow: '一次只能处理一段录音：请先完成这一段。',
   limitReached: '已满 15 秒，录音结束。',
   left: (seconds) => `还剩 ${seconds} 秒`,
-  retryIn: (seconds, attempt, attempts) =>
-    `${seconds} 秒后自动重试（第 ${attempt} 次，共 ${attempts} 次），无需操作。`,
+  triesAgain: '页面会自动重试，轮到后即开始识别，无需操作。',
   seconds: (ms) => `${(ms / 1000).toFixed(1)} 秒`,
   result: '识别结果：',
 };

@@ -94,7 +94,7 @@ export interface Texts {
   readonly limitReached: string;
   /** For listeners: so many seconds are left. */
   left(seconds: number): string;
-  retryIn(seconds: number, attempt: number, attempts: number): string;
+  readonly triesAgain: string;
   /** A duration: in seconds, with one decimal. */
   seconds(ms: number): string;
   readonly result: string;

@@ -18,7 +18,6 @@ export class Notice {
   readonly #language: Language;
   readonly #stop: HTMLButtonElement;
   readonly #notNow = make('p', { class: 'what' });
-  #ticking: ReturnType<typeof setInterval> | undefined;
 
   /** @param cancel gives up waiting for a retry. */
   constructor(language: Language, cancel: () => void) {
@@ -27,7 +26,6 @@ export class Notice {
   }
 
   hide(): void {
-    clearInterval(this.#ticking);
     this.#element.hidden = true;
     this.#element.title = '';
     this.#element.replaceChildren();
@@ -54,21 +52,15 @@ export class Notice {
     announce(`${what} ${keepSpeaking.textContent}`);
   }
 
-  /** The recording will be sent once more. */
-  waiting({ error, delayMs, attempt, attempts }: Retry): void {
-    const untilMs = performance.now() + delayMs;
-    const seconds = (): number => Math.max(0, Math.ceil((untilMs - performance.now()) / 1000));
-    const countdown = make('p', {});
-    const tick = (): void =>
-      this.#language.say(countdown, ({ retryIn }) => retryIn(seconds(), attempt, attempts - 1));
-    tick();
+  /** The recording will be sent again, as often as it takes. */
+  waiting({ error, attempt }: Retry): void {
+    const goesOn = this.#line(({ triesAgain }) => triesAgain);
     // The language may have been switched while the button was not there.
     this.#language.say(this.#stop, ({ cancel }) => cancel);
     const focused = document.activeElement === this.#stop;
-    const what = this.#show('wait', asFailure(error), countdown, this.#stop);
+    const what = this.#show('wait', asFailure(error), goesOn, this.#stop);
     if (focused) this.#stop.focus();
-    this.#ticking = setInterval(tick, 250);
-    if (attempt === 1) announce(`${what} ${countdown.textContent}`);
+    if (attempt === 1) announce(`${what} ${goesOn.textContent}`);
   }
 
   /** Something else was asked for in the middle of a recording, whose own notice stays. */

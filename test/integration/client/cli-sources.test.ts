@@ -36,7 +36,7 @@ test('--stream: busy and a broken connection are tried again from the beginning'
   ];
   const { code, stdout, stderr } = await run(['transcribe', '--stream', good]);
   expect({ code, stdout }).toEqual({ code: 0, stdout: '你好\n' });
-  expect(stderr).toMatch(/busy .*attempt 2 of 8[\s\S]*network .*attempt 3 of 8/);
+  expect(stderr).toMatch(/busy .*attempt 2[\s\S]*network .*attempt 3/);
   expect(service.sessions[2]?.pcm.length).toBe(3_200);
 });
 
@@ -104,7 +104,7 @@ test('--stream from standard input is tried again until it is taken, and then se
     wavFile(Buffer.alloc(28_800, 1)),
   );
   expect({ code, stdout }).toEqual({ code: 0, stdout: '你好\n' });
-  expect(stderr).toMatch(/busy .*attempt 2 of 8/);
+  expect(stderr).toMatch(/busy .*attempt 2/);
   // What a busy machine holds up is caught up, by half a second at most.
   expect(endedAtMs - heardAtMs).toBeGreaterThan(100);
 });

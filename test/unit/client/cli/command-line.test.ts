@@ -14,6 +14,10 @@ test.for([
   { args: ['transcribe', '-', '-'], says: 'only once' },
   { args: ['transcribe', '--attempts', '0', 'a.wav'], says: '--attempts must be a whole number from 1' },
   { args: ['transcribe', '--attempts', '1e2', 'a.wav'], says: 'a whole number from 1 on, not "1e2"' },
+  {
+    args: ['transcribe', '--patience', 'long', 'a.wav'],
+    says: '--patience must be a number of seconds, not "long"',
+  },
   { args: ['transcribe', '--fast', 'a.wav'], says: '--fast' },
   { args: ['ready', '--stream'], says: 'ready has no option --stream' },
   { args: ['ready', 'a.wav'], says: 'ready takes no file' },
@@ -23,10 +27,15 @@ test.for([
   expect(() => parseCommandLine(args, {})).toThrow(UsageError);
 });
 
-test('unless told otherwise there are 8 attempts', () => {
+test('how long and how often it tries, and the gap of a batch', () => {
   const parsed = (...args: string[]) => parseCommandLine(args, {});
   expect(parsed('transcribe', '--attempts', '1', 'a.wav')).toMatchObject({ attempts: 1 });
-  expect(parsed('transcribe', 'a.wav')).toMatchObject({ attempts: 8, stream: false, json: false });
+  expect(parsed('transcribe', 'a.wav')).toMatchObject({
+    ...{ attempts: undefined, patienceMs: 120_000, gapMs: 1_500, stream: false, json: false },
+  });
+  expect(parsed('transcribe', '--patience', '0', '--gap', '0.5', 'a.wav')).toMatchObject({
+    ...{ patienceMs: 0, gapMs: 500 },
+  });
 });
 
 test('address: --url, else ASR_URL, else this machine', () => {

@@ -1,25 +1,46 @@
 import { expect, test, vi } from 'vitest';
 import { AsrError, type AsrErrorCode } from '../../../../client/node.ts';
-import { withRetry } from '../../../../client/protocol/retry.ts';
+import { type RetryOptions, withRetry } from '../../../../client/protocol/retry.ts';
 
-test.each([
-  [0, [250, 500, 1_000, 2_000, 4_000, 4_000, 4_000]],
-  // A quarter is random: who was refused together does not come back together.
-  [1, [188, 375, 750, 1_500, 3_000, 3_000, 3_000]],
-])('unless told otherwise there are 8 attempts in about 15 s (random part: %d)', async (random, waitsMs) => {
+/** @returns the waits until it gave up */
+async function waitsOf(code: AsrErrorCode, options: RetryOptions = {}, random = 0): Promise<number[]> {
   vi.useFakeTimers();
   const chance = vi.spyOn(Math, 'random').mockReturnValue(random);
   try {
     const seen: number[] = [];
-    const busy = () => Promise.reject(new AsrError('busy', 'taken'));
-    const ended = expect(withRetry(busy, { onRetry: ({ delayMs }) => seen.push(delayMs) })).rejects.toThrow();
+    const refused = () => Promise.reject(new AsrError(code, 'not now'));
+    const onRetry = ({ delayMs }: { delayMs: number }) => seen.push(delayMs);
+    const ended = expect(withRetry(refused, { ...options, onRetry })).rejects.toThrow('not now');
     await vi.runAllTimersAsync();
     await ended;
-    expect(seen).toEqual(waitsMs);
+    return seen;
   } finally {
     chance.mockRestore();
     vi.useRealTimers();
   }
+}
+
+const DOUBLED = [250, 500, 1_000, 2_000, 4_000, 4_000, 4_000];
+// A quarter is random: who was refused together does not come back together.
+const EARLIEST = [188, 375, 750, 1_500, 3_000, 3_000, 3_000];
+
+test.each<[AsrErrorCode, RetryOptions, number, number[]]>([
+  ['not_ready', {}, 0, DOUBLED],
+  ['network', {}, 1, EARLIEST],
+  ['not_ready', { attempts: 3 }, 0, DOUBLED.slice(0, 2)],
+  // After busy each wait is as long as the first, whoever waits (issue of a batch that locked others out for 22 s).
+  ['busy', { patienceMs: 5_000 }, 0, [1_000, 1_000, 1_000, 1_000, 1_000]],
+  ['busy', { patienceMs: 5_000 }, 1, [1_400, 1_400, 1_400]],
+  ['busy', { attempts: 3 }, 0, [1_000, 1_000]],
+  ['busy', { attempts: 3, patienceMs: 1_500 }, 0, [1_000]],
+  // Waits that a program asks for are what it gets.
+  ['busy', { attempts: 4, firstDelayMs: 100 }, 0, [100, 200, 400]],
+])('after %s with %j, random part %d', async (code, options, random, waits) => {
+  expect(await waitsOf(code, options, random)).toEqual(waits);
+});
+
+test('unless told otherwise it goes on for two minutes after busy', async () => {
+  expect(await waitsOf('busy')).toHaveLength(120);
 });
 
 test('an abort between two attempts leaves no timer, which would hold the program for the rest of the wait', async () => {

@@ -41,8 +41,19 @@ export function fromDiskError(error: unknown, path: string): unknown {
 
 /** The innermost cause in one line: undici hides what happened behind "fetch failed". */
 export function describeCause(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error instanceof AggregateError && error.errors.length > 0) return describeCause(error.errors[0]);
-  if (error.cause !== undefined && error.cause !== null) return describeCause(error.cause);
-  return error.message === '' ? error.name : error.message;
+  const cause = innermost(error);
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.message === '' ? cause.name : cause.message;
+}
+
+/** The code of the innermost cause, such as ENOTFOUND; '' where it has none. */
+export function codeOf(error: unknown): string {
+  const cause = innermost(error);
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+}
+
+function innermost(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  if (error instanceof AggregateError && error.errors.length > 0) return innermost(error.errors[0]);
+  return error.cause === undefined || error.cause === null ? error : innermost(error.cause);
 }

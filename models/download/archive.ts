@@ -17,6 +17,8 @@ export interface NetworkSettings {
   /** A connection that brings nothing for so long is given up and made anew. */
   readonly stallTimeoutMs?: number;
   readonly retryDelaysMs?: readonly number[];
+  /** How long a connection may take to be made. */
+  readonly connectTimeoutMs?: number;
 }
 
 /** What a model is unpacked from. */
@@ -28,6 +30,8 @@ export interface ArchiveSource {
 
 const STALL_TIMEOUT_MS = 60_000;
 const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 16_000] as const;
+/** A first packet that was lost is sent again after 1 and 3 s. Undici's clock may be a second late. */
+const CONNECT_TIMEOUT_MS = 6_500;
 
 /** @throws ModelFailure when the mirror is no address that an archive's name can be put behind. */
 export function archiveUrl(entry: CatalogueEntry, mirror: string | undefined): string {
@@ -57,7 +61,8 @@ export async function fetchArchive(
   signal: AbortSignal,
 ): Promise<void> {
   if ((await sizeOf(path)) > 0 && (await differenceOf(path, entry, signal)) === undefined) return;
-  const dispatcher = makeDispatcher(network.env);
+  const connectTimeoutMs = network.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
+  const dispatcher = makeDispatcher(network.env, connectTimeoutMs);
   const progress = new Progress(entry.id, screen);
   try {
     await download({
@@ -67,6 +72,7 @@ export async function fetchArchive(
       dispatcher,
       stallTimeoutMs: network.stallTimeoutMs ?? STALL_TIMEOUT_MS,
       retryDelaysMs: network.retryDelaysMs ?? RETRY_DELAYS_MS,
+      connectTimeoutMs,
       progress,
       signal,
     });

@@ -3,9 +3,10 @@ import { describeCause, ModelFailure } from '../failure.ts';
 
 /**
  * What requests go through: the proxies that the environment names.
+ * @param connectTimeoutMs how long a connection may take; one to a proxy has undici's own 10 s
  * @throws ModelFailure when a proxy's address is none.
  */
-export function makeDispatcher(env: NodeJS.ProcessEnv): Dispatcher {
+export function makeDispatcher(env: NodeJS.ProcessEnv, connectTimeoutMs: number): Dispatcher {
   // Lower case first, as curl has it.
   const read = (name: string): string | undefined => env[name] ?? env[name.toUpperCase()];
   // '' keeps undici from reading the environment itself. What it calls SOCKS is curl's "socks5h": the proxy
@@ -17,6 +18,7 @@ export function makeDispatcher(env: NodeJS.ProcessEnv): Dispatcher {
       httpProxy: proxy('http_proxy'),
       httpsProxy: proxy('https_proxy'),
       noProxy: read('no_proxy') ?? '',
+      connect: { timeout: connectTimeoutMs },
       // For http:// only; https:// has its tunnel all the same. A proxy may refuse a tunnel to port 80, as
       // Squid does.
       proxyTunnel: false,

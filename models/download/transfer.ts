@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, fetch, type Response } from 'undici';
 import { PrintableError } from '../../common/errors/printable.ts';
-import { describeCause, isSystemError, ModelFailure } from '../failure.ts';
+import { codeOf, describeCause, isSystemError, ModelFailure } from '../failure.ts';
 import { sizeOf } from '../store/store.ts';
 import { formatBytes, type Progress } from './report.ts';
 
@@ -20,6 +20,8 @@ export interface TransferOptions {
   readonly stallTimeoutMs: number;
   /** Waits before the tries after a failure; a try that brought something starts the list anew. */
   readonly retryDelaysMs: readonly number[];
+  /** How long a try without a network may take: the dispatcher's limit for a connection. */
+  readonly connectTimeoutMs: number;
   readonly progress: Progress;
   readonly signal: AbortSignal;
 }
@@ -29,6 +31,12 @@ export interface TransferOptions {
  * decides.
  */
 const SIZE_TOLERANCE = 0.01;
+
+/** A machine without a network says so within this time, in all its tries together. */
+const REACHED_WITHIN_MS = 10_000;
+/** No name, no route, or no answer to the first packet. A server that refuses or cuts a connection is there. */
+const NO_NETWORK =
+  /^(ENOTFOUND|EAI_AGAIN|ENETDOWN|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/;
 
 /** A try that failed in a way that may pass: connection, stall, overloaded server. */
 class Interrupted extends PrintableError {
@@ -41,8 +49,10 @@ class Interrupted extends PrintableError {
  * @throws ModelFailure; an error of the disk; the abort reason when `signal` aborts.
  */
 export async function download(options: TransferOptions): Promise<void> {
-  const { url, partPath, listedBytes, retryDelaysMs } = options;
+  const { url, partPath, listedBytes, retryDelaysMs, connectTimeoutMs } = options;
+  const lastTryAt = performance.now() + REACHED_WITHIN_MS - connectTimeoutMs;
   let failures = 0;
+  let reached = false;
   for (;;) {
     const before = await sizeOf(partPath);
     try {
@@ -51,11 +61,15 @@ export async function download(options: TransferOptions): Promise<void> {
       options.signal.throwIfAborted();
       if (!(error instanceof Interrupted)) throw error;
       const after = await sizeOf(partPath);
-      if (after > before) failures = 0;
+      if (after > before) {
+        failures = 0;
+        reached = true;
+      }
       const waitMs = retryDelaysMs[failures++];
-      if (waitMs === undefined) {
+      const noNetwork = !reached && NO_NETWORK.test(codeOf(error));
+      if (waitMs === undefined || (noNetwork && performance.now() + waitMs > lastTryAt)) {
         throw new ModelFailure(
-          `${url}: ${error.message}; gave up after ${failures} tries at ${formatBytes(after)} of ${formatBytes(listedBytes)}. ` +
+          `${url}: ${error.message}; gave up after ${failures === 1 ? 'one try' : `${failures} tries`} at ${formatBytes(after)} of ${formatBytes(listedBytes)}. ` +
             'Run the same command again to go on from there; HTTPS_PROXY sets a proxy, ASR_MODEL_MIRROR another address',
           { cause: error },
         );

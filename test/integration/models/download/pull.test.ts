@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createSilentServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ARCHIVE, OTHER, sha256, TOP } from '../small-model.ts';
@@ -100,6 +101,30 @@ describe('pulling a model over a real connection', () => {
       /^HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not a proxy address/,
     );
     expect(server.requests).toEqual([]);
+  });
+
+  it('says within ten seconds that there is no network, whatever its list of waits', async () => {
+    const { refusal } = await setUpPull();
+    // Without a network no packet comes back: here the handshake of TLS gets no answer.
+    let connections = 0;
+    const silent = createSilentServer((socket) => {
+      connections += 1;
+      onTestFinished(() => void socket.destroy());
+    }).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    onTestFinished(() => void silent.close());
+    const ASR_MODEL_MIRROR = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const answer = await refusal({
+      env: { ASR_MODEL_MIRROR },
+      connectTimeoutMs: 100,
+      retryDelaysMs: [0, 10_000],
+    });
+    expect(answer).toMatch(
+      /: cannot reach it \(Connect Timeout Error .*\); gave up after 2 tries at 0 B of /,
+    );
+    expect(answer).toMatch(/HTTPS_PROXY sets a proxy, ASR_MODEL_MIRROR another address/);
+    expect(answer.endsWith(BY_HAND)).toBe(true);
+    expect(connections).toBe(2);
   });
 
   it.each([

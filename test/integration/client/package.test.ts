@@ -130,6 +130,7 @@ test('the server’s package holds what its programs need, and neither tests nor
   for (const needed of [
     'common/slot/acquire.lua',
     'api/docs/reference/api-reference.md',
+    'api/docs/reference/api-reference.zh-CN.md',
     'page/index.html',
     'models/bundled/encoder.int8.onnx',
     'models/bundled/t2s.tsv',

@@ -126,6 +126,48 @@ test('/api-reference is the same as a page, with its own style sheet and the ser
   expect(headers.get('content-security-policy')).toContain("script-src 'self'");
 });
 
+describe('the reference in Chinese', () => {
+  const chinese = '本服务的地址是 <code>https://asr.example.com</code>';
+  const english = 'The address of this service is <code>https://asr.example.com</code>';
+
+  test.each([
+    ['/api-reference', 'zh-CN,zh;q=0.9,en;q=0.8', 'zh-CN', chinese],
+    ['/api-reference', 'en,zh;q=0.9', 'en', english],
+    ['/api-reference.zh-CN', 'en', 'zh-CN', chinese],
+    ['/api-reference.en', 'zh-CN', 'en', english],
+  ])('%s for a browser that prefers %s is %s', async (path, header, language, words) => {
+    const response = await fetch(api.origin + path, { headers: { 'accept-language': header } });
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+    ]);
+    expect(await response.text()).toContain(words);
+    expect(response.headers.get('content-language')).toBe(language);
+    // A cache between them keeps both languages of the one address.
+    expect(response.headers.get('vary')).toBe(path === '/api-reference' ? 'Accept-Language' : null);
+  });
+
+  test('a copy in one language is not taken for the other', async () => {
+    const get = (language: string, tag = '') =>
+      fetch(`${api.origin}/api-reference`, {
+        headers: { 'accept-language': language, 'if-none-match': tag },
+      });
+    const tag = (await get('zh-CN')).headers.get('etag') ?? '';
+    const kept = await get('zh-CN', tag);
+    expect([kept.status, kept.headers.get('vary')]).toEqual([304, 'Accept-Language']);
+    expect((await get('en', tag)).status).toBe(200);
+  });
+
+  test('its Markdown has an address of its own, with the same browser examples', async () => {
+    const { status, type, body } = await text('/api-reference.zh-CN.md');
+    expect([status, type]).toEqual([200, 'text/markdown; charset=utf-8']);
+    expect(body).toContain('本服务的地址是 `https://asr.example.com`');
+    expect(body).not.toContain('{base_url}');
+    for (const file of ['upload.html', 'dictate.html'])
+      expect(body).toContain(`\`\`\`html\n${(await text(`/examples/${file}`)).body}\`\`\``);
+  });
+});
+
 describe('/examples/', () => {
   test.each(['upload.html', 'dictate.html'])('%s is the file that the reference shows', async (file) => {
     const { status, type, body, headers } = await text(`/examples/${file}`);
@@ -279,7 +321,10 @@ describe('what is read', () => {
     '/api-docs/static/swagger-ui.css',
     '/openapi.json',
     '/api-reference.md',
+    '/api-reference.zh-CN.md',
     '/api-reference',
+    '/api-reference.en',
+    '/api-reference.zh-CN',
     '/api-reference.css',
     '/examples/upload.html',
   ];

@@ -68,8 +68,10 @@ const HEADERS: Readonly<Record<string, object>> = {
   503: RETRY_AFTER,
 };
 
-/** Puts the examples into an OpenAPI description, and the headers that go with a status. */
+/** Puts into an OpenAPI description what the schemas of the routes cannot say: examples, headers that go with a status, and the type of the form's file. */
 export function addExamples(description: object): void {
+  const path = ['paths', '/v1/audio/transcriptions', 'post', 'requestBody', 'content', 'multipart/form-data'];
+  Object.assign(within(description, ...path), { encoding: { file: { contentType: 'audio/wav' } } });
   for (const [path, methods] of Object.entries(EXAMPLES)) {
     for (const [method, statuses] of Object.entries(methods)) {
       for (const [status, bodies] of Object.entries(statuses)) {

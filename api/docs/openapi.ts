@@ -50,6 +50,7 @@ export async function registerOpenApi(app: FastifyInstance, publicBaseUrl: strin
       info: {
         title: 'Chinese Speech Recognition Service',
         version: '1.0.0',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         description:
           'Recognizes short Chinese speech: 16 kHz mono PCM16, at most 15 s, one recognition at a time. ' +
           'To try it, press “Authorize” and enter the access token. ' +

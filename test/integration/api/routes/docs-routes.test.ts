@@ -38,11 +38,12 @@ describe('/openapi.json', () => {
     expect(body).not.toMatch(/model\.json|family/);
     const document: {
       openapi: string;
-      info: { version: string; description: string };
+      info: { version: string; description: string; license: object };
       paths: Record<string, Record<string, { responses: object }>>;
     } = JSON.parse(body);
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(document.info.version).toBe('1.0.0');
+    expect(document.info.license).toEqual({ name: 'Apache-2.0', identifier: 'Apache-2.0' });
     expect(document.info.description).toMatch(/405 .*Allow/);
     const operations = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => [
@@ -93,6 +94,7 @@ describe('/openapi.json', () => {
       required: ['file'],
       properties: { file: { format: 'binary' } },
     });
+    expect(form.content['multipart/form-data'].encoding).toEqual({ file: { contentType: 'audio/wav' } });
     const servers: { url: string }[] = document.servers;
     expect(servers.map(({ url }) => url)).toEqual(['/', 'https://asr.example.com']);
   });

@@ -15,6 +15,10 @@ import { temporaryFolder } from '../support/tool.ts';
 import { wavFile } from '../support/wav.ts';
 
 const CONFIG = readFileSync(join(packageRoot(), 'deploy/nginx/asr.conf'), 'utf8');
+/** What a site of another origin needs, from the page that shows it: its indented lines. */
+const OTHER_SITE = readFileSync(join(packageRoot(), 'docs/clients.md'), 'utf8')
+  .split('\n\n')
+  .find((paragraph) => paragraph.startsWith('    location '));
 /** The longest there may be. */
 const PCM = scriptedPcm(15);
 
@@ -23,6 +27,7 @@ const file = (name: string): string => join(folder.path, name);
 const stops: (() => unknown)[] = [folder.remove];
 const log: string[] = [];
 let host: string;
+let otherSite: string;
 
 beforeAll(async () => {
   const service = await TestService.start({ env: { ASR_TRUSTED_PROXIES: '127.0.0.1' } });
@@ -36,10 +41,14 @@ beforeAll(async () => {
     .replace('127.0.0.1:8088', new URL(service.api.origin).host)
     .replaceAll('/etc/nginx/', `${folder.path}/`);
   writeFileSync(file('asr.conf'), config);
+  const otherPort = await freePort();
+  otherSite = `http://127.0.0.1:${otherPort}`;
+  const lines = OTHER_SITE?.replace('127.0.0.1:8088', new URL(service.api.origin).host);
+  writeFileSync(file('other.conf'), `server { listen 127.0.0.1:${otherPort};\n${lines}\n}`);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   const paths = temporary.map((kind) => `${kind}_temp_path ${file(kind)};`).join(' ');
   const main = `daemon off; pid ${file('pid')}; error_log stderr notice; events {}
-    http { access_log off; ${paths} include ${file('asr.conf')}; }`;
+    http { access_log off; ${paths} include ${file('asr.conf')}; include ${file('other.conf')}; }`;
   writeFileSync(file('nginx.conf'), main);
   const nginx = spawn('nginx', ['-p', folder.path, '-c', file('nginx.conf')], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -73,6 +82,22 @@ test('the longest upload is recognized, and no part of it touches the disk', asy
   const answer = JSON.parse(await curl('/v1/audio/transcriptions', ...form));
   expect(answer).toMatchObject({ text: scriptedText(PCM), audio_ms: 15_000 });
   expect(log.filter((line) => line.includes('temporary file'))).toEqual([]);
+});
+
+test('a site of another origin passes uploads on with the lines of docs/clients.md', async () => {
+  const send = (path: string) => {
+    const body = new FormData();
+    body.append('file', new Blob([wavFile(PCM)]), 'recording.wav');
+    // What a browser sends with it says nothing to the service.
+    const headers = { ...AUTHORIZED, origin: otherSite };
+    return fetch(otherSite + path, { method: 'POST', headers, body });
+  };
+  expect(await (await send('/asr/v1/audio/transcriptions')).json()).toMatchObject({
+    text: scriptedText(PCM),
+  });
+  expect(log.filter((line) => line.includes('temporary file'))).toEqual([]);
+  // Nothing else of the service is on that site.
+  expect((await fetch(`${otherSite}/asr/api-docs`)).ok).toBe(false);
 });
 
 test('a stream ends with its final text', async () => {

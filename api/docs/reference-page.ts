@@ -88,7 +88,7 @@ function headings(markdown: string): { depth: number; text: string }[] {
 
 /** Chinese has no blanks between words: a line that ends within a paragraph must not show as one. */
 function unbroken(markdown: string): string {
-  return markdown.replace(/([\p{Script=Han}，。：；！？、）”])\n(?=[\p{Script=Han}（“])/gu, '$1');
+  return markdown.replace(/([\p{Script=Han}，。：；！？、）”])\n *(?=\**[\p{Script=Han}（“])/gu, '$1');
 }
 
 /** Wide code and tables can be scrolled from the keyboard, and a cell without words is no head. */

@@ -64,8 +64,14 @@ test('every anchor of the English page leads to the same place in the Chinese on
 });
 
 test('a line that ends within a Chinese paragraph does not show as a blank', () => {
-  const html = referencePage('# 题\n\n第一句。\n第二句 `a`\n三，\nfour 五\n（六）', 'a.css', 'zh-CN');
-  expect(words(/<h1[\s\S]*/.exec(html)?.[0] ?? '').trim()).toBe('题\n第一句。第二句 a\n三，\nfour 五（六）');
+  const html = referencePage(
+    '# 题\n\n- 第一句。\n  **第二句** `a`\n\n三，\nfour 五\n（六）',
+    'a.css',
+    'zh-CN',
+  );
+  expect(words(/<h1[\s\S]*/.exec(html)?.[0] ?? '').trim()).toBe(
+    '题\n\n第一句。第二句 a\n\n三，\nfour 五（六）',
+  );
 });
 
 test.each([

@@ -33,8 +33,9 @@ describe.each(PAGES)('%s says the same in both languages', (page) => {
     alike(({ rows }) => rows.map((row) => [row.split('|').length, names(row), numbers(row)]));
   });
 
-  it('has the same names in its text, and as many items in its lists', () => {
+  it('has the same names and numbers in its text, and as many items in its lists', () => {
     alike(({ prose }) => [...new Set(names(prose))]);
+    alike(({ prose }) => [...new Set(numbers(prose))]);
     alike(({ prose }) => prose.match(/^ *- /gm)?.length ?? 0);
   });
 });

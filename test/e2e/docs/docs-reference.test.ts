@@ -17,6 +17,7 @@ import { drop, type HttpScript, html, ScriptedService } from '../../unit/client/
 
 const root = packageRoot();
 const REFERENCE = readFileSync(join(root, 'api/docs/reference/api-reference.md'), 'utf8');
+const CHINESE = readFileSync(join(root, 'api/docs/reference/api-reference.zh-CN.md'), 'utf8');
 
 /** The rows of the tables between two headings, as lists of cells. */
 function rows(from: string, to: string): string[][] {
@@ -45,6 +46,8 @@ describe('the tables of /api-reference.md', () => {
     );
     const drawn = [...REFERENCE.matchAll(/ \.{3,} ([a-z_]+) +(\d{4})$/gm)];
     expect(Object.fromEntries(drawn.map(([, code, close]) => [code, Number(close)]))).toEqual(CLOSE_CODE);
+    const inChinese = [...CHINESE.matchAll(/^ +(\d{4}) +([a-z_]+) \.{3,} /gm)];
+    expect(Object.fromEntries(inChinese.map(([, close, code]) => [code, Number(close)]))).toEqual(CLOSE_CODE);
   });
 });
 

@@ -141,7 +141,8 @@ export async function readUploadForm(
     throw new FormFailure({ loc: ['header', 'content-type'], msg, type: 'content_type' });
   }
   // The plugin reads a request's stream by itself and counts only parts: it gets the body that was counted.
-  const raw = Object.assign(Readable.from(slicesOf(body)), { headers: { 'content-type': contentType } });
+  const slices = slicesOf(withoutPadding(body, contentType));
+  const raw = Object.assign(Readable.from(slices), { headers: { 'content-type': contentType } });
   const bounded: FastifyRequest = Object.create(request, { raw: { value: raw } });
   let wav: Buffer | undefined;
   let plainField = false;

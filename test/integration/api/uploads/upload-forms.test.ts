@@ -170,6 +170,16 @@ describe('form', () => {
     },
   );
 
+  // RFC 2046, 5.1.1: transport padding.
+  test.each(['multipart/form-data; boundary=B', 'multipart/form-data; charset=utf-8; BOUNDARY="B"; x=y'])(
+    'blanks and tabs behind a boundary are no part of what follows (%s)',
+    async (type) => {
+      const { body } = form([filePart(Buffer.from('x'), 'other'), filePart(Buffer.from('not a wav'))]);
+      const padded = Buffer.from(body.toString('latin1').replace(/--B(--)?\r\n/g, '--B$1 \t \r\n'), 'latin1');
+      expect(await post(padded, type)).toMatchObject({ status: 400, body: { error: 'invalid_format' } });
+    },
+  );
+
   test('the boundary may be quoted, other parts are ignored, wherever they stand', async () => {
     const note = { headers: 'Content-Disposition: form-data; name="model"', content: Buffer.from('large') };
     const { body } = form([

@@ -38,7 +38,10 @@ export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, ByStatus>
       },
       408: apiError('timeout', 'the upload was not complete in time; 1024 of 77164 bytes arrived'),
       409: apiError('busy', 'another recognition task is active; try again shortly'),
-      413: apiError('upload_too_large', 'the file has 484097 bytes; the limit is 484096 bytes'),
+      413: apiError(
+        'upload_too_large',
+        'the file has 484097 bytes; at most 484096 are taken, enough for 15 s of 16 kHz, mono, 16 bits. Another sample rate or more channels make a file larger. Convert it: ffmpeg -i IN -ar 16000 -ac 1 -c:a pcm_s16le OUT.wav',
+      ),
       422: {
         missing: { detail: [{ loc: ['body', 'file'], msg: 'the form has no part "file"', type: 'missing' }] },
       },

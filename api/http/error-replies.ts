@@ -99,13 +99,20 @@ export function refuseOtherMethods(app: FastifyInstance): () => void {
         handler: (request, reply) => {
           request.failureCode = 'method_not_allowed';
           endBehindBody(reply.raw);
-          reply.code(405).header('Allow', allowed.join(', ')).send({ error: 'method_not_allowed' });
+          const methods = allowed.join(', ');
+          const message = `${pathOf(request)} takes ${methods}, not ${request.method}`;
+          reply.code(405).header('Allow', methods).send({ error: 'method_not_allowed', message });
         },
       });
     }
   };
 }
 
-function noSuchPath({ method, originalUrl }: FastifyRequest): string {
-  return `there is no ${method} ${originalUrl.split('?')[0]}`;
+function noSuchPath(request: FastifyRequest): string {
+  return `there is no ${request.method} ${pathOf(request)}`;
+}
+
+/** Without the query, which may hold a token. */
+function pathOf({ originalUrl }: FastifyRequest): string {
+  return originalUrl.split('?')[0] ?? '';
 }

@@ -3,12 +3,16 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { CONVERT } from '../../common/audio/file-kinds.ts';
 import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../../common/audio/limits.ts';
 import { ApiFailure, ClientGone, FormFailure, messageOf } from '../../common/errors/errors.ts';
 import { afterSilence } from '../../common/process/timer.ts';
 
 const tooLarge = (what: string, limitBytes: number): ApiFailure =>
-  new ApiFailure('upload_too_large', `${what}; the limit is ${limitBytes} bytes`);
+  new ApiFailure(
+    'upload_too_large',
+    `${what}; at most ${limitBytes} are taken, enough for 15 s of 16 kHz, mono, 16 bits. Another sample rate or more channels make a file larger. ${CONVERT}`,
+  );
 
 /**
  * The length that a request declares is refused before a byte of the body is read.
@@ -121,6 +125,14 @@ async function* slicesOf(body: Buffer): AsyncGenerator<Buffer> {
     yield body.subarray(start, start + SLICE_BYTES);
     await nextTurn();
   }
+}
+
+/** RFC 2046, 5.1.1: blanks may stand behind a boundary. The parser would pass over the part that follows. */
+function withoutPadding(body: Buffer, contentType: string): Buffer {
+  const line = `--${/;\s*boundary="?([^";]+)/i.exec(contentType)?.[1]?.trim()}`;
+  if (!body.includes(`${line} `) && !body.includes(`${line}\t`)) return body;
+  const padded = new RegExp(`((?:^|\\r\\n)${line.replace(/\W/g, '\\$&')})[ \\t]+(?=\\r\\n)`, 'g');
+  return Buffer.from(body.toString('latin1').replace(padded, '$1'), 'latin1');
 }
 
 /**

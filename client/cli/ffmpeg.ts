@@ -10,13 +10,13 @@ const INSTALL = 'install it (apt install ffmpeg, brew install ffmpeg, winget ins
 /**
  * Decodes the first audio track of a file with ffmpeg.
  * @param input a path, or the file's bytes
- * @param finding what the file is, as a sentence without its full stop
+ * @param finding what the file is. @param todo for one that ffmpeg cannot read. Both are sentences without their full stop
  * @returns 16 kHz mono samples
  * @throws AsrError `invalid_format` (also: no ffmpeg), `empty_audio` or `audio_too_long`; the signal's reason
  */
 export async function decodeWithFfmpeg(
   input: string | Uint8Array,
-  finding: string,
+  { finding, todo }: { readonly finding: string; readonly todo: string },
   signal: AbortSignal,
 ): Promise<Int16Array> {
   const { error, decoded, complaint } = await run(input, signal);
@@ -34,7 +34,7 @@ export async function decodeWithFfmpeg(
       .at(-1)
       ?.replace(/\[[^\]]* @ 0x\w+\] /g, '');
     const reason = said || `it ended with ${error?.code ?? error?.signal}`;
-    throw failure(`, and ffmpeg cannot read all of it: ${reason}. Copy or export it again`);
+    throw failure(`, and ffmpeg cannot read all of it: ${reason}. ${todo}`);
   }
   const samples = new Int16Array(Math.floor(decoded.length / 2));
   for (let index = 0; index < samples.length; index += 1) samples[index] = decoded.readInt16LE(2 * index);

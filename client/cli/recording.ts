@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
+import { IF_BARE, kindOfFile } from '../../common/audio/file-kinds.ts';
 import { isWav } from '../../common/audio/wav.ts';
 import { WavError } from '../../common/audio/wav-error.ts';
 import { toPcm } from '../audio/pcm.ts';
@@ -49,6 +50,8 @@ async function decode(file: Buffer, forFfmpeg: string | Buffer, signal: AbortSig
   } catch (error) {
     const problem = error instanceof AsrError ? error.cause : undefined;
     if (!(problem instanceof WavError && problem.fault === 'foreign')) throw error;
-    return decodeWithFfmpeg(forFfmpeg, problem.finding, signal);
+    const isKnown = isWav(file) || kindOfFile(file) !== undefined;
+    const todo = isKnown ? 'Copy or export it again' : IF_BARE;
+    return decodeWithFfmpeg(forFfmpeg, { finding: problem.finding, todo }, signal);
   }
 }

@@ -1,3 +1,4 @@
+import { MAX_MULTIPART_BYTES } from '../../common/audio/limits.ts';
 import { AsrError, type AsrErrorCode, isServiceErrorCode } from './errors.ts';
 import {
   isReadyResult,
@@ -20,7 +21,6 @@ const CODE_OF_BARE_STATUS: Readonly<Record<number, AsrErrorCode>> = {
   401: 'unauthorized',
   403: 'forbidden',
   408: 'timeout',
-  413: 'upload_too_large',
   502: 'unavailable',
   503: 'unavailable',
   504: 'unavailable',
@@ -47,6 +47,12 @@ export function toError(answer: HttpAnswer): AsrError {
   const [type] = contentType.split(';');
   const found = `status ${status} with ${type || 'no content type'}, not an answer of the service`;
   const bare = CODE_OF_BARE_STATUS[status];
+  // The service itself takes whatever this client sends.
+  if (status === 413)
+    return failure(
+      'upload_too_large',
+      `${found}; what stands in front of it must let ${MAX_MULTIPART_BYTES} bytes through`,
+    );
   return bare ? failure(bare, found) : failure('unexpected_response', `${found}; check the url`);
 }
 

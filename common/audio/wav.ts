@@ -1,4 +1,4 @@
-import { CONVERT, kindOfFile, latin1 } from './file-kinds.ts';
+import { CONVERT, IF_BARE, kindOfFile, latin1 } from './file-kinds.ts';
 import { damaged, WavError } from './wav-error.ts';
 import { bytesPerBlock, readFormat, type WavFormat } from './wav-format.ts';
 
@@ -73,8 +73,8 @@ function notWav(file: Uint8Array): WavError {
   const finding = kind
     ? `The file is ${kind.name}, not WAV`
     : `The file is not WAV: it begins with the bytes ${start}`;
-  const { todo } = kind ?? { todo: CONVERT };
-  return new WavError('invalid_format', finding, todo, todo === CONVERT ? 'foreign' : 'other');
+  if (kind === undefined) return new WavError('invalid_format', finding, `${CONVERT}. ${IF_BARE}`, 'foreign');
+  return new WavError('invalid_format', finding, kind.todo, kind.todo === CONVERT ? 'foreign' : 'other');
 }
 
 /** Whether the file was read or sent as a string. Then it has grown at each byte over 127, and its fields are elsewhere. An intact file is no UTF-8. */

@@ -72,9 +72,13 @@ export function parseClientMessage(text: string): UncheckedStart | Static<typeof
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // RFC 8259, 8.1: a byte order mark in front may be ignored. Some libraries write one.
+    value = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
-    throw new InvalidMessage('the text frame is not valid JSON; audio goes in binary frames');
+    const found = text.endsWith('\0')
+      ? 'it ends with a NUL character, as a C string does; send it without'
+      : 'audio goes in binary frames';
+    throw new InvalidMessage(`the text frame is not valid JSON; ${found}`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidMessage('a control message is a JSON object with a field "type"');

@@ -16,7 +16,8 @@ export function controlVerdict(text: string): ControlVerdict {
   if ([...text].length > MAX_CHARACTERS) return 'invalid';
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // RFC 8259, 8.1, allows a parser to ignore a byte order mark.
+    value = JSON.parse(text.startsWith('\uFEFF') ? text.slice(1) : text);
   } catch {
     return 'invalid';
   }

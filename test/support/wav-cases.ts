@@ -210,7 +210,11 @@ export const WAV_CASES: readonly WavCase[] = [
     wavFile(PCM).toString('base64'),
     'The file is Base64 text, not WAV. Decode it first',
   ),
-  foreign('', 'no sound at all', `The file is not WAV: it begins with the bytes 6e 6f 20 73. ${CONVERT}`),
+  foreign(
+    '',
+    'no sound at all',
+    `The file is not WAV: it begins with the bytes 6e 6f 20 73. ${CONVERT}. If it is bare samples without a header: ffmpeg -f s16le -ar 16000 -ac 1 -i IN OUT.wav`,
+  ),
   // Bare samples, and not the MP3 that their first bits could begin.
   foreign('', '\xff\xff\xff\xff\0\0', 'it begins with the bytes ff ff ff ff'),
   all('RIFF alone', Buffer.from('RIFF\0'), invalid('it begins with the bytes 52 49 46 46')),

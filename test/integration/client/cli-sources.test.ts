@@ -168,6 +168,11 @@ test('other formats go through ffmpeg, from a file or standard input, a WAV of a
       'The file is MP3, not WAV, and ffmpeg cannot read all of it: Corrupt bitstream. Copy or export it again [invalid_format]',
     );
   }
+  // What not even ffmpeg knows may be what a program wrote without a header.
+  const noFormat = ffmpegThat('echo "Invalid data found when processing input" >&2; exit 1');
+  expect((await run(['transcribe', file('a.pcm', Buffer.alloc(640, 7))], noFormat)).stderr).toContain(
+    'The file is not WAV: it begins with the bytes 07 07 07 07, and ffmpeg cannot read all of it: Invalid data found when processing input. If it is bare samples without a header: ffmpeg -f s16le -ar 16000 -ac 1 -i IN OUT.wav [invalid_format]',
+  );
   const silent = ffmpegThat(`echo "Stream map '' matches no streams." >&2; echo "Error" >&2; exit 1`);
   const film = file('film.mp4', '\0\0\0 ftypisom');
   expect((await run(['transcribe', film], silent)).stderr).toContain(

@@ -153,6 +153,17 @@ test('messages that nobody reads any more end nothing: the next file still has i
   expect((await closed)[0]).toBe(1);
 });
 
+test('a file of a CD, which the service refuses as too large, is converted', async () => {
+  service.http = [json(200, RESULT)];
+  const seconds = 3.9;
+  const cd = wavFile(Buffer.alloc(44_100 * seconds * 4, 1), { sampleRateHz: 44_100, channels: 2 });
+  expect(cd.length).toBeGreaterThan(484_096);
+  expect(await run(['transcribe', file('cd.wav', cd)])).toEqual({ code: 0, stdout: '你好\n', stderr: '' });
+  const sent = service.requests[0]?.body.length ?? 0;
+  expect(sent - seconds * 32_000).toBeGreaterThan(0);
+  expect(sent - seconds * 32_000).toBeLessThan(500);
+});
+
 test('standard input', async () => {
   service.http = [json(200, RESULT)];
   const wav = wavFile(Buffer.alloc(640, 3));

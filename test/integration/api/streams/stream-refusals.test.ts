@@ -85,6 +85,21 @@ describe('control messages → invalid_message, 1008', () => {
     client.text(text);
     expect(await service.refusal(client)).toEqual({ code: 'invalid_message', closeCode: 1008 });
   });
+  test('a byte order mark in front is ignored (RFC 8259, 8.1)', async () => {
+    const client = await service.connect();
+    client.text('\uFEFF{"type":"start","sample_rate":16000,"channels":1,"encoding":"pcm_s16le"}');
+    await client.message('ready');
+    client.text('\uFEFF{"type":"end"}');
+    expect(await client.closed()).toBe(1000);
+  });
+  test('the NUL behind a string of C is named', async () => {
+    const client = await service.connect();
+    client.text('{"type":"end"}\0');
+    expect(await client.message('error')).toMatchObject({
+      message:
+        'the text frame is not valid JSON; it ends with a NUL character, as a C string does; send it without',
+    });
+  });
   const startOf = (characters: number, filler: string) => {
     const empty = JSON.stringify({
       type: 'start',

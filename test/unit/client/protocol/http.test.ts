@@ -127,7 +127,12 @@ test.for([
     status: 500,
     says: 'inference_failed',
   },
-  { answer: html(413, '<h1>Too large</h1>'), code: 'upload_too_large', status: 413, says: 'with text/html,' },
+  {
+    answer: html(413, '<h1>Too large</h1>'),
+    code: 'upload_too_large',
+    status: 413,
+    says: 'must let 545536 bytes through',
+  },
   { answer: html(401, '<h1>No</h1>'), code: 'unauthorized', status: 401, says: 'with text/html,' },
   { answer: html(408, '<h1>Late</h1>'), code: 'timeout', status: 408, says: 'with text/html,' },
   { answer: json(422, { detail: 'no' }), code: 'unexpected_response', status: 422, says: 'Application/JSON' },

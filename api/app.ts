@@ -57,10 +57,13 @@ export async function buildApp({
   const connections = new Connections();
   const inFlight = new InFlight((request, reply) => reports.ended(request, reply));
   const streams = new StreamDrain();
-  const logger: FastifyBaseLogger = log;
+  // Of Fastify's own lines only the warnings: it says for each address where it listens, and `serving` says it once.
+  const level = log.isLevelEnabled('warn') ? 'warn' : log.level;
+  const logger: FastifyBaseLogger = log.child({}, { level });
   const app = fastify({
     ...serverOptions(config, unreadMs, keptMs + drainMs, connections.isHandshake),
     loggerInstance: logger,
+    childLoggerFactory: (_own, bindings, options) => log.child(bindings, options),
     clientErrorHandler: (error, socket) =>
       void connections.broken(error, socket, (current) => {
         const refusal = replyToBrokenHttp(error, socket, current);

@@ -22,8 +22,9 @@ const TRIAL_RECORDING = 'test/fixtures/real-speech/BAC009S0150W0409.wav';
 /**
  * What a newcomer needs next, as lines for the screen. The curl line can be pasted into any shell in any
  * folder of this machine.
+ * @param inTerminal marks the address, the token and the curl line
  */
-export function announcement(service: Service, projectFolder: string): string {
+export function announcement(service: Service, projectFolder: string, inTerminal = false): string {
   const { origin, token, tokenIsNew, model, behindProxy } = service;
   const recording = join(projectFolder, TRIAL_RECORDING);
   // Inside curl's own quotes a comma or semicolon of the path means nothing.
@@ -33,12 +34,13 @@ export function announcement(service: Service, projectFolder: string): string {
     : '"Authorization: Bearer $ASR_API_TOKEN"';
   // zsh takes the brackets of an IPv6 address for a pattern.
   const url = shellQuoted(`${origin}/v1/audio/transcriptions`);
+  const marked = (text: string): string => (inTerminal ? `\x1b[1m${text}\x1b[22m` : text);
   const curl = behindProxy ? "curl --noproxy '*'" : 'curl';
   return [
     '',
-    `  page     ${origin}/`,
-    `  token    ${tokenIsNew ? `${token}   (a new one at every start; to keep one, set ASR_API_TOKEN)` : 'the one in ASR_API_TOKEN'}`,
-    `  try it   ${curl} -H ${header} -F ${shellQuoted(form)} ${url}`,
+    `  page     ${marked(`${origin}/`)}`,
+    `  token    ${tokenIsNew ? `${marked(token)}   (a new one at every start; to keep one, set ASR_API_TOKEN)` : 'the one in ASR_API_TOKEN'}`,
+    `  try it   ${marked(`${curl} -H ${header} -F ${shellQuoted(form)} ${url}`)}`,
     `  model    ${model === BUNDLED.id ? bundled() : model}`,
     '',
     'Ctrl-C stops everything.',

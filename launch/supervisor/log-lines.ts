@@ -22,8 +22,15 @@ export function plainLogLine(line: string): string {
   const source = Number(level) >= 50 ? `${name} (process ${pid})` : name;
   const clock = String(time ?? '').slice(11, 19);
   const front = [clock, source, LEVELS.get(level), typeof msg === 'string' && printable(msg)];
-  const shown = Object.entries(fields).map(([key, value]) => `${key}=${shownValue(value)}`);
+  const shown = Object.entries(fields).flatMap(([key, value]) => shownFields(key, value));
   return [...front, ...shown].filter(Boolean).join(' ');
+}
+
+/** What an object holds is shown field by field; its id has the object's own name. */
+function shownFields(key: string, value: unknown): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || 'stack' in value)
+    return [`${key}=${shownValue(value)}`];
+  return Object.entries(value).map(([name, inner]) => `${name === 'id' ? key : name}=${shownValue(inner)}`);
 }
 
 /** An error is most useful with its stack, which pino has put into a field. */

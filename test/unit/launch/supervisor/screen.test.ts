@@ -104,18 +104,35 @@ test('a log line as a person reads it; one of an error says which process can be
     },
   });
   const log = createLogger('info', 'api', sink);
-  log.info({ status: 200, peer: '127.0.0.1', durationMs: 1.5, nested: { a: 1 } }, 'request');
+  log.info({ status: 200, peer: '127.0.0.1', durationMs: 1.5, list: [1] }, 'request');
   log.warn('a warning');
   log.error({ err: new RangeError('too much') }, 'it failed');
   log.fatal('it ends');
   const [info, warning, error, fatal] = lines;
   expect(info).toMatch(
-    /^\d\d:\d\d:\d\d api request status=200 peer=127\.0\.0\.1 durationMs=1\.5 nested=\{"a":1\}$/,
+    /^\d\d:\d\d:\d\d api request status=200 peer=127\.0\.0\.1 durationMs=1\.5 list=\[1\]$/,
   );
   expect(warning).toMatch(/^\d\d:\d\d:\d\d api WARN a warning$/);
   expect(error).toMatch(/ api \(process \d+\) ERROR it failed err=\nRangeError: too much\n\s+at /);
   expect(error).toContain(`(process ${process.pid})`);
   expect(fatal).toMatch(/^\d\d:\d\d:\d\d api \(process \d+\) FATAL it ends$/);
+});
+
+test('what an object of a log line holds is shown without JSON', () => {
+  const model = { id: 'bundled', family: 'whisper', loadMs: 412 };
+  const line = plainLogLine(JSON.stringify({ level: 30, process: 'inference', model, msg: 'model loaded' }));
+  expect(line).toBe('inference model loaded model=bundled family=whisper loadMs=412');
+});
+
+test('in a terminal, what a newcomer looks for stands out; elsewhere nothing is marked', () => {
+  const text = announcement(SERVICE, '/srv/asr', true);
+  const bold = [...text.matchAll(/\x1b\[1m(.*?)\x1b\[22m/g)].map(([, marked]) => marked);
+  expect(bold).toEqual([
+    'http://127.0.0.1:8088/',
+    'a-new-token',
+    expect.stringMatching(/^curl .*transcriptions'$/),
+  ]);
+  expect(announcement(SERVICE, '/srv/asr', false)).toBe(text.replace(/\x1b\[\d+m/g, ''));
 });
 
 test('what strangers send steers no terminal and makes no lines', () => {

@@ -6,6 +6,10 @@ import { UsageError } from './exit-codes.ts';
 export async function readToken(file: string | undefined, environment: NodeJS.ProcessEnv): Promise<string> {
   const given = file === undefined ? environment['ASR_API_TOKEN'] : await contentOf(file);
   const token = given?.trim();
+  if (token && /^(["']).*\1$/.test(token))
+    throw new UsageError(
+      'the token stands in quotes, which belong to the file or setting: write it without them',
+    );
   if (token) return token;
   throw new UsageError(
     file === undefined

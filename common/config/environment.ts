@@ -37,6 +37,10 @@ export function list(env: Environment, name: string): string[] {
 export function token(env: Environment, name: string): string | undefined {
   const value = text(env, name);
   if (value === undefined) return undefined;
+  if (/^(["']).*\1$/.test(value))
+    throw new ConfigError(
+      `${name} stands in quotes, which are kept by docker's -e and --env-file: write it without them`,
+    );
   if (!/^[\x21-\x7e]+$/.test(value))
     throw new ConfigError(`${name} has blanks, control or non-ASCII characters: ${TOKEN_ADVICE}`);
   if (value.length < MIN_TOKEN_CHARACTERS)

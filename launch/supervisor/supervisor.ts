@@ -4,10 +4,13 @@ import { localOrigin } from '../../common/config/addresses.ts';
 import { type CommonConfig, readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
 import { ConfigError, EXIT_CONFIG } from '../../common/config/config-error.ts';
 import type { Environment } from '../../common/config/environment.ts';
+import { unknownNameLines, unknownNames } from '../../common/config/known-names.ts';
 import { messageOf } from '../../common/errors/errors.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { showPrivateRedis } from '../../common/redis/private-redis.ts';
+import { ModelFailure } from '../../models/failure.ts';
+import { locateModel } from '../../models/store/locate.ts';
 import { announcement, type Service } from './announcement.ts';
 import { type Run, SupervisedProcess, type SupervisedProcessOptions } from './child-process.ts';
 import { startRedis } from './embedded-redis.ts';
@@ -22,12 +25,13 @@ const FINISH_MS = 60_000;
 /**
  * Runs one api and one inference process, and a private Redis unless `REDIS_URL` names one. A signal ends it,
  * and so do settings that cannot work.
- * @param plain the logs as lines for a person instead of JSON
+ * @param inTerminal the logs are lines for a person instead of JSON
  * @returns the exit code
  * @throws ConfigError before anything was started
  */
-export async function supervise(env: Environment, plain: boolean): Promise<number> {
+export async function supervise(env: Environment, inTerminal: boolean): Promise<number> {
   const startedAtMs = performance.now();
+  for (const line of unknownNameLines(env)) console.error(line);
   const { service, serverEnv, ownRedis } = await prepare(env);
   /** What was started last comes first. */
   const kept: SupervisedProcess[] = [];
@@ -64,10 +68,16 @@ export async function supervise(env: Environment, plain: boolean): Promise<numbe
       const program = join(packageRoot(), 'dist', name, 'main.js');
       // The token is not inference's to know.
       const start = (): Promise<Run> =>
-        startServer(program, name === 'api' ? serverEnv : { ...serverEnv, ASR_API_TOKEN: undefined }, plain);
+        startServer(
+          program,
+          name === 'api' ? serverEnv : { ...serverEnv, ASR_API_TOKEN: undefined },
+          inTerminal,
+        );
       running.push(keep(await start(), { name, start }));
     }
-    void announce(service, readApiConfig(serverEnv), startedAtMs, announcing.signal);
+    const say = (seconds: string): void =>
+      console.log(`ready after ${seconds} s\n${announcement(service, packageRoot(), inTerminal)}\n`);
+    void announce(service, readApiConfig(serverEnv), startedAtMs, announcing.signal, say);
     await Promise.race([stopSignal, Promise.all(running)]);
     console.log('stopping (a recording that is active is finished first; Ctrl-C again stops at once)');
   } catch (error) {
@@ -93,9 +103,12 @@ async function prepare(env: Environment): Promise<Prepared> {
   const ownRedis = !env['REDIS_URL']?.trim();
   const tokenIsNew = !env['ASR_API_TOKEN']?.trim();
   const serverEnv: Record<string, string | undefined> = { ...env };
+  // Said once, here.
+  for (const { name } of unknownNames(env)) delete serverEnv[name];
   if (ownRedis) serverEnv['REDIS_URL'] = 'redis://127.0.0.1';
   if (tokenIsNew) serverEnv['ASR_API_TOKEN'] = randomBytes(24).toString('hex');
   const { model } = readInferenceConfig(serverEnv);
+  await checkModel(model);
   const { host, port: wantedPort, apiToken: token } = readApiConfig(serverEnv);
   const port = await checkPort(host, wantedPort);
   serverEnv['ASR_PORT'] = String(port);
@@ -105,11 +118,25 @@ async function prepare(env: Environment): Promise<Prepared> {
   return { service, serverEnv, ownRedis };
 }
 
+/**
+ * The servers wait for a model that is not there yet. Whoever starts all of it by hand has rather misspelt it.
+ * @throws ConfigError
+ */
+async function checkModel(model: string): Promise<void> {
+  try {
+    await locateModel(model);
+  } catch (error) {
+    if (!(error instanceof ModelFailure)) throw error;
+    throw new ConfigError(error.message, { cause: error });
+  }
+}
+
 async function announce(
   service: Service,
   config: CommonConfig,
   startedAtMs: number,
   signal: AbortSignal,
+  say: (seconds: string) => void,
 ): Promise<void> {
   try {
     await whenServing(service, config, (reason) => console.log(`not ready yet: ${reason}`), signal);
@@ -117,8 +144,7 @@ async function announce(
     if (signal.aborted) return;
     throw error;
   }
-  const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
-  console.log(`ready after ${seconds} s\n${announcement(service, packageRoot())}\n`);
+  say(((performance.now() - startedAtMs) / 1_000).toFixed(1));
 }
 
 /** @param force is called for a second signal */

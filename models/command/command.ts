@@ -1,3 +1,6 @@
+import { EXIT_USAGE } from '../../common/config/config-error.ts';
+import { unknownNameLines } from '../../common/config/known-names.ts';
+import { nearest } from '../../common/config/nearest.ts';
 import { type CatalogueEntry, findEntry } from '../catalogue.ts';
 import type { NetworkSettings } from '../download/archive.ts';
 import type { Screen } from '../download/report.ts';
@@ -20,8 +23,9 @@ export interface CommandContext {
   readonly signal: AbortSignal;
 }
 
-/** @returns the process's exit code: 0 done, 1 it could not be done, 2 the command is wrong. */
-export async function runCommand(argv: readonly string[], context: CommandContext): Promise<0 | 1 | 2> {
+/** @returns the process's exit code: 0 done, 1 it could not be done, 64 the command is wrong */
+export async function runCommand(argv: readonly string[], context: CommandContext): Promise<number> {
+  for (const line of unknownNameLines(context.network.env)) context.screen.write(`${line}\n`);
   try {
     return await carryOut(parseArguments(argv), context);
   } catch (error) {
@@ -32,14 +36,14 @@ export async function runCommand(argv: readonly string[], context: CommandContex
   }
 }
 
-async function carryOut(request: Request, context: CommandContext): Promise<0 | 2> {
+async function carryOut(request: Request, context: CommandContext): Promise<number> {
   switch (request.command) {
     case 'help':
       context.print(USAGE);
       return 0;
     case 'wrong':
       context.screen.write(`${request.reason}\n\n${USAGE}\n`);
-      return 2;
+      return EXIT_USAGE;
     case 'list':
       await list(context);
       return 0;
@@ -48,16 +52,19 @@ async function carryOut(request: Request, context: CommandContext): Promise<0 | 
   }
 }
 
-async function withModel({ command, id, from }: ModelRequest, context: CommandContext): Promise<0 | 2> {
+async function withModel({ command, id, from }: ModelRequest, context: CommandContext): Promise<number> {
   const { catalogue, folders, print, screen } = context;
   const entry = findEntry(id, catalogue);
   if (id === BUNDLED.id && command === 'path') print(folders.bundled);
   else if (id === BUNDLED.id) {
     screen.write(`the bundled model comes with the server: there is nothing to ${command}\n`);
-    return 2;
+    return EXIT_USAGE;
   } else if (entry === undefined) {
-    screen.write(`there is no model "${id}"; there are: ${catalogue.map((known) => known.id).join(', ')}\n`);
-    return 2;
+    const ids = catalogue.map((known) => known.id);
+    const meant = nearest(id, ids);
+    const hint = meant === undefined ? '' : ` (did you mean ${meant}?)`;
+    screen.write(`there is no model "${id}"${hint}; there are: ${ids.join(', ')}\n`);
+    return EXIT_USAGE;
   } else if (command === 'path') print((await locateModel(id, { folders, catalogue })).folder);
   else if (command === 'remove') await remove(context, id);
   else await pull(context, entry, from);

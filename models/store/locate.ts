@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { nearest } from '../../common/config/nearest.ts';
 import { CATALOGUE, type CatalogueEntry, findEntry } from '../catalogue.ts';
 import { describeCause, ModelFailure } from '../failure.ts';
 import { isMissing, type ModelFolders, modelFolders, notDownloaded, readReceipt } from './store.ts';
@@ -48,7 +49,10 @@ export async function locateModel(setting: string, options: LocateOptions = {}):
       `ASR_MODEL is "${setting}", and ${folder} is not a folder: give the folder that holds the model's .onnx files and tokens.txt, or one of ${ids}`,
     );
   }
+  const meant = nearest(setting, ['bundled', ...catalogue.map(({ id }) => id)]);
+  const pull = meant === 'bundled' ? '' : ` If it is not here yet: npm run models -- pull ${meant}`;
+  const hint = meant === undefined ? '' : `. Did you mean ${meant}?${pull}`;
   throw new ModelFailure(
-    `ASR_MODEL is "${setting}": there is no folder ${folder}, and the models known by name are ${ids}`,
+    `ASR_MODEL is "${setting}": there is no folder ${folder}, and the models known by name are ${ids}${hint}`,
   );
 }

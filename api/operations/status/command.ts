@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readStoreConfig } from '../../../common/config/config.ts';
-import { ConfigError, EXIT_CONFIG } from '../../../common/config/config-error.ts';
+import { ConfigError, EXIT_CONFIG, EXIT_USAGE } from '../../../common/config/config-error.ts';
 import { type Environment, text } from '../../../common/config/environment.ts';
+import { unknownNameLines } from '../../../common/config/known-names.ts';
 import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { packageVersion } from '../../../common/process/package-root.ts';
 import { closeRedis, connectRedis, whenReady } from '../../../common/redis/connection.ts';
@@ -17,7 +18,6 @@ import { type Status, StatusReader } from './status.ts';
 const IN_CONTAINER = 'node dist/api/operations/status/main.js';
 const WAIT_FOR_REDIS_MS = 3_000;
 const WATCH_MS = 1_000;
-const EXIT_USAGE = 64;
 
 const usage = (command: string): string => `${command} [--json] [--watch]
   the slot, the queue, the recognizers and Redis, with what is wrong and what to do
@@ -39,6 +39,7 @@ export interface CommandContext extends Dialogue {
 /** @returns the exit code: 0 all is well, 1 something is wrong, 64 wrong arguments, 78 a wrong setting */
 export async function runStatus(args: readonly string[], context: CommandContext): Promise<number> {
   const { env, print, complain } = context;
+  for (const line of unknownNameLines(env)) complain(line);
   const command = env['npm_lifecycle_event'] === 'status' ? 'npm run status --' : IN_CONTAINER;
   let request: Request;
   try {

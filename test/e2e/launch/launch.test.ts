@@ -191,6 +191,7 @@ test.each([
   ['ASR_PORT', '99999'],
   ['REDIS_URL', 'http://127.0.0.1'],
   ['ASR_HOST', '192.0.2.1'],
+  ['ASR_MODEL', '/no/such/model'],
 ])('%s=%s: one line that names it, and no attempt', async (name, value) => {
   const { launched, temp } = start({ [name]: value });
   expect(await launched.ended).toBe(78);
@@ -199,12 +200,40 @@ test.each([
   expect(await readdir(temp)).toEqual([]);
 });
 
+test.each([
+  ['x-asr-480', 'Did you mean x-asr-480ms? If it is not here yet: npm run models -- pull x-asr-480ms'],
+  // No developer has this one, and nobody says so twice.
+  [
+    'zipformer-multi-zh',
+    'the model zipformer-multi-zh is not downloaded: run `npm run models -- pull zipformer-multi-zh`',
+  ],
+])(
+  'ASR_MODEL=%s: the id that was meant and the command that fetches it, and no attempt',
+  async (model, todo) => {
+    const { launched, temp } = start({ ASR_MODEL: model });
+    expect(await launched.ended).toBe(78);
+    expect(launched.lines).toEqual([expect.stringContaining(todo)]);
+    expect(await readdir(temp)).toEqual([]);
+  },
+);
+
+test('a setting that is none is named once, with the one that was probably meant', async () => {
+  const { launched } = start({ ASR_MODLE: 'x', ASR_SERVICE_HOST: '10.0.0.1' });
+  await launched.line('Ctrl-C stops everything');
+  process.kill(launched.pid, 'SIGTERM');
+  expect(await launched.ended).toBe(0);
+  const about = launched.lines.filter((line) => /ASR_MODLE|ASR_SERVICE/.test(line));
+  expect(about).toEqual(['ASR_MODLE is no setting and changes nothing: did you mean ASR_MODEL?']);
+  // Fastify would say it, too.
+  expect(launched.lines.filter((line) => /listening|serving/.test(line))).toHaveLength(1);
+});
+
 test('a model that does not load, a Redis that refuses or is not there: one line that says so while it waits, without password and token', async () => {
   const redis = await startRedis(['--requirepass', 'right']);
   onTestFinished(() => redis.stop());
   const token = 'the-token-of-the-operator';
-  const withoutModel = start({ ASR_API_TOKEN: token, ASR_MODEL: '/no/such/model' });
-  await withoutModel.launched.line('not ready yet: ModelFailure');
+  const withoutModel = start({ ASR_API_TOKEN: token, ASR_MODEL: testFolder() });
+  await withoutModel.launched.line('not ready yet: ModelLoadError');
   const refusing = start({
     ASR_API_TOKEN: token,
     REDIS_URL: redis.url.replace('//', '//:given-password@'),

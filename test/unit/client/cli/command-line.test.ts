@@ -47,6 +47,7 @@ test('address: --url, else ASR_URL, else this machine', () => {
 
 test('blanks around the token of the environment are no part of it, as the service has it', async () => {
   expect(await readToken(undefined, { ASR_API_TOKEN: ' a-token\r\n' })).toBe('a-token');
+  await expect(readToken(undefined, { ASR_API_TOKEN: '"a-token"' })).rejects.toThrow('stands in quotes');
   await expect(readToken(undefined, { ASR_API_TOKEN: ' \r' })).rejects.toThrow(
     new UsageError('no token: set ASR_API_TOKEN or give --token-file FILE'),
   );

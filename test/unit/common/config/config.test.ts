@@ -343,7 +343,16 @@ describe('wrong values stop the start with one line that names the setting, the 
   test('a token with which no browser could start a stream is refused', () => {
     expect(api({ ASR_API_TOKEN: 'x'.repeat(898) }).apiToken).toHaveLength(898);
     expect(() => api({ ASR_API_TOKEN: 'x'.repeat(899) })).toThrow('901 characters in JSON, over 900');
-    expect(() => api({ ASR_API_TOKEN: '"'.repeat(450) })).toThrow('902 characters in JSON, over 900');
+    expect(() => api({ ASR_API_TOKEN: `x${'"'.repeat(449)}x` })).toThrow('902 characters in JSON, over 900');
+  });
+  test('a token in the quotes that docker keeps is refused by name, without being repeated', () => {
+    for (const quoted of ['"0123456789abcdef"', "'0123456789abcdef'"]) {
+      expect(() => api({ ASR_API_TOKEN: quoted })).toThrow(
+        'ASR_API_TOKEN stands in quotes, which are kept by docker',
+      );
+      expect(() => api({ ASR_API_TOKEN: quoted })).not.toThrow('0123456789');
+    }
+    expect(api({ ASR_API_TOKEN: '"0123456789abcdef' }).apiToken).toBe('"0123456789abcdef');
   });
   test('a token of 15 characters is refused, one of 16 accepted', () => {
     expect(() => api({ ASR_API_TOKEN: 'x'.repeat(15) })).toThrow(ConfigError);

@@ -38,7 +38,7 @@ test.for([
   },
 ])('explains itself after $argv', async ({ argv, wrong }) => {
   const { code, stdout, stderr } = await models(argv);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
   expect(stderr.split('\n').slice(0, 3)).toEqual([wrong, '', 'npm run models -- <command>']);
 });
 
@@ -53,7 +53,7 @@ test.for([{ argv: ['help'] }, { argv: ['pull', '--help'] }, { argv: ['remove', '
 
 test.for(['pull', 'remove'])('has nothing to %s of the bundled model', async (command) => {
   expect(await models([command, 'bundled'])).toEqual({
-    code: 2,
+    code: 64,
     stdout: '',
     stderr: `the bundled model comes with the server: there is nothing to ${command}\n`,
   });

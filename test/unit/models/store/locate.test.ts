@@ -88,6 +88,14 @@ describe('ASR_MODEL', () => {
     for (const id of ['bundled', 'x-asr-480ms', 'zipformer-multi-zh']) expect(message).toContain(id);
   });
 
+  it('names the id that was probably meant, and how to get it', async () => {
+    expect(await failure('x-asr-48Oms')).toMatch(
+      /\. Did you mean x-asr-480ms\? If it is not here yet: npm run models -- pull x-asr-480ms$/,
+    );
+    expect(await failure('bundle')).toMatch(/\. Did you mean bundled\?$/);
+    expect(await failure('/srv/models/mine')).not.toContain('Did you mean');
+  });
+
   it('takes what is behind a file for no folder, as what is not there at all', async () => {
     const behind = join(import.meta.filename, 'model');
     expect(await failure(behind)).toContain(`there is no folder ${behind}`);

@@ -172,6 +172,16 @@ describe('both', () => {
     child.kill('SIGTERM');
     expect(await exited).toEqual([0, null]);
   });
+  test('a name that is no setting is logged once, with the one that was probably meant', async () => {
+    const env = { ASR_KEY_PREFX: '{one}', ASR_PORT_8088_TCP: 'tcp://10.0.0.1:8088' };
+    const unknown = [
+      expect.objectContaining({ name: 'ASR_KEY_PREFX', todo: 'did you mean ASR_KEY_PREFIX?' }),
+    ];
+    const { process } = await api(env);
+    expect(process.logged('unknown setting')).toEqual(unknown);
+    const recognizing = inference({ ...env, ASR_MODEL: quickModel });
+    await expect.poll(() => recognizing.logged('unknown setting')).toEqual(unknown);
+  });
   test('ASR_KEY_PREFIX: two services on one Redis do not see each other', async () => {
     inference({ ASR_KEY_PREFIX: '{one}' });
     const one = await api({ ASR_KEY_PREFIX: '{one}' });

@@ -1,0 +1,104 @@
+import type { FastifyInstance } from 'fastify';
+import type { AdminConfig } from '../common/config/admin.ts';
+import { readInferenceConfig } from '../common/config/config.ts';
+import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
+import { unknownNames } from '../common/config/known-names.ts';
+import { listen } from '../common/process/listen-failure.ts';
+import { createLogger } from '../common/process/log.ts';
+import { endProcess, type ShutdownStep, shutdownOnSignal } from '../common/process/shutdown.ts';
+import type { Inference } from './inference.ts';
+import { ConfiguredRecognizer } from './model/configured-recognizer.ts';
+import { EngineLost } from './model/exclusive-run.ts';
+import { HotwordFile } from './model/hotword-file.ts';
+import { ExecutionProviderError } from './recognizer.ts';
+
+/** The longest stream session, and an upload of 15 s on a slow machine. */
+const DRAIN_MS = 40_000;
+
+/**
+ * Runs one inference process until a signal ends it. A wrong setting ends it with one line.
+ * @param listensItself is called when it listens to signals
+ */
+export async function serve(listensItself: () => void): Promise<void> {
+  try {
+    await start(listensItself);
+  } catch (error) {
+    if (error instanceof ConfigError) end(error.message, EXIT_CONFIG);
+    throw error;
+  }
+}
+
+async function start(listensItself: () => void): Promise<void> {
+  // Until a model can be loaded again, the signal does nothing. Without a listener it would end the process.
+  let retryLoad = (): void => undefined;
+  process.on('SIGHUP', () => retryLoad());
+  const config = readInferenceConfig(process.env);
+  const log = createLogger(config.logLevel, 'inference');
+  for (const unknown of unknownNames(process.env)) log.warn(unknown, 'unknown setting');
+  const hotwords = config.hotwords === undefined ? undefined : new HotwordFile(config.hotwords, log);
+  await hotwords?.load();
+  const recognizer = new ConfiguredRecognizer(config.model, {
+    providers: config.executionProviders,
+    threads: config.threads,
+    log: (line) => log.info(line),
+    hotwords: hotwords && (() => hotwords.current()),
+  });
+  let stopSteps = (): ShutdownStep[] => [{ name: 'model', run: () => recognizer.close() }];
+  const stopping = shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, () => stopSteps(), 'SIGKILL');
+  listensItself();
+  // The engine's thread loads the model while this one loads the store's clients, which takes as long. With
+  // an admin port it begins later, because that port may be taken: an exit while the engine's thread is in
+  // the runtime ends with SIGABRT instead of the exit code (seen in one of three).
+  if (config.admin === undefined) recognizer.begin();
+  // Imported here: most processes do without its SDK.
+  const traces = config.traces
+    ? [(await import('../common/process/trace-export.ts')).startTraceExport('asr-inference')]
+    : [];
+  const { createInference } = await import('./inference.ts');
+  if (stopping.aborted) return;
+  const inference = createInference({
+    config,
+    recognizer,
+    log,
+    modelFolder: recognizer.folder,
+    onFatal: (error) => {
+      // Somebody has to correct a setting, mend the installation or take another machine. It is no fault of
+      // ours, so its stack would lead nowhere.
+      const isProvider = error instanceof ExecutionProviderError;
+      log.fatal(isProvider ? { reason: error.message } : { err: error }, 'ending');
+      if (!(error instanceof EngineLost)) end(error.message, isProvider ? EXIT_CONFIG : 1);
+      sayWhy(error.message);
+      void endProcess(log, 'SIGKILL');
+    },
+  });
+  let admin: FastifyInstance | undefined;
+  const closeAdmin = { name: 'admin', run: async () => admin?.close() };
+  stopSteps = () => [...inference.stopSteps(), closeAdmin, ...traces];
+  retryLoad = () => inference.retryLoad();
+  // Before the model: it may take long or not load at all, and that is when somebody looks.
+  admin = config.admin && (await serveMetrics(config.admin, inference));
+  if (admin !== undefined) log.info({ adminAddress: admin.listeningOrigin }, 'serving metrics');
+  await inference.start();
+}
+
+/** @throws ConfigError */
+async function serveMetrics(config: AdminConfig, inference: Inference): Promise<FastifyInstance> {
+  // Imported here: most processes do without a server.
+  const { buildAdminServer } = await import('../common/process/admin-server.ts');
+  const { registry } = inference.metrics;
+  const server = buildAdminServer({ config, registry, askRedis: () => inference.askRedis() });
+  await listen(server, config.host, config.port, {
+    host: 'ASR_ADMIN_HOST',
+    port: 'ASR_INFERENCE_ADMIN_PORT',
+  });
+  return server;
+}
+
+function sayWhy(message: string): void {
+  process.stderr.write(`asr inference: ${message}\n`);
+}
+
+function end(message: string, exitCode: number): never {
+  sayWhy(message);
+  process.exit(exitCode);
+}

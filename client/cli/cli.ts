@@ -18,8 +18,8 @@ async function run(signal: AbortSignal): Promise<ExitCode> {
       process.stdout.write(HELP);
       return EXIT.ok;
     case 'none':
-      process.stderr.write(HELP);
-      return EXIT.usage;
+      process.stderr.write(`${HELP}\n`);
+      throw new UsageError('the command is missing: transcribe FILE... or ready');
     case 'version':
       process.stdout.write(`${packageVersion()}\n`);
       return EXIT.ok;

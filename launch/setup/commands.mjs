@@ -12,6 +12,7 @@ import { SetupFailure } from './run.mjs';
  * @property {'servers' | 'all'} [build]  what must be compiled first; the tests see to that themselves (test/support/build.ts)
  * @property {(env: NodeJS.ProcessEnv) => import('./programs.mjs').ProgramName[]} [programs]  what must be on this machine
  * @property {string} [run]  the module that takes over, from the project's folder
+ * @property {string} [usage]  of one that takes no arguments
  * @property {string[]} [args]  what it gets in front of the caller's own arguments
  */
 
@@ -19,12 +20,19 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const VITEST = 'node_modules/vitest/vitest.mjs';
 const TEST_ARGS = ['run', '--config', 'test/vitest.config.ts'];
 
+const START_USAGE = `npm start
+  runs the whole service on this machine: the API, inference and a private Redis
+It takes no arguments. Settings are environment variables, or lines of the file .env:
+  ASR_PORT=9000 ASR_MODEL=x-asr-480ms npm start
+docs/configuration.md explains each.`;
+
 /** @type {Readonly<Record<string, Command>>} */
 const COMMANDS = {
   start: {
     build: 'servers',
     programs: (env) => (env['REDIS_URL']?.trim() ? [] : ['redis-server']),
     run: 'dist/launch/supervisor/start.js',
+    usage: START_USAGE,
   },
   api: { build: 'servers', run: 'dist/api/main.js' },
   inference: { build: 'servers', run: 'dist/inference/main.js' },
@@ -61,6 +69,11 @@ export async function main([name = '', ...args]) {
     process.exitCode = 64;
     return;
   }
+  // Before the set-up, which may take a minute.
+  if (command.usage !== undefined && args.length > 0) {
+    explain(name, command.usage, args);
+    return;
+  }
   process.chdir(root);
   // What is set already wins. The tests choose their settings themselves.
   if (command.build === 'servers' && existsSync('.env')) process.loadEnvFile('.env');
@@ -76,6 +89,20 @@ export async function main([name = '', ...args]) {
     return;
   }
   if (command.run !== undefined) await become(join(root, command.run), [...(command.args ?? []), ...args]);
+}
+
+/**
+ * @param {string} name
+ * @param {string} usage
+ * @param {readonly string[]} args
+ */
+function explain(name, usage, args) {
+  const [wrong] = args.filter((arg) => arg !== '--help' && arg !== '-h');
+  if (wrong === undefined) console.log(usage);
+  else {
+    console.error(`${name}: unknown argument "${wrong}"\n${usage}`);
+    process.exitCode = 64;
+  }
 }
 
 /** @param {unknown} error */

@@ -116,6 +116,15 @@ test('a command that does not exist, and a folder that cannot be written, are on
   expect(unwritable.lines).toEqual([expect.stringMatching(/^the set-up cannot go on: EEXIST: .*\.cache'$/)]);
 });
 
+test('npm start explains itself before anything is installed, and refuses what it does not know', async () => {
+  const help = setup('start', '--help');
+  expect(await help.ended).toBe(0);
+  expect(help.lines.slice(0, 2)).toEqual(['npm start', expect.stringContaining('runs the whole service')]);
+  const wrong = setup('start', '--port', '9000');
+  expect(await wrong.ended).toBe(64);
+  expect(wrong.lines).toEqual(['start: unknown argument "--port"', ...help.lines]);
+});
+
 /**
  * From now on an installation takes a minute, or until the process ends that is returned once it has begun.
  */

@@ -102,7 +102,11 @@ test.for([
 test('--help and --version; without a command, the help is for the person and the exit code for the script', async () => {
   const help = await run(['--help']);
   expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('Exit codes'), stderr: '' });
-  expect(await run([])).toEqual({ code: 2, stdout: '', stderr: help.stdout });
+  expect(await run([])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `${help.stdout}\nasr-client: the command is missing: transcribe FILE... or ready (asr-client --help)\n`,
+  });
   expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 

@@ -1,5 +1,6 @@
 /** `npm run bench`: what the service costs beyond its model, and the engine against sherpa-onnx. See USAGE. */
 import { parseArgs } from 'node:util';
+import { Progress } from '../support/progress.ts';
 import { exitOnSignals, runTool } from '../support/tool.ts';
 import { Speech } from './clips.ts';
 import { measureEngines } from './engine.ts';
@@ -57,24 +58,34 @@ async function main(): Promise<void> {
   const asked = <T>(parts: Readonly<Record<string, T>>): [string, T][] =>
     Object.entries(parts).filter(([name]) => positionals.length === 0 || positionals.includes(name));
   const describe = circumstances();
-  const rows = await measureService(asked(SERVICE_PARTS), repetitions);
+  const parts = [...asked(SERVICE_PARTS), ...asked(ENGINE_PARTS)].map(([name]) => name);
+  const progress = new Progress();
+  const begin = (name: string): void =>
+    progress.step(`measuring ${name} (part ${1 + parts.indexOf(name)} of ${parts.length})`);
+  const rows = await measureService(asked(SERVICE_PARTS), repetitions, progress, begin);
   for (const [name, measure] of asked(ENGINE_PARTS)) {
-    console.error(`measuring ${name} ...`);
+    begin(name);
     rows.push(...(await measure(repetitions, values.only)));
   }
+  progress.end();
   console.log(`${describe()}\n\n${table(rows)}`);
 }
 
-async function measureService(parts: readonly [string, ServicePart][], repetitions: number): Promise<Row[]> {
+async function measureService(
+  parts: readonly (readonly [string, ServicePart])[],
+  repetitions: number,
+  progress: Progress,
+  begin: (name: string) => void,
+): Promise<Row[]> {
   if (parts.length === 0) return [];
   const speech = Speech.read();
   const service = await startService();
   const rows: Row[] = [];
   try {
-    console.error('warming up ...');
+    progress.step('warming up');
     await warmUp(service, speech);
     for (const [name, measure] of parts) {
-      console.error(`measuring ${name} ...`);
+      begin(name);
       rows.push(...(await measure(service, speech, repetitions)));
     }
   } finally {

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { SMALL_CTC } from '../support/fixtures.ts';
+import { Progress } from '../support/progress.ts';
 import { exitOnSignals, runTool } from '../support/tool.ts';
 import { keepResult } from './results.ts';
 import { Tally } from './tally.ts';
@@ -33,19 +34,28 @@ async function main(): Promise<void> {
     process.exitCode = values.help ? 0 : 64;
     return;
   }
+  const progress = new Progress();
   const settings = {
     mostSteps: MOST_STEPS,
     longestFaultMs: LONGEST_FAULT_MS,
     shrinks: SHRINKS,
-    say: console.error,
+    say: (line: string): void => {
+      progress.end();
+      console.error(line);
+    },
   };
   const tally = new Tally();
   const endsAtMs = performance.now() + limitMs;
   for (let seed = firstSeed; performance.now() < endsAtMs; seed += 1) {
     const stepsBefore = tally.sum('step');
     const beganAtMs = performance.now();
+    const passedMinutes = ((limitMs - endsAtMs + beganAtMs) / 60_000).toFixed(1);
+    progress.step(
+      `walk ${seed - firstSeed + 1}, seed ${seed}, begun after ${passedMinutes} of ${values.minutes} min`,
+    );
     const failed = await walk({ ...settings, seed, model: values.model }, tally);
     const seconds = ((performance.now() - beganAtMs) / 1_000).toFixed(0);
+    progress.end();
     console.log(`seed ${seed}: ${tally.sum('step') - stepsBefore} steps, ${seconds} s`);
     if (failed === undefined) continue;
     const again = `npm run chaos -- --minutes 1 --seed ${seed}`;

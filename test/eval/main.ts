@@ -6,6 +6,7 @@ import { messageOf } from '../../common/errors/errors.ts';
 import type { Hotword, HotwordList } from '../../inference/engine/postprocessing/hotword-list.ts';
 import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
 import { type LocatedModel, locateModel } from '../../models/store/locate.ts';
+import { Progress } from '../support/progress.ts';
 import { runTool } from '../support/tool.ts';
 import { readHotwords } from './hotwords.ts';
 import { measure, uploadText } from './measure.ts';
@@ -66,40 +67,50 @@ async function evaluate(
     threads: defaultThreads(),
     hotwords: list && (async () => inUse),
   });
+  const progress = new Progress();
+  /** @returns what `recognize` gives for each, one after the other */
+  const each = async <T>(
+    what: string,
+    recordings: readonly Recording[],
+    recognize: (recording: Recording) => Promise<T>,
+  ): Promise<T[]> => {
+    progress.step(what, recordings.length);
+    const results: T[] = [];
+    for (const recording of recordings) {
+      results.push(await recognize(recording));
+      progress.one();
+    }
+    progress.end();
+    return results;
+  };
   try {
+    progress.step(`loading ${id}`);
     await recognizer.load();
+    progress.end();
     for (const set of sets) {
       const recordings = await readSet(set);
       const plural = recordings.length === 1 ? '' : 's';
       console.log(`${id} on ${basename(set)}, ${recordings.length} recording${plural}`);
       inUse = NO_HOTWORDS;
       const before =
-        list === undefined ? [] : await each(recordings, (recording) => uploadText(recognizer, recording));
+        list === undefined
+          ? []
+          : await each('recognizing without the list', recordings, (recording) =>
+              uploadText(recognizer, recording),
+            );
       inUse = list?.hotwords ?? NO_HOTWORDS;
-      const measurements = await each(recordings, (recording) => measure(recognizer, recording));
+      const measurements = await each('recognizing', recordings, (recording) =>
+        measure(recognizer, recording),
+      );
       const table = shown === 'none' ? [] : tableLines(measurements, shown === 'all');
       const lines = [...table, ...summaryLines(measurements)];
       if (list !== undefined) lines.push(hotwordLine(list, before, measurements));
       console.log([...lines, ''].join('\n'));
     }
   } finally {
+    progress.end();
     await recognizer.close();
   }
-}
-
-/** @returns what `recognize` gives for each, one after the other. A terminal shows how far it is. */
-async function each<T>(
-  recordings: readonly Recording[],
-  recognize: (recording: Recording) => Promise<T>,
-): Promise<T[]> {
-  const results: T[] = [];
-  for (const recording of recordings) {
-    results.push(await recognize(recording));
-    // It takes minutes.
-    if (process.stderr.isTTY) process.stderr.write(`\r${results.length} of ${recordings.length}`);
-  }
-  if (process.stderr.isTTY) process.stderr.write('\n');
-  return results;
 }
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

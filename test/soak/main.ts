@@ -6,6 +6,7 @@ import { keepResult } from '../chaos/results.ts';
 import { KeptService } from '../chaos/service.ts';
 import { Tally } from '../chaos/tally.ts';
 import { SMALL_CTC } from '../support/fixtures.ts';
+import { Progress } from '../support/progress.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { exitOnSignals, runTool } from '../support/tool.ts';
 import { SoakLoad } from './load.ts';
@@ -76,10 +77,16 @@ async function sampled(
   const pids = new Map(service.all.map(({ name, run }) => [name, run.process.child.pid ?? 0]));
   pids.set('redis', redisPid);
   const samples: Sample[] = [];
+  const progress = new Progress();
+  let shownMinute = -1;
   const beganAtMs = performance.now();
   const passedMinutes = (): number => (performance.now() - beganAtMs) / 60_000;
   try {
     while (passedMinutes() < minutes) {
+      if (Math.floor(passedMinutes()) > shownMinute) {
+        shownMinute = Math.floor(passedMinutes());
+        progress.step(`under load, ${shownMinute} of ${minutes} min`);
+      }
       await delay(SAMPLE_MS);
       // An hour of log lines would be this process's memory.
       for (const { process } of service.runs) process.stdout = '';
@@ -91,6 +98,7 @@ async function sampled(
       });
     }
   } finally {
+    progress.end();
     end();
   }
   return samples;

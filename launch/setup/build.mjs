@@ -18,11 +18,13 @@ const SERVERS = ['common', 'models', 'client', 'page', 'launch', 'api', 'inferen
 export async function build(root, what) {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   const projects = what === 'servers' ? SERVERS.map((project) => join(root, project)) : [root];
-  const failure = run(process.execPath, [tsc, '-b', ...projects], { output: 'stderr' });
+  const failure = await run(process.execPath, [tsc, '-b', ...projects], { output: 'stderr' });
   if (failure !== undefined) throw new SetupFailure(`the build failed (tsc -b: ${failure}), see above`);
   for (const part of ['client', 'page']) {
     const bundle = join(root, part, 'bundle.mjs');
-    const unbundled = existsSync(bundle) ? run(process.execPath, [bundle], { output: 'stderr' }) : undefined;
+    const unbundled = existsSync(bundle)
+      ? await run(process.execPath, [bundle], { output: 'stderr' })
+      : undefined;
     if (unbundled !== undefined)
       throw new SetupFailure(`the ${part} is not bundled (${unbundled}), see above`);
   }

@@ -5,7 +5,7 @@ import { build } from './build.mjs';
 import { installDependencies } from './dependencies.mjs';
 import { withSetupLock } from './lock.mjs';
 import { ensurePrograms } from './programs.mjs';
-import { SetupFailure } from './run.mjs';
+import { SetupFailure, shown } from './run.mjs';
 
 /**
  * @typedef {object} Command
@@ -78,10 +78,11 @@ export async function main([name = '', ...args]) {
   // What is set already wins. The tests choose their settings themselves.
   if (command.build === 'servers' && existsSync('.env')) process.loadEnvFile('.env');
   try {
+    const { build: what } = command;
     await withSetupLock(root, async () => {
-      installDependencies(root);
-      if (command.build !== undefined) await build(root, command.build);
-      ensurePrograms(command.programs?.(process.env) ?? []);
+      await installDependencies(root);
+      if (what !== undefined) await shown('building', () => build(root, what), { plain: false });
+      await ensurePrograms(command.programs?.(process.env) ?? []);
     });
   } catch (error) {
     console.error(wordsFor(error));

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run, SetupFailure } from './run.mjs';
+import { run, SetupFailure, shown } from './run.mjs';
 
 /** @typedef {Record<string, { version?: string, optional?: boolean }>} Packages by their folder; '' is the project itself */
 
@@ -9,17 +9,18 @@ import { run, SetupFailure } from './run.mjs';
  * @param {string} root
  * @throws {SetupFailure}
  */
-export function installDependencies(root) {
+export async function installDependencies(root) {
   if (isInstalled(root)) return;
-  console.error('installing dependencies with npm ci (about half a minute) ...');
   const startedAtMs = Date.now();
   // The compiler is a dev dependency with optional ones of its own: NODE_ENV=production must not leave it
   // out. With engine-strict some packages refuse Node 20, on which the tests run all the same.
   const kinds = ['dev', 'optional', 'peer'].map((kind) => `--include=${kind}`);
-  const args = ['ci', ...kinds, '--engine-strict=false', '--loglevel=error'];
+  const args = ['ci', ...kinds, '--engine-strict=false', '--loglevel=error', '--no-progress'];
   // The CUDA files are hundreds of megabytes, and nothing needs them to start. `npm run gpu:install` fetches
   // them.
-  const failure = run('npm', args, { env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' } });
+  const env = { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' };
+  const what = 'installing dependencies with npm ci (about half a minute)';
+  const failure = await shown(what, () => run('npm', args, { env }));
   if (failure !== undefined)
     throw new SetupFailure(
       `npm ci failed (${failure}). Check the connection to the registry ("npm ping"; behind a proxy: HTTPS_PROXY) and whether this user may write in npm's cache ("npm config get cache"), then give the same command again.`,

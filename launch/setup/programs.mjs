@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { run, SetupFailure } from './run.mjs';
+import { run, SetupFailure, shown } from './run.mjs';
 
 /** @typedef {'redis-server' | 'chromium' | 'openssl' | 'curl' | 'nginx' | 'haproxy' | 'pip3' | 'prometheus'} ProgramName */
 
@@ -59,10 +59,10 @@ const PROGRAMS = {
  * @param {readonly ProgramName[]} names
  * @throws {SetupFailure} when one that is needed is not there
  */
-export function ensurePrograms(names) {
+export async function ensurePrograms(names) {
   let missing = names.filter((name) => !isThere(name));
   if (missing.length > 0 && process.getuid?.() === 0 && find(['apt-get']) !== undefined) {
-    aptInstall(missing);
+    await aptInstall(missing);
     missing = missing.filter((name) => !isThere(name));
   }
   for (const name of missing) {
@@ -84,23 +84,27 @@ function isThere(name) {
 }
 
 /** @param {readonly ProgramName[]} names */
-function aptInstall(names) {
-  console.error(`installing ${names.join(', ')} with apt-get, for the whole machine ...`);
+async function aptInstall(names) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  // A failed update (one mirror of several away) need not matter; the installation that follows tells.
-  run('apt-get', ['update', '-q'], { env });
-  const packages = names.map(aptPackage);
-  const install = ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120', ...packages];
-  const failure = run('apt-get', install, { env });
-  console.error(
-    failure === undefined ? `installed ${packages.join(', ')}` : `apt-get failed (${failure}), see above`,
-  );
+  const what = `installing ${names.join(', ')} with apt-get, for the whole machine`;
+  const said = await shown(what, async () => {
+    // A failed update (one mirror of several away) need not matter; the installation that follows tells.
+    await run('apt-get', ['update', '-q'], { env });
+    const packages = await Promise.all(names.map(aptPackage));
+    const options = ['-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120'];
+    const failure = await run('apt-get', ['install', ...options, ...packages], { env });
+    return failure === undefined
+      ? `installed ${packages.join(', ')}`
+      : `apt-get failed (${failure}), see above`;
+  });
+  console.error(said);
 }
 
 /** @param {ProgramName} name */
-function aptPackage(name) {
+async function aptPackage(name) {
   const { apt = name, newerApt } = PROGRAMS[name];
-  return newerApt !== undefined && run('apt-cache', ['show', newerApt]) === undefined ? newerApt : apt;
+  if (newerApt === undefined) return apt;
+  return (await run('apt-cache', ['show', newerApt])) === undefined ? newerApt : apt;
 }
 
 /**

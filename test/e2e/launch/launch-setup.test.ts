@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdir, readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -38,6 +39,19 @@ test('installs once, installs again when the lock file changed, and hands over i
     expect(await third.ended).toBe(0);
     expect(third.lines).toEqual(lines);
   }
+});
+
+// script is a terminal for a program; not every system has the one of util-linux.
+const hasScript = spawnSync('script', ['--version']).stdout?.includes('util-linux');
+test.skipIf(!hasScript)('in a terminal it shows for how long it installs and builds', async () => {
+  await project.replaceNpm(`sleep 2; ${INSTALLS}`);
+  const line = `${process.execPath} launch/setup/setup.mjs api`;
+  const launched = launch('script', ['-qec', `cd ${project.folder} && ${line}`, '/dev/null'], project.env);
+  expect(await launched.ended).toBe(3);
+  const installing = '\x1b[Kinstalling dependencies with npm ci (about half a minute) ...';
+  expect(launched.lines).toEqual(
+    expect.arrayContaining([`${installing} 0 s`, `${installing} 1 s`, '\x1b[Kbuilding ... 0 s']),
+  );
 });
 
 test('settings come from .env, and what is set already wins', async () => {

@@ -29,6 +29,15 @@ describe('npm run models, the real catalogue', () => {
     );
   });
 
+  it('names the one that was probably meant, and a setting that is none', async () => {
+    const { code, stderr } = await start(CLI, ['pull', 'x-asr-480m'], { ASR_MODEL_MIROR: 'http://127.0.0.1' })
+      .finished;
+    expect(code).toBe(64);
+    expect(stderr).toMatch(
+      /^ASR_MODEL_MIROR is no setting and changes nothing: did you mean ASR_MODEL_MIRROR\?\nthere is no model "x-asr-480m" \(did you mean x-asr-480ms\?\); there are: /,
+    );
+  });
+
   it('says where the bundled model is', async () => {
     const bundled = join(packageRoot(), 'models', 'bundled');
     expect(await models(['path', 'bundled'])).toEqual({ code: 0, stdout: `${bundled}\n`, stderr: '' });

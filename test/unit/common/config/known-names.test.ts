@@ -27,22 +27,20 @@ test('what Kubernetes sets for a Service called asr or asr-api is left alone', (
 
 test('each name that a page, an example or a file of the project has is known', () => {
   const root = packageRoot();
-  // In an unpacked archive there is no Git.
-  const files = existsSync(join(root, '.git'))
-    ? execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' }).split('\0')
-    : ['.env.example', 'docker-compose.yml', 'docs/configuration.md', 'common/config/config.ts'];
-  const readers = files.filter(
+  const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' }).split('\0');
+  const files = tracked.filter(
     (file) =>
-      /^(docs|deploy|api|client|common|inference|launch|models|page)\/|^[^/]+$/.test(file) &&
-      /\.(md|ts|mjs|yml|ya?ml|service|cfg|sh|example)$|^Dockerfile$/.test(file) &&
+      /\.(md|ts|mjs|yaml|yml|service|cfg|conf|sh|example)$|^Dockerfile$/.test(file) &&
       // It says what changed, also of names that are gone.
       file !== 'CHANGELOG.md' &&
       existsSync(join(root, file)),
   );
-  const names = readers.flatMap(
-    (file) => readFileSync(join(root, file), 'utf8').match(/\bASR_[A-Z][A-Z_]*[A-Z]\b/g) ?? [],
-  );
-  // Constants of the catalogue, X_ASR_…, are not at the beginning of a word.
+  const names = files.flatMap((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    // Tests give wrong names to others; what they read themselves is right.
+    const pattern = file.startsWith('test/') ? /(?<=process\.env\[')ASR_\w+/g : /\bASR_[A-Z_]*[A-Z]\b/g;
+    return text.match(pattern) ?? [];
+  });
   expect(new Set(names).size).toBeGreaterThan(20);
   expect(unknownNameLines(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([]);
 });

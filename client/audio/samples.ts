@@ -37,18 +37,51 @@ function muLaw(byte: number): number {
   return (bits & 0x80 ? -magnitude : magnitude) / 32_768;
 }
 
-/** @param samples whole blocks. @returns the mean of all channels, a number in [-1, 1) for each block */
-export function toMono(format: WavFormat, samples: Uint8Array): Float32Array {
+/** Of the loudest channel's power. Below it, the channels cancel each other, or most of them are empty. */
+const SILENT_MEAN = 0.01;
+
+/**
+ * Makes one channel of all, whole or in pieces. It is their mean, as long as that can be heard: a recorder that
+ * wires a microphone to both inputs, one of them inverted, gives two channels whose mean is silent. Then it is
+ * the loudest of them.
+ */
+export class Downmix {
+  #meanPower = 0;
+  #powers: number[] = [];
+  /** Kept once it is needed: two that are equally loud would take turns. */
+  #loudest: number | undefined;
+
+  /** @param read gives a sample of a channel, in [-1, 1). @returns as many samples as there are blocks */
+  push(blocks: number, channels: number, read: (block: number, channel: number) => number): Float32Array {
+    const mono = new Float32Array(blocks);
+    const powers = Array.from({ length: channels }, (_, channel) => this.#powers[channel] ?? 0);
+    for (let block = 0; block < blocks; block += 1) {
+      let sum = 0;
+      for (let channel = 0; channel < channels; channel += 1) {
+        const sample = read(block, channel);
+        sum += sample;
+        powers[channel] = (powers[channel] ?? 0) + sample * sample;
+      }
+      const mean = sum / channels;
+      mono[block] = mean;
+      this.#meanPower += mean * mean;
+    }
+    this.#powers = powers;
+    const most = Math.max(...powers);
+    if (this.#meanPower >= SILENT_MEAN * most) return mono;
+    this.#loudest ??= powers.indexOf(most);
+    const loudest = this.#loudest;
+    return mono.map((_, block) => read(block, loudest));
+  }
+}
+
+/** @param samples whole blocks. @returns a number in [-1, 1) for each block */
+export function toMono(format: WavFormat, samples: Uint8Array, downmix = new Downmix()): Float32Array {
   const { channels, encoding } = format;
   const data = new DataView(samples.buffer, samples.byteOffset, samples.byteLength);
   const read = READERS[encoding];
   const sampleBytes = SAMPLE_BYTES[encoding];
-  const mono = new Float32Array(samples.byteLength / bytesPerBlock(format));
-  for (let block = 0; block < mono.length; block += 1) {
-    let sum = 0;
-    for (let channel = 0; channel < channels; channel += 1)
-      sum += read(data, (block * channels + channel) * sampleBytes);
-    mono[block] = sum / channels;
-  }
-  return mono;
+  return downmix.push(samples.byteLength / bytesPerBlock(format), channels, (block, channel) =>
+    read(data, (block * channels + channel) * sampleBytes),
+  );
 }

@@ -2,7 +2,7 @@ import { checkWhole, MAX_EXCESS_BYTES, readWavStart } from '../../common/audio/w
 import { bytesPerBlock } from '../../common/audio/wav-format.ts';
 import { PcmConverter } from './converter.ts';
 import { checkLength, rethrown, toPcm } from './pcm.ts';
-import { toMono } from './samples.ts';
+import { Downmix, toMono } from './samples.ts';
 
 /**
  * Converts a WAV file while it is being written, as by a recorder into a pipe, to 16 kHz mono PCM.
@@ -13,6 +13,7 @@ export async function* wavStreamToPcm(
 ): AsyncGenerator<Int16Array, void, void> {
   let start: ReturnType<typeof readWavStart>;
   let converter: PcmConverter | undefined;
+  const downmix = new Downmix();
   let takenBytes = 0;
   let isComplete = false;
   let held: Uint8Array = new Uint8Array(0);
@@ -32,7 +33,7 @@ export async function* wavStreamToPcm(
     const whole = audio.subarray(0, audio.length - (audio.length % bytesPerBlock(start)));
     takenBytes += whole.length;
     held = held.subarray(whole.length);
-    const samples = converter.push(toMono(start, whole));
+    const samples = converter.push(toMono(start, whole, downmix));
     if (samples.length > 0) yield samples;
     // Whoever writes it may leave the pipe open.
     isComplete = takenBytes + bytesPerBlock(start) > bytes;

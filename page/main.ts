@@ -1,22 +1,22 @@
-import { audioMs, MAX_RECORDING_BYTES } from '../common/audio/limits.ts';
-import { onFileChosen } from './controls/file-choice.ts';
+import { onFilesChosen } from './controls/file-choice.ts';
 import { offerLanguages, wantedTexts } from './controls/language-switch.ts';
 import { MicrophoneChoice } from './controls/microphone-choice.ts';
 import { RecordButton } from './controls/record-button.ts';
 import { TokenField } from './controls/token.ts';
-import { Dictation, type Recording } from './recording/dictation.ts';
+import { Dictation } from './recording/dictation.ts';
+import type { Recording } from './recording/dictation-view.ts';
 import { asFailure, Failure } from './service/failures.ts';
 import { Language } from './texts/language.ts';
-import type { DictationState } from './texts/texts.ts';
-import { find } from './view/elements.ts';
+import { type DictationState, MAX_FILES } from './texts/texts.ts';
+import { adviceOn, isOfToken } from './view/advice.ts';
+import { button, find } from './view/elements.ts';
 import { announce, Notice } from './view/notice.ts';
+import { nothingIn } from './view/recording-names.ts';
 import { Recordings } from './view/recordings.ts';
 import { ServiceStatus } from './view/service-status.ts';
+import { TimeLeft } from './view/time-left.ts';
 import { Transcript } from './view/transcript.ts';
 import { Waveform } from './view/waveform.ts';
-
-const MAX_RECORDING_MS = audioMs(MAX_RECORDING_BYTES);
-const WARN_AT_SECONDS_LEFT = 5;
 
 /** Everything on the page, tied together; index.html holds the elements. */
 class Page {
@@ -28,8 +28,8 @@ class Page {
   readonly #transcript: Transcript;
   readonly #recordings: Recordings;
   readonly #wave = new Waveform(find('canvas#wave'));
-  readonly #left = find('span#left');
-  #secondsLeft = 0;
+  readonly #left: TimeLeft;
+  readonly #stop: HTMLButtonElement;
   readonly #dictation = new Dictation(
     {
       state: (state) => this.#stateChanged(state),
@@ -41,7 +41,18 @@ class Page {
       },
       waiting: (retry) => {
         this.#notice.waiting(retry);
+        // The slot is somebody else's.
+        this.#status.working(undefined);
+        // The notice has one.
+        this.#stop.hidden = true;
         this.#checkService(asFailure(retry.error));
+      },
+      recognizing: ({ fileName, levels }, number, count) => {
+        this.#notice.hide();
+        this.#status.working('recognizing');
+        this.#wave.show(levels);
+        this.#transcript.wait((texts) => texts.recognizing(fileName ?? texts.thisRecording, number, count));
+        this.#stop.hidden = count === 1;
       },
       failed: (failure) => this.#failed(failure),
       recorded: (recording) => this.#recorded(recording),
@@ -61,6 +72,7 @@ class Page {
     this.#microphone = new MicrophoneChoice(language);
     this.#notice = new Notice(language, () => this.#dictation.cancel());
     this.#transcript = new Transcript(language);
+    this.#left = new TimeLeft(language);
     this.#recordings = new Recordings(language, (recording) =>
       this.#begin(() => this.#dictation.tryAgain(recording)),
     );
@@ -69,21 +81,36 @@ class Page {
       start: () => this.#begin(() => this.#dictation.record()),
       stop: () => this.#dictation.stop(),
     });
-    onFileChosen((file) => this.#begin(() => this.#dictation.recognizeFile(file)));
+    this.#stop = button(language, 'stopAll', () => this.#dictation.cancel());
+    this.#stop.hidden = true;
+    find('canvas#wave').after(this.#stop);
+    onFilesChosen((files) => this.#filesChosen(files));
+    addEventListener('beforeunload', (event) => {
+      if (this.#dictation.state !== 'idle' || this.#recordings.hasAny) event.preventDefault();
+    });
     this.#stateChanged('idle');
     this.#tokenEntered(this.#token.value);
+  }
+
+  #filesChosen(files: readonly File[]): void {
+    this.#begin(() => {
+      const done = this.#dictation.recognizeFiles(files.slice(0, MAX_FILES));
+      if (files.length > MAX_FILES) done.then(() => this.#notice.add('tooManyFiles'));
+      return done;
+    });
   }
 
   /** Nothing is started without a token: the service would only refuse it. */
   #begin(work: () => Promise<void>): void {
     if (this.#dictation.state !== 'idle') {
-      this.#notice.notNow();
+      this.#notice.add('notNow');
       return;
     }
     if (this.#token.value === '') {
       this.#failed(new Failure('token_missing'));
       return;
     }
+    this.#token.useTyped();
     this.#recordings.makeRoom();
     this.#notice.hide();
     // Otherwise a screen reader would find the last result there beside what follows.
@@ -126,18 +153,27 @@ class Page {
     this.#recordings.add(recording);
     const { outcome } = recording;
     if (outcome instanceof Failure) {
-      this.#failed(outcome);
+      if (isOfToken(outcome)) {
+        this.#failed(outcome);
+        return;
+      }
+      this.#notice.hide();
+      // Otherwise a screen reader would find "listening" there.
+      announce('');
+      const { texts } = this.#language;
+      announce(adviceOn(texts, outcome, recording.fileName).join(texts.sentenceGap), true);
+      this.#checkService(outcome);
       return;
     }
     this.#notice.hide();
     this.#status.show('ready');
-    const { nothingHeard, result } = this.#language.texts;
-    announce(outcome.text === '' ? nothingHeard : result, false, outcome.text);
+    const { result } = this.#language.texts;
+    announce(outcome.text === '' ? nothingIn(this.#language.texts, recording) : result, false, outcome.text);
   }
 
   #stateChanged(state: DictationState): void {
     this.#button.show(state);
-    this.#status.working(state === 'recording' || state === 'recognizing');
+    this.#status.working(state === 'recording' || state === 'recognizing' ? state : undefined);
     document.body.dataset['state'] = state;
     if (state === 'recording') {
       this.#transcript.wait(({ listening }) => listening);
@@ -153,6 +189,7 @@ class Page {
       this.#notice.hide();
     }
     if (state === 'idle') {
+      this.#stop.hidden = true;
       this.#transcript.clear();
       this.#progress([], 0);
       this.#recordings.showLatest();
@@ -162,16 +199,9 @@ class Page {
 
   #progress(levels: readonly number[], recordedMs: number): void {
     const level = levels.at(-1) ?? 0;
-    const leftMs = MAX_RECORDING_MS - recordedMs;
     this.#wave.show(levels);
     this.#button.loudness(level);
-    this.#language.say(this.#left, ({ seconds }) => seconds(leftMs));
-    const secondsLeft = Math.ceil(leftMs / 1000);
-    if (this.#secondsLeft === secondsLeft) return;
-    this.#secondsLeft = secondsLeft;
-    const { left, limitReached } = this.#language.texts;
-    if (secondsLeft === WARN_AT_SECONDS_LEFT) announce(left(secondsLeft));
-    if (secondsLeft === 0) announce(limitReached);
+    this.#left.show(recordedMs);
   }
 }
 

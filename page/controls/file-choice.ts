@@ -1,12 +1,11 @@
 import { find } from '../view/elements.ts';
 
-/** Recordings from files: by the button, or dropped anywhere on the page. Of several files the first is taken. */
-export function onFileChosen(chosen: (file: File) => void): void {
+/** Recordings from files: by the button, or dropped anywhere on the page. */
+export function onFilesChosen(chosen: (files: readonly File[]) => void): void {
   const input = find('input#file');
   const cover = find('div#drop');
   const take = (files: FileList | null | undefined): void => {
-    const file = files?.[0];
-    if (file !== undefined) chosen(file);
+    if (files?.length) chosen([...files]);
   };
   find('button#choose').onclick = () => input.click();
   input.onchange = () => {

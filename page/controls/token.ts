@@ -10,11 +10,13 @@ export class TokenField {
   readonly #input = find('input#token');
   readonly #remember = find('input#remember');
   readonly #change = find('button#token-change');
+  readonly #entered: (token: string) => void;
   /** WebKit empties the field, without an event, when somebody comes back to the page. */
   #typed = '';
 
-  /** @param entered called with each token that was typed in. */
+  /** @param entered called with each token that is to be used. */
   constructor(entered: (token: string) => void) {
+    this.#entered = entered;
     const remembered = kept('localStorage', KEPT_AS);
     this.#remember.checked = remembered !== undefined;
     this.#input.value = remembered ?? kept('sessionStorage', KEPT_AS) ?? '';
@@ -27,8 +29,7 @@ export class TokenField {
     this.#remember.onchange = () => this.#keep();
     this.#form.onsubmit = (event) => {
       event.preventDefault();
-      this.#keep();
-      entered(this.value);
+      this.#use();
     };
     this.#change.onclick = () => this.ask();
     const show = find('button#token-show');
@@ -41,6 +42,16 @@ export class TokenField {
   /** The field's own value comes first: a password manager may fill it in without an `input` event. */
   get value(): string {
     return this.#input.value.trim() || this.#typed;
+  }
+
+  /** Takes a token that was typed and not confirmed: whoever goes on means it. */
+  useTyped(): void {
+    if (!this.#form.hidden && this.value !== '') this.#use();
+  }
+
+  #use(): void {
+    this.#keep();
+    this.#entered(this.value);
   }
 
   /** Shows the field and puts the cursor into it. */

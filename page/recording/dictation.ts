@@ -1,12 +1,14 @@
 import { joined } from '../../client/audio/frames.ts';
-import type { Retry, RetryOptions } from '../../client/protocol/retry.ts';
-import type { StreamFinal, TranscriptionResult } from '../../client/protocol/wire.ts';
+import { type Retry, type RetryOptions, withRetry } from '../../client/protocol/retry.ts';
+import { BATCH_GAP_MS, Turns } from '../../client/protocol/turns.ts';
+import type { TranscriptionResult } from '../../client/protocol/wire.ts';
 import { audioMs, BYTES_PER_SAMPLE } from '../../common/audio/limits.ts';
 import { asFailure, Failure } from '../service/failures.ts';
 import { type LiveRecognition, recognizeLive } from '../service/live-recognition.ts';
 import { readiness, serviceFor } from '../service/service.ts';
-import type { DictationState } from '../texts/texts.ts';
+import type { DictationState, FailureKind } from '../texts/texts.ts';
 import { readAudioFile } from './audio-file.ts';
+import type { Audio, DictationView, Recording } from './dictation-view.ts';
 import { levelsOf, loudness } from './loudness.ts';
 import { type Capture, type CaptureEnd, openMicrophone } from './microphone.ts';
 
@@ -16,6 +18,16 @@ const MIN_RECORDING_MS = 200;
 /** A person sees that it waits, and can stop it. */
 const RETRY: RetryOptions = { patienceMs: 600_000 };
 
+/** What the next file would meet, too. */
+const ENDS_BATCH: readonly FailureKind[] = [
+  'cancelled',
+  'unauthorized',
+  'forbidden',
+  'busy',
+  'not_ready',
+  'connection_lost',
+];
+
 const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
   idle: ['opening', 'recognizing'],
   opening: ['recording', 'idle'],
@@ -23,35 +35,11 @@ const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
   recognizing: ['idle'],
 };
 
-/** One recording of this tab; `outcome` is the latest attempt's. */
-export interface Recording {
-  /** 16 kHz, mono. */
-  readonly samples: Int16Array;
-  /** Its loudness for every 100 ms. */
-  readonly levels: readonly number[];
-  /** The file's name; undefined for the microphone. */
-  readonly fileName: string | undefined;
-  readonly outcome: StreamFinal | TranscriptionResult | Failure;
-}
-
-export interface DictationView {
-  state(state: DictationState): void;
-  /** Loudness of every 100 ms so far, and the recording's length. */
-  progress(levels: readonly number[], recordedMs: number): void;
-  partial(text: string): void;
-  /** The live text has ended early; the recording goes on and is recognized as a whole at its end. */
-  liveTextLost(failure: Failure): void;
-  waiting(retry: Retry): void;
-  /** A failure without a recording: nothing to try again with. */
-  failed(failure: Failure): void;
-  recorded(recording: Recording): void;
-}
-
 /**
  * What the page does for its user, one thing at a time:
  *
  *     idle ──start──▶ opening ──microphone heard──▶ recording ──stop, 15 s──▶ recognizing ──▶ idle
- *       └──────────── file, try again ──────────────────────────────────────▶ recognizing ──▶ idle
+ *       └──────────── files, try again ─────────────────────────────────────▶ recognizing ──▶ idle
  *     opening, recording ── no microphone, no sound, too short ──▶ idle
  *
  * A recording whose stream fails is not lost: it is kept, and sent whole over HTTP once it has ended.
@@ -79,6 +67,7 @@ export class Dictation {
   /** Records until `stop` or 15 s. Call it from a press. */
   async record(): Promise<void> {
     if (!this.#begin('opening')) return;
+    const takenAt = new Date();
     const frames: Int16Array[] = [];
     const levels: number[] = [];
     let live: LiveRecognition | undefined;
@@ -114,7 +103,7 @@ export class Dictation {
         return this.#transcribe(samples);
       });
       const outcome = await result.catch(asFailure);
-      this.#view.recorded({ samples, levels, fileName: undefined, outcome });
+      this.#view.recorded({ samples, levels, fileName: undefined, takenAt, outcome });
       // A failure's own words are not to be replaced.
       if (ended === 'microphone_lost' && !(outcome instanceof Failure))
         this.#view.failed(new Failure('microphone_lost'));
@@ -134,25 +123,34 @@ export class Dictation {
     else this.#capture.stop();
   }
 
-  async recognizeFile(file: File): Promise<void> {
+  /** One after the other, with the manners of a batch. Each becomes a recording, also one that cannot be read. */
+  async recognizeFiles(files: readonly File[]): Promise<void> {
     if (!this.#begin('recognizing')) return;
-    try {
-      const samples = await readAudioFile(file);
-      await this.#recognize({ samples, levels: levelsOf(samples), fileName: file.name });
-    } catch (error) {
-      this.#view.failed(asFailure(error));
-    } finally {
-      this.#enter('idle');
+    const turns = new Turns(files.length > 1 ? BATCH_GAP_MS : 0);
+    let ended: Failure | undefined;
+    for (const [index, file] of files.entries()) {
+      const place = [index + 1, files.length] as const;
+      this.#view.recognizing({ fileName: file.name, levels: [] }, ...place);
+      const takenAt = new Date();
+      const read = await readAudioFile(file).catch(asFailure);
+      const samples = read instanceof Failure ? new Int16Array(0) : read;
+      const audio = { samples, levels: levelsOf(samples), fileName: file.name, takenAt };
+      this.#view.recognizing(audio, ...place);
+      const outcome = read instanceof Failure ? read : (ended ?? (await this.#recognize(audio, turns)));
+      this.#view.recorded({ ...audio, outcome });
+      if (outcome instanceof Failure && ENDS_BATCH.includes(outcome.kind)) ended = outcome;
     }
+    this.#enter('idle');
   }
 
   async tryAgain(recording: Recording): Promise<void> {
     if (!this.#begin('recognizing')) return;
-    await this.#recognize(recording);
+    this.#view.recognizing(recording, 1, 1);
+    this.#view.recorded({ ...recording, outcome: await this.#recognize(recording) });
     this.#enter('idle');
   }
 
-  /** Gives up waiting for the service. */
+  /** Gives up waiting for the service, and what files are left. */
   cancel(): void {
     this.#abort.abort(new Failure('cancelled'));
   }
@@ -181,15 +179,16 @@ export class Dictation {
     return readiness(this.#token(), this.#abort.signal).then(() => failure, asFailure);
   }
 
-  async #recognize(audio: Omit<Recording, 'outcome'>): Promise<void> {
-    const outcome = await this.#transcribe(audio.samples).catch(asFailure);
-    this.#view.recorded({ ...audio, outcome });
+  #recognize({ samples }: Audio, turns?: Turns): Promise<TranscriptionResult | Failure> {
+    return this.#transcribe(samples, turns).catch(asFailure);
   }
 
-  async #transcribe(samples: Int16Array): Promise<TranscriptionResult> {
+  async #transcribe(samples: Int16Array, turns = new Turns(0)): Promise<TranscriptionResult> {
     const onRetry = (retry: Retry): void => this.#view.waiting(retry);
     const { signal } = this.#abort;
-    return serviceFor(this.#token()).transcribe(samples, { signal, retry: { ...RETRY, onRetry } });
+    const service = serviceFor(this.#token());
+    const attempt = () => service.transcribe(samples, { signal, retry: false });
+    return withRetry(() => turns.next(attempt, signal), { ...RETRY, onRetry }, signal);
   }
 
   #begin(state: DictationState): boolean {

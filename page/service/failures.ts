@@ -1,15 +1,20 @@
 import { AsrError, type AsrErrorCode } from '../../client/protocol/errors.ts';
-import type { FailureKind } from '../texts/texts.ts';
+import type { FailureKind, FileFacts } from '../texts/texts.ts';
 
-/** @property detail what the service or the browser said, for those who want to know; not translated. */
+/**
+ * @property detail what the service or the browser said, for those who want to know; not translated
+ * @property file what is known of a file that is not taken
+ */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly kind: FailureKind;
   readonly detail: string;
-  constructor(kind: FailureKind, detail = '') {
+  readonly file: FileFacts;
+  constructor(kind: FailureKind, detail = '', file: FileFacts = {}) {
     super(`${kind}: ${detail}`);
     this.kind = kind;
     this.detail = detail;
+    this.file = file;
   }
 }
 

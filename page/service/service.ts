@@ -34,10 +34,15 @@ export async function readiness(
   return typeof error === 'string' ? 'unavailable' : 'loading';
 }
 
-/** The model that answers, as `id (family)`; undefined where the service names none. @throws the browser's error when there is no answer. */
-export async function modelName(signal: AbortSignal): Promise<string | undefined> {
+export interface ModelName {
+  readonly id: string;
+  readonly family: string | undefined;
+}
+
+/** The model that answers; undefined where the service names none. @throws the browser's error when there is no answer. */
+export async function modelName(signal: AbortSignal): Promise<ModelName | undefined> {
   const response = await fetch('page/model.json', { credentials: 'omit', signal });
   const { id, family } = parseObject(await response.text()) ?? {};
   if (typeof id !== 'string') return undefined;
-  return typeof family === 'string' ? `${id} (${family})` : id;
+  return { id, family: typeof family === 'string' ? family : undefined };
 }

@@ -1,4 +1,14 @@
-import type { Texts } from './texts.ts';
+import { FFMPEG_COMMAND } from '../../common/audio/file-kinds.ts';
+import { MAX_FILE_MB, MAX_FILES, megabytesUp, secondsUp, type Texts } from './texts.ts';
+
+const length = (ms: number): string =>
+  ms < 120_000 ? `${secondsUp(ms)} s` : `${Math.round(ms / 60_000)} minutes`;
+
+function wayOut(format: string | undefined): string {
+  if (format === undefined) return 'Choose a WAV, MP3 or M4A file.';
+  if (format.startsWith('SILK')) return 'Decode it with silk-v3-decoder, then choose the result.';
+  return `Convert it: ${FFMPEG_COMMAND}`;
+}
 
 export const english: Texts = {
   lang: 'en',
@@ -72,23 +82,40 @@ export const english: Texts = {
       'Try again. If it happens with every recording, tell the operator.',
     ],
     cancelled: ['Stopped waiting.', 'The recording is kept, to try again.'],
-    file_unreadable: [
-      'This file cannot be read as audio.',
-      'Choose a WAV, MP3 or M4A file. The line below says what is wrong with this one.',
+    file_unreadable: (name, { format }) => [
+      format === undefined
+        ? `${name} is not audio that this browser can read.`
+        : `${name} is ${format}. This browser cannot read it.`,
+      wayOut(format),
     ],
-    file_cut_off: [
-      'The file is incomplete: the end of the recording is missing.',
+    file_damaged: (name) => [`${name} is a damaged WAV file.`, 'Save or export the recording again.'],
+    file_cut_off: (name) => [
+      `${name} is incomplete: the end of the recording is missing.`,
       'Copy or download it again.',
     ],
-    file_too_long: ['The recording is too long.', 'Cut it into pieces; 2 to 8 seconds are best.'],
-    file_empty: ['The file contains no audio.', 'Choose another file.'],
+    file_too_long: (name, { lengthMs }) => [
+      lengthMs === undefined
+        ? `${name} is too long; the limit is 15 s.`
+        : `${name} is ${length(lengthMs)} long; the limit is 15 s.`,
+      'Cut it into pieces; 2 to 8 seconds are best.',
+    ],
+    file_too_large: (name, { bytes = 0 }) => [
+      `${name} has ${megabytesUp(bytes)} MB; the limits are ${MAX_FILE_MB} MB and 15 s.`,
+      'Cut it into pieces, or keep only its sound.',
+    ],
+    file_empty: (name) => [`${name} contains no audio.`, 'Choose another file.'],
     unexpected: [
       'An unexpected error occurred.',
       'Try again; if it happens again, send the operator the line below.',
     ],
   },
+  thisRecording: 'The recording',
+  sentenceGap: ' ',
+  ofFile: (name, what) => `${name}: ${what}`,
   status: {
     ready: 'Ready',
+    recording: 'Recording',
+    recognizing: 'Recognizing',
     busy: 'Busy',
     loading: 'Model loading',
     unavailable: 'Model not available',
@@ -96,7 +123,10 @@ export const english: Texts = {
     unreachable: 'Not reachable',
     no_token: '',
   },
-  model: 'Model',
+  model: (id, family) => {
+    if (id === 'bundled' && family === 'whisper') return 'Bundled model (Whisper base)';
+    return family === undefined ? `Model ${id}` : `Model ${id} (${family})`;
+  },
   measures: {
     audio_ms: 'Audio',
     finalize_ms: 'Final text after',
@@ -115,20 +145,29 @@ export const english: Texts = {
   level: 'Microphone level',
   listening: 'Listening…',
   nothingHeard: 'No words were recognized. Speak a little louder or closer to the microphone.',
+  nothingInFile: 'No words were recognized in this file.',
   notRecognized: 'Not recognized.',
   copied: 'Copied',
   play: 'Play',
   pause: 'Pause',
   save: 'Save WAV',
   saveText: 'Download text',
+  textFileName: 'texts',
   remove: 'Delete',
+  removed: (name) => `Deleted: ${name}. You can undo this for 5 seconds.`,
+  undo: 'Undo',
   tryAgain: 'Try again',
   cancel: 'Stop waiting',
+  stopAll: 'Stop',
   microphone: 'Microphone',
   systemMicrophone: 'Chosen by the system',
   keepSpeaking: 'Keep speaking: the whole recording will be recognized when you stop.',
   notNow: 'One recording at a time: finish this one first.',
+  tooManyFiles: `At most ${MAX_FILES} files are taken at once: choose the others later.`,
+  recognizing: (name, number, count) =>
+    count === 1 ? `Recognizing ${name}` : `Recognizing file ${number} of ${count}: ${name}`,
   limitReached: 'The 15 seconds are up; the recording has ended.',
+  remaining: ['', ' s left'],
   left: (seconds) => `${seconds} seconds left`,
   triesAgain: 'The page tries again by itself until it is your turn. No action needed.',
   seconds: (ms) => `${(ms / 1000).toFixed(1)} s`,

@@ -1,4 +1,27 @@
-import type { Texts } from './texts.ts';
+import { FFMPEG_COMMAND } from '../../common/audio/file-kinds.ts';
+import { MAX_FILE_MB, MAX_FILES, megabytesUp, secondsUp, type Texts } from './texts.ts';
+
+/** Those names of `common/audio/file-kinds.ts` that hold English words. */
+const FORMATS: Readonly<Record<string, string>> = {
+  AMR: 'AMR 录音',
+  "SILK, a messenger's voice message": 'SILK 语音（微信、QQ 的语音消息）',
+  'WebM or Matroska': 'WebM 或 Matroska',
+  'Ogg, with Opus or Vorbis': 'Ogg（Opus 或 Vorbis）',
+  'MP4 or M4A': 'MP4 或 M4A',
+  'Base64 text': 'Base64 文本',
+};
+
+function wayOut(format: string | undefined): string {
+  if (format === undefined) return '请选择 WAV、MP3 或 M4A 文件。';
+  if (format.startsWith('SILK')) return '请先用 silk-v3-decoder 解码，再选择解码后的文件。';
+  return `请先转换格式：${FFMPEG_COMMAND}`;
+}
+
+/** Between a Latin letter or digit and a Han character stands a blank. */
+const spaced = (name: string): string => (/[\x21-\x7e]$/.test(name) ? `${name} ` : name);
+
+const length = (ms: number): string =>
+  ms < 120_000 ? `${secondsUp(ms)} 秒` : `${Math.round(ms / 60_000)} 分钟`;
 
 export const chinese: Texts = {
   lang: 'zh-CN',
@@ -11,12 +34,11 @@ export const chinese: Texts = {
     tokenUse: '使用',
     tokenShow: '显示',
     tokenChange: '更换令牌',
-    left: '可录',
     chooseFile: '选择文件',
     microphone: '麦克风',
     recordings: '本标签页的录音',
     recordingsHint: '只保存在本标签页，保留最近 20 条。',
-    dropHere: '把录音拖放到这里',
+    dropHere: '把录音文件拖放到这里',
     documentation: '在线试用接口',
     reference: '接口文档',
     notStored: '服务器不保存录音。使用前请核对文字。',
@@ -50,14 +72,32 @@ export const chinese: Texts = {
     timeout: ['服务等待音频超时。', '网络可能较慢。请重试，录音最好短一些。'],
     inference_failed: ['识别失败。', '请重试；如果每段录音都这样，请告诉管理员。'],
     cancelled: ['已停止等待。', '录音已保留，随时可以重试。'],
-    file_unreadable: ['无法读取这个文件中的音频。', '请选择 WAV、MP3 或 M4A 文件。下面一行说明了原因。'],
-    file_cut_off: ['文件不完整：录音的结尾缺失。', '请重新复制或下载这个文件。'],
-    file_too_long: ['录音太长。', '请剪短一些，2 到 8 秒最合适。'],
-    file_empty: ['文件里没有声音。', '请选择另一个文件。'],
+    file_unreadable: (name, { format }) => [
+      format === undefined
+        ? `${spaced(name)}不是浏览器能读取的音频。`
+        : `${spaced(name)}是 ${FORMATS[format] ?? format}，浏览器无法读取。`,
+      wayOut(format),
+    ],
+    file_damaged: (name) => [`${spaced(name)}已损坏，无法读取。`, '请重新保存或导出录音。'],
+    file_cut_off: (name) => [`${spaced(name)}不完整，缺少录音的结尾。`, '请重新复制或下载这个文件。'],
+    file_too_long: (name, { lengthMs }) => [
+      `${spaced(name)}${lengthMs === undefined ? '太长' : `长 ${length(lengthMs)}`}，最长 15 秒。`,
+      '请剪短一些，2 到 8 秒最合适。',
+    ],
+    file_too_large: (name, { bytes = 0 }) => [
+      `${spaced(name)}大小为 ${megabytesUp(bytes)} MB，最大 ${MAX_FILE_MB} MB，最长 15 秒。`,
+      '请剪短一些，或者只保留声音。',
+    ],
+    file_empty: (name) => [`${spaced(name)}里没有声音。`, '请选择另一个文件。'],
     unexpected: ['发生了意外错误。', '请重试；若仍然如此，请把下面这一行发给管理员。'],
   },
+  thisRecording: '这段录音',
+  sentenceGap: '',
+  ofFile: (name, what) => `${name}：${what}`,
   status: {
     ready: '就绪',
+    recording: '录音中',
+    recognizing: '识别中',
     busy: '使用中',
     loading: '模型加载中',
     unavailable: '模型不可用',
@@ -65,7 +105,10 @@ export const chinese: Texts = {
     unreachable: '无法连接',
     no_token: '',
   },
-  model: '模型',
+  model: (id, family) => {
+    if (id === 'bundled' && family === 'whisper') return '自带模型（Whisper base）';
+    return family === undefined ? `模型 ${id}` : `模型 ${id}（${family}）`;
+  },
   measures: {
     audio_ms: '录音时长',
     finalize_ms: '结束后用时',
@@ -84,20 +127,29 @@ export const chinese: Texts = {
   level: '麦克风音量',
   listening: '正在听……',
   nothingHeard: '没有识别到文字。请大声一点，或离麦克风近一点。',
+  nothingInFile: '这个文件里没有识别到文字。',
   notRecognized: '未识别。',
   copied: '已复制',
   play: '播放',
   pause: '暂停',
   save: '保存 WAV',
   saveText: '下载文本',
+  textFileName: '识别文本',
   remove: '删除',
+  removed: (name) => `已删除：${name}。5 秒内可以撤销。`,
+  undo: '撤销',
   tryAgain: '重试',
   cancel: '停止等待',
+  stopAll: '停止',
   microphone: '麦克风',
   systemMicrophone: '系统默认',
   keepSpeaking: '请继续说：结束后会识别整段录音。',
   notNow: '一次只能处理一段录音：请先完成这一段。',
+  tooManyFiles: `一次最多识别 ${MAX_FILES} 个文件，其余的请稍后再选。`,
+  recognizing: (name, number, count) =>
+    count === 1 ? `正在识别 ${name}` : `正在识别第 ${number} 个，共 ${count} 个：${name}`,
   limitReached: '已满 15 秒，录音结束。',
+  remaining: ['还可录 ', ' 秒'],
   left: (seconds) => `还剩 ${seconds} 秒`,
   triesAgain: '页面会自动重试，轮到后即开始识别，无需操作。',
   seconds: (ms) => `${(ms / 1000).toFixed(1)} 秒`,

@@ -7,7 +7,6 @@ export type Label =
   | 'tokenUse'
   | 'tokenShow'
   | 'tokenChange'
-  | 'left'
   | 'chooseFile'
   | 'microphone'
   | 'recordings'
@@ -39,22 +38,51 @@ export type FailureKind =
   | 'inference_failed'
   | 'cancelled'
   | 'file_unreadable'
+  | 'file_damaged'
   | 'file_cut_off'
   | 'file_too_long'
+  | 'file_too_large'
   | 'file_empty'
   | 'unexpected';
 
 /** What the page is doing. */
 export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
 
-/** What is known of the service. */
-export type Status = 'no_token' | 'checking' | 'ready' | 'busy' | 'loading' | 'unavailable' | 'unreachable';
+/** What the page itself has the service do. */
+export type OwnWork = 'recording' | 'recognizing';
+
+/** What is known of the service. `busy` is somebody else's recording. */
+export type Status =
+  | 'no_token'
+  | 'checking'
+  | 'ready'
+  | 'busy'
+  | 'loading'
+  | 'unavailable'
+  | 'unreachable'
+  | OwnWork;
 
 /** A result's figures, by their names in the interface. */
 export type Measure = 'audio_ms' | 'finalize_ms' | 'inference_ms';
 
 /** What happened, and what the person can do about it. */
-type Advice = readonly [what: string, todo: string];
+export type Advice = readonly [what: string, todo: string];
+
+/** What is known of a file that is not taken. */
+export interface FileFacts {
+  readonly lengthMs?: number;
+  readonly bytes?: number;
+  /** What the file is, by its first bytes; in English, as the service names it. */
+  readonly format?: string | undefined;
+}
+
+/** The most that the page takes. */
+export const MAX_FILE_MB = 32;
+export const MAX_FILES = 20;
+
+/** A length for somebody who has to cut it: never less than it is. In seconds, with one decimal. */
+export const secondsUp = (ms: number): string => (Math.ceil(ms / 100) / 10).toFixed(1);
+export const megabytesUp = (bytes: number): number => Math.ceil(bytes / 1_000_000);
 
 export interface Texts {
   /** BCP 47 tag for the document. */
@@ -63,10 +91,18 @@ export interface Texts {
   readonly otherLanguage: readonly [lang: string, name: string];
   /** What replaces the words of index.html. Undefined if its own are right. */
   readonly labels: Readonly<Record<Label, string>> | undefined;
-  readonly failures: Readonly<Record<FailureKind, Advice>>;
+  /** Of a file, by its name. */
+  readonly failures: Readonly<Record<FailureKind, Advice | ((name: string, file: FileFacts) => Advice)>>;
+  /** Names a recording that has no file's name. */
+  readonly thisRecording: string;
+  /** Stands between two sentences. */
+  readonly sentenceGap: string;
+  /** Says what happened to the file of this name. */
+  ofFile(name: string, what: string): string;
   readonly placeholder: string;
   readonly status: Readonly<Record<Status, string>>;
-  readonly model: string;
+  /** The line below the title. @param id `bundled`, a catalogue's id or a folder's name */
+  model(id: string, family: string | undefined): string;
   readonly measures: Readonly<Record<Measure, string>>;
   /** The record button's name in each state, and the hint below if that says more. */
   readonly button: Readonly<Record<DictationState, readonly [name: string, hint?: string]>>;
@@ -77,21 +113,31 @@ export interface Texts {
   readonly level: string;
   readonly listening: string;
   readonly nothingHeard: string;
-  /** Stands in for the text of a recording that failed. The reason is told once, when it fails. */
+  readonly nothingInFile: string;
+  /** Stands in for the text of a recording whose token was refused: that is told at the token's field. */
   readonly notRecognized: string;
   readonly copied: string;
   readonly play: string;
   readonly pause: string;
   readonly save: string;
   readonly saveText: string;
+  readonly textFileName: string;
   readonly remove: string;
+  removed(name: string): string;
+  readonly undo: string;
   readonly tryAgain: string;
   readonly cancel: string;
+  readonly stopAll: string;
   readonly microphone: string;
   readonly systemMicrophone: string;
   readonly keepSpeaking: string;
   readonly notNow: string;
+  readonly tooManyFiles: string;
+  /** What is being recognized: one recording, or a file's place among several. */
+  recognizing(name: string, number: number, count: number): string;
   readonly limitReached: string;
+  /** What stands around the seconds that are left. */
+  readonly remaining: readonly [before: string, after: string];
   /** For listeners: so many seconds are left. */
   left(seconds: number): string;
   readonly triesAgain: string;

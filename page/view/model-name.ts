@@ -18,7 +18,7 @@ export class ModelName {
     const { signal } = this.#abort;
     const name = await modelName(signal).catch(() => undefined);
     if (signal.aborted || name === undefined) return;
-    this.#language.say(this.#element, ({ model }) => `${model} ${name}`);
+    this.#language.say(this.#element, ({ model }) => model(name.id, name.family));
   }
 
   hide(): void {

@@ -1,7 +1,8 @@
 import type { Retry } from '../../client/protocol/retry.ts';
 import { asFailure, type Failure } from '../service/failures.ts';
 import type { Language } from '../texts/language.ts';
-import type { FailureKind, Texts } from '../texts/texts.ts';
+import type { Texts } from '../texts/texts.ts';
+import { adviceOn, isOfToken } from './advice.ts';
 import { button, find, make, worded } from './elements.ts';
 
 /** Speaks to a screen reader; `urgent` interrupts. */
@@ -9,15 +10,12 @@ export function announce(words: string, urgent = false, chinese = ''): void {
   find(urgent ? 'p#alert' : 'p#announcement').replaceChildren(words, make('span', { lang: 'zh' }, chinese));
 }
 
-/** Failures that are shown at the token's field, where the person puts them right. */
-const OF_TOKEN: readonly FailureKind[] = ['unauthorized', 'token_missing'];
-
-/** The one place that says what went wrong and what to do. */
+/** Says what goes wrong without a recording, or in the middle of one. What became of a recording stands with it. */
 export class Notice {
   readonly #element = find('div#notice');
   readonly #language: Language;
   readonly #stop: HTMLButtonElement;
-  readonly #notNow = make('p', { class: 'what' });
+  readonly #added = make('p', { class: 'what' });
 
   /** @param cancel gives up waiting for a retry. */
   constructor(language: Language, cancel: () => void) {
@@ -35,9 +33,8 @@ export class Notice {
   }
 
   failed(failure: Failure): void {
-    const todo = this.#line(({ failures }) => failures[failure.kind][1]);
-    const isTold = failure.kind === 'unexpected' || failure.kind === 'file_unreadable';
-    const technical = isTold ? [make('p', { class: 'detail' }, failure.detail)] : [];
+    const todo = this.#line((texts) => adviceOn(texts, failure)[1]);
+    const technical = failure.kind === 'unexpected' ? [make('p', { class: 'detail' }, failure.detail)] : [];
     const what = this.#show('problem', failure, todo, ...technical);
     announce(`${what} ${todo.textContent}`, true);
   }
@@ -46,7 +43,7 @@ export class Notice {
   keepSpeaking(failure: Failure): void {
     // What else may be said to help is for later, when the recording is done.
     const forOperator =
-      failure.kind === 'stream_refused' ? [this.#line(({ failures }) => failures.stream_refused[1])] : [];
+      failure.kind === 'stream_refused' ? [this.#line((texts) => adviceOn(texts, failure)[1])] : [];
     const keepSpeaking = this.#line((texts) => texts.keepSpeaking);
     const what = this.#show('wait', failure, keepSpeaking, ...forOperator);
     announce(`${what} ${keepSpeaking.textContent}`);
@@ -63,13 +60,13 @@ export class Notice {
     if (attempt === 1) announce(`${what} ${goesOn.textContent}`);
   }
 
-  /** Something else was asked for in the middle of a recording, whose own notice stays. */
-  notNow(): void {
+  /** Adds something of no weight to what stands there. */
+  add(word: 'notNow' | 'tooManyFiles'): void {
     this.#element.dataset['tone'] = 'wait';
-    this.#language.say(this.#notNow, ({ notNow }) => notNow);
-    this.#element.append(this.#notNow);
+    this.#language.say(this.#added, (texts) => texts[word]);
+    this.#element.append(this.#added);
     this.#appear();
-    announce(this.#language.texts.notNow);
+    announce(this.#language.texts[word]);
   }
 
   /** Returns what happened, in words. */
@@ -78,9 +75,9 @@ export class Notice {
     this.#element.dataset['tone'] = tone;
     this.#element.dataset['kind'] = failure.kind;
     this.#element.title = failure.detail;
-    const what = worded('p', { class: 'what' }, this.#language, ({ failures }) => failures[failure.kind][0]);
+    const what = worded('p', { class: 'what' }, this.#language, (texts) => adviceOn(texts, failure)[0]);
     this.#element.append(what, ...rest);
-    this.#place(OF_TOKEN.includes(failure.kind));
+    this.#place(isOfToken(failure));
     this.#appear();
     return what.textContent;
   }

@@ -1,4 +1,4 @@
-import type { Recording } from '../recording/dictation.ts';
+import type { Recording } from '../recording/dictation-view.ts';
 import type { Language } from '../texts/language.ts';
 import { make } from './elements.ts';
 import { Waveform } from './waveform.ts';

@@ -1,22 +1,27 @@
 import { wavOf } from '../../client/audio/wav.ts';
-import type { Recording } from '../recording/dictation.ts';
-import { Failure } from '../service/failures.ts';
+import type { Recording } from '../recording/dictation-view.ts';
 import type { Language } from '../texts/language.ts';
-import type { Word } from '../texts/texts.ts';
+import { MAX_FILES, type Texts } from '../texts/texts.ts';
 import { copyButton } from './copy-button.ts';
 import { button, find, make, worded } from './elements.ts';
-import { measures } from './measures.ts';
+import { announce } from './notice.ts';
 import { Player } from './player.ts';
+import { fileTime, nameOf, textOf, timeOf } from './recording-names.ts';
+import { recordingRow } from './recording-row.ts';
 
 /** 20 recordings of 15 s are 20 MB: the samples, and the file that is played and saved. */
-const KEPT = 20;
+const KEPT = MAX_FILES;
+/** How long a deletion can be taken back. */
+const UNDO_MS = 5_000;
 
 interface Item {
   readonly row: HTMLLIElement;
   readonly address: string;
   /** The recording's number in this tab, from 1. It tells recordings of the same name apart. */
   readonly number: number;
-  readonly text: string;
+  readonly recording: Recording;
+  /** Its row says so for a while. */
+  deleted: boolean;
 }
 
 /**
@@ -38,26 +43,38 @@ export class Recordings {
     this.#language = language;
     this.#player = new Player(language);
     this.#tryAgain = tryAgain;
-    const copyAll = copyButton(language, 'copyAll', () => this.#text);
-    this.#saveText = worded(
-      'a',
-      { download: 'recordings.txt', class: 'quiet' },
-      language,
-      (texts) => texts.saveText,
-    );
+    const copyAll = copyButton(language, 'copyAll', () => this.#shown.map(textOf).filter(Boolean).join('\n'));
+    this.#saveText = make('a', { class: 'quiet' });
     find('div#all').append(copyAll, this.#saveText);
   }
 
+  /** Whether something would be lost with the page. */
+  get hasAny(): boolean {
+    return this.#shown.some(({ samples }) => samples.length > 0);
+  }
+
   add(recording: Recording): void {
-    const { samples, outcome } = recording;
+    const { samples } = recording;
     const known = this.#items.get(samples);
     const address = known?.address ?? URL.createObjectURL(new Blob([wavOf(samples)], { type: 'audio/wav' }));
     if (known === undefined) this.#count += 1;
     const number = known?.number ?? this.#count;
-    const row = this.#row(recording, address, number);
+    const row = recordingRow(
+      this.#language,
+      this.#player,
+      recording,
+      { address, number },
+      {
+        tryAgain: () => this.#tryAgain(recording),
+        remove: () => {
+          const item = this.#items.get(samples);
+          if (item) this.#delete(item);
+        },
+      },
+    );
     known?.row.remove();
     this.#list.prepend(row);
-    this.#items.set(samples, { row, address, number, text: outcome instanceof Failure ? '' : outcome.text });
+    this.#items.set(samples, { row, address, number, recording, deleted: false });
     const [oldest] = this.#items.keys();
     if (this.#items.size > KEPT && oldest !== undefined) this.#remove(oldest);
     this.#changed();
@@ -75,10 +92,37 @@ export class Recordings {
     if (this.#stage.childElementCount === 0 && latest !== undefined) this.#stage.append(latest);
   }
 
-  /** All that was recognized, a line each, in the order in which it was said. */
-  get #text(): string {
-    const texts = [...this.#items.values()].map(({ text }) => text);
-    return texts.filter((text) => text !== '').join('\n');
+  get #shown(): Recording[] {
+    return [...this.#items.values()].filter(({ deleted }) => !deleted).map(({ recording }) => recording);
+  }
+
+  /** Its row makes room for the way back, for a while. */
+  #delete(item: Item): void {
+    const { row, recording, number } = item;
+    this.#player.stop();
+    const language = this.#language;
+    item.deleted = true;
+    const end = setTimeout(() => {
+      const hadFocus = row.contains(document.activeElement);
+      this.#remove(recording.samples);
+      if (hadFocus) find('button#record').focus({ preventScroll: true });
+    }, UNDO_MS);
+    const undo = button(language, 'undo', () => {
+      clearTimeout(end);
+      item.deleted = false;
+      row.classList.remove('deleted');
+      line.remove();
+      row.querySelector('button')?.focus();
+      this.#changed();
+    });
+    const removed = (texts: Texts): string => texts.removed(nameOf(texts, recording, number));
+    const said = worded('p', { class: 'grown' }, language, removed);
+    const line = make('div', { class: 'actions undo' }, said, undo);
+    row.classList.add('deleted');
+    row.append(line);
+    undo.focus({ preventScroll: true });
+    announce(removed(language.texts));
+    this.#changed();
   }
 
   #remove(samples: Int16Array): void {
@@ -94,49 +138,19 @@ export class Recordings {
 
   #changed(): void {
     find('section#history').hidden = this.#items.size === 0;
-    const text = this.#text;
-    find('div#all').hidden = text === '';
-    this.#saveText.href = `data:text/plain;charset=utf-8,${encodeURIComponent(`${text}\n`)}`;
-  }
-
-  #row(recording: Recording, address: string, number: number): HTMLLIElement {
-    const { fileName } = recording;
-    const language = this.#language;
-    const id = `recording-${number}`;
-    const name = worded('span', { class: 'name', id }, language, (texts) =>
-      [`${number}.`, fileName ?? texts.microphone].join(' '),
+    const said = [...this.#items.values()].filter(
+      ({ deleted, recording }) => !deleted && textOf(recording) !== '',
     );
-    const download = `${(fileName ?? 'recording').replace(/\.[^.]*$/, '')}.wav`;
-    const save = worded('a', { href: address, download, class: 'quiet' }, language, (texts) => texts.save);
-    const remove = button(language, 'remove', () => {
-      this.#player.stop();
-      this.#remove(recording.samples);
-      find('button#record').focus({ preventScroll: true });
+    find('div#all').hidden = said.length === 0;
+    const now = fileTime(new Date());
+    this.#language.show(this.#saveText, (texts) => {
+      const paragraphs = said.map(
+        ({ recording, number }) =>
+          `${nameOf(texts, recording, number)} ${timeOf(recording.takenAt)}\n${textOf(recording)}\n`,
+      );
+      this.#saveText.textContent = texts.saveText;
+      this.#saveText.download = `${texts.textFileName}-${now}.txt`;
+      this.#saveText.href = `data:text/plain;charset=utf-8,${encodeURIComponent(paragraphs.join('\n'))}`;
     });
-    const { said, figures, act } = this.#outcome(recording);
-    const actions = make('div', { class: 'actions' }, ...act, save, remove);
-    const facts = make('div', { class: 'actions' }, name, ...figures, actions);
-    const row = make('li', {}, said, this.#player.row(recording, address), facts);
-    // Each says what it does, in its words of the moment, and to which recording.
-    for (const [n, control] of row.querySelectorAll('button, a').entries()) {
-      control.id = `${id}-${n}`;
-      control.setAttribute('aria-labelledby', `${control.id} ${id}`);
-    }
-    return row;
-  }
-
-  #outcome(recording: Recording): { said: HTMLElement; figures: HTMLElement[]; act: HTMLElement[] } {
-    const language = this.#language;
-    const { outcome } = recording;
-    const none = (word: Word) => worded('p', { class: 'said none' }, language, (texts) => texts[word]);
-    if (outcome instanceof Failure) {
-      const tryAgain = button(language, 'tryAgain', () => this.#tryAgain(recording));
-      return { said: none('notRecognized'), figures: [], act: [tryAgain] };
-    }
-    const { text } = outcome;
-    const figures = [measures(language, outcome)];
-    if (text === '') return { said: none('nothingHeard'), figures, act: [] };
-    const said = make('p', { class: 'said', lang: 'zh-CN' }, text);
-    return { said, figures, act: [copyButton(language, 'copy', () => text)] };
   }
 }

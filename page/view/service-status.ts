@@ -2,7 +2,7 @@ import { delay } from '../../client/protocol/waiting.ts';
 import { asFailure, type Failure } from '../service/failures.ts';
 import { readiness } from '../service/service.ts';
 import type { Language } from '../texts/language.ts';
-import type { Status } from '../texts/texts.ts';
+import type { OwnWork, Status } from '../texts/texts.ts';
 import { find } from './elements.ts';
 import { ModelName } from './model-name.ts';
 
@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 2_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;
 
-const answers = (status: Status | undefined): boolean => status === 'ready' || status === 'busy';
+const answers = (status: Status): boolean => status === 'ready' || status === 'busy';
 
 /** The service's state beside the title. It is followed while there is a token. */
 export class ServiceStatus {
@@ -26,7 +26,8 @@ export class ServiceStatus {
   #entered = false;
   #status: Status = 'no_token';
   #shown: Status | undefined;
-  #working = false;
+  #answered = false;
+  #working: OwnWork | undefined;
 
   /**
    * @param accepted called once for each token entered, when the service has taken it.
@@ -44,8 +45,8 @@ export class ServiceStatus {
     this.#render();
   }
 
-  /** While this page itself has something recognized, nobody reads that the service is free. */
-  working(working: boolean): void {
+  /** While this page itself uses the service, that is its state. */
+  working(working: OwnWork | undefined): void {
     this.#working = working;
     this.#render();
   }
@@ -100,15 +101,18 @@ export class ServiceStatus {
   }
 
   #render(): void {
-    const status = this.#working && this.#status === 'ready' ? 'busy' : this.#status;
-    const before = this.#shown;
+    const isAnswering = answers(this.#status);
+    if (isAnswering !== this.#answered) {
+      if (isAnswering) void this.#model.ask();
+      else this.#model.hide();
+    }
+    this.#answered = isAnswering;
+    const isOwn = isAnswering || this.#status === 'checking';
+    const status = (isOwn ? this.#working : undefined) ?? this.#status;
     // A screen reader would read the same words again.
-    if (status === before) return;
+    if (status === this.#shown) return;
     this.#shown = status;
     this.#element.dataset['status'] = status;
     this.#language.say(this.#element, (texts) => texts.status[status]);
-    if (answers(status) === answers(before)) return;
-    if (answers(status)) void this.#model.ask();
-    else this.#model.hide();
   }
 }

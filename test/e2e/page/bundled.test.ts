@@ -48,7 +48,7 @@ describe('the page with the bundled model', { timeout: 60_000 }, () => {
     await tab.says('not_ready');
     service.startModel('bundled');
     expect(await tab.resultText()).toBe(TEXT);
-    await page.locator('#model', { hasText: '模型 bundled (whisper)' }).waitFor();
+    await page.locator('#model', { hasText: '自带模型（Whisper base）' }).waitFor();
     // A picture without the ring of the focus.
     await page.locator('h1').click();
     await shoot(page);

@@ -27,8 +27,8 @@ describe('a recording on the page', () => {
     await page.keyboard.press('Enter');
     await page.locator('#status', { hasText: '就绪' }).waitFor();
     await page.locator('#record:focus').waitFor();
-    await page.locator('#model', { hasText: /^模型 scripted \(zipformer2-ctc\)$/ }).waitFor();
-    expect(await page.locator('.left').textContent()).toBe('15.0 秒 可录');
+    await page.locator('#model', { hasText: /^模型 scripted（zipformer2-ctc）$/ }).waitFor();
+    expect(await page.locator('.left').textContent()).toBe('还可录 15.0 秒');
 
     // The space bar records, and the text comes meanwhile.
     const buttonBefore = await page.locator('#record').boundingBox();
@@ -42,8 +42,8 @@ describe('a recording on the page', () => {
     const text = await tab.heardText();
     expect(await tab.figure('finalize_ms')).toBeGreaterThan(0);
     await tab.status('ready');
-    // The one slot was taken, by this page.
-    expect(await said()).toEqual(['使用中', '就绪']);
+    // The one slot was taken by this page: nobody reads that somebody else has it.
+    expect(await said()).toEqual(['录音中', '识别中', '就绪']);
     // A screen reader says it in the voice of its language.
     expect(await page.locator('html').getAttribute('lang')).toBe('zh-CN');
     expect(await page.locator('#announcement [lang="zh"]').textContent()).toBe(text);
@@ -70,12 +70,13 @@ describe('a recording on the page', () => {
     await tab.secondsLeft(14);
     await page.mouse.move(0, 0);
     await page.mouse.up();
-    await again('busy', /秒后自动重试（第 2 次/);
+    await again('busy', /页面会自动重试/);
+    await tab.status('busy');
 
     // The connection is cut long before the last of its retries.
     await page.clock.install();
     under.service.wire.cut();
-    await again('connection_lost', /秒后自动重试/);
+    await again('connection_lost', /页面会自动重试/);
     await tab.status('unreachable');
 
     // Slot and connection are there again: after the longest of the waits, so is the text.

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
+import type { Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { scriptedText } from '../../support/scripted-recognizer.ts';
 import { wavFile } from '../../support/wav.ts';
 import { pageUnderTest, WAV } from './browser.ts';
-import { type FileContent, HEADER_BYTES, type Tab } from './tab.ts';
+import { type FileContent, HEADER_BYTES } from './tab.ts';
 
 const SPEECH = readFileSync(WAV);
 const SPOKEN = SPEECH.subarray(HEADER_BYTES);
@@ -11,19 +12,20 @@ const under = pageUnderTest();
 
 const file = (buffer: Buffer, name = 'some.wav'): FileContent => ({ name, mimeType: 'audio/wav', buffer });
 const silence = (seconds: number): Buffer => wavFile(Buffer.alloc(Math.round(seconds * 16_000) * 2));
+/** The speech in both channels, in the second one so many times as loud. */
+function stereo(gain: number, sampleRateHz: number): Buffer {
+  const pcm = Buffer.alloc(2 * SPOKEN.length);
+  for (let byte = 0; byte < SPOKEN.length; byte += 2) {
+    pcm.writeInt16LE(SPOKEN.readInt16LE(byte), 2 * byte);
+    pcm.writeInt16LE(gain * SPOKEN.readInt16LE(byte), 2 * byte + 2);
+  }
+  return wavFile(pcm, { channels: 2, sampleRateHz });
+}
 /** Frames of 36 ms, in 36 bytes each: 8 kbit/s, 16 kHz, mono. */
 function silentMp3(seconds: number): FileContent {
   const frame = Buffer.alloc(36);
   frame.writeUInt32BE(0xff_f3_18_c4);
   return file(Buffer.alloc(36 * Math.ceil(seconds / 0.036), frame), 'memo.mp3');
-}
-
-/** Chooses a file, and waits for what the page says is wrong with it. An empty one in between takes the words before it away. */
-async function refused(tab: Tab, kind: string, wrong: FileContent): Promise<void> {
-  await tab.choose(file(Buffer.alloc(0)));
-  await tab.says('file_empty');
-  await tab.choose(wrong);
-  await tab.says(kind);
 }
 
 describe('files on the page', () => {
@@ -50,39 +52,116 @@ describe('files on the page', () => {
     // The same file, chosen once more, is a change again.
     expect(await page.locator('#file').inputValue()).toBe('');
     const savedAs = await page.locator('#latest [download]').getAttribute('download');
-    expect(savedAs).toBe(long.replace(/m4a$/, 'wav'));
+    // Under its number, name and time.
+    expect(savedAs).toMatch(/^2-telephone-x{200}\.2-\d{4}-\d\d-\d\d-\d{6}\.wav$/);
+    // As a CD has it, and a recorder whose two inputs cancel each other.
+    expect(await chosen('cd44.wav', file(stereo(1, 44_100), 'cd44.wav'))).toHaveLength(
+      2 * Math.ceil((SPOKEN.length / 2) * (16_000 / 44_100)),
+    );
+    expect((await chosen('anti.wav', file(stereo(-1, 16_000), 'anti.wav'))).equals(SPOKEN)).toBe(true);
     expect(complaints).toEqual([]);
   });
 
-  it('that cannot be used are named with what is wrong, and take nothing away', async () => {
-    const { tab, page } = await under.ready('en-GB');
+  it('that cannot be used are named with what is wrong, where their text would be', async () => {
+    const { tab, page } = await under.ready();
     await tab.choose(WAV);
     await tab.resultText();
-    // What this browser cannot decode is named, with the way out.
-    await refused(tab, 'file_unreadable', file(Buffer.from('#!AMR\nno sound at all')));
-    const advice = 'The file is AMR, not WAV. Convert it: ffmpeg -i';
-    await tab.notice('file_unreadable').getByText(advice).waitFor();
-    // A browser decodes what is there of a WAV: a part of its words would pass for all.
-    await refused(tab, 'file_cut_off', file(SPEECH.subarray(0, 60_000)));
-    await refused(tab, 'file_too_long', file(silence(15.01)));
-    expect(await tab.notice('file_too_long').getAttribute('title')).toContain('15.010 s long');
-    expect(await page.locator('#alert').textContent()).toContain('too long');
-    expect(await tab.resultText()).toBe(scriptedText(SPOKEN));
-    // One that is just not too long takes the words away.
+    const said = page.locator('#latest .said');
+    for (const [kind, wrong, words] of [
+      ['file_empty', file(Buffer.alloc(0)), 'some.wav 里没有声音。请选择另一个文件。'],
+      [
+        'file_unreadable',
+        file(Buffer.from('#!AMR\nno sound at all'), 'memo.amr'),
+        'memo.amr 是 AMR 录音，浏览器无法读取。请先转换格式：ffmpeg -i IN -ar 16000 -ac 1 -c:a pcm_s16le OUT.wav',
+      ],
+      [
+        'file_unreadable',
+        file(Buffer.from('\x02#!SILK_V3'), 'chat.silk'),
+        'chat.silk 是 SILK 语音（微信、QQ 的语音消息），浏览器无法读取。请先用 silk-v3-decoder 解码，再选择解码后的文件。',
+      ],
+      ['file_damaged', file(SPEECH.subarray(0, 30)), 'some.wav 已损坏，无法读取。请重新保存或导出录音。'],
+      // A browser decodes what is there of a WAV: a part of its words would pass for all.
+      [
+        'file_cut_off',
+        file(SPEECH.subarray(0, 60_000)),
+        '不完整，缺少录音的结尾。请重新复制或下载这个文件。',
+      ],
+      [
+        'file_too_long',
+        file(silence(20), 'long20.wav'),
+        'long20.wav 长 20.0 秒，最长 15 秒。请剪短一些，2 到 8 秒最合适。',
+      ],
+    ] as const) {
+      await tab.choose(wrong);
+      await tab.says(kind);
+      await tab.until('idle');
+      expect(await said.textContent()).toContain(words);
+      expect(await page.locator('#alert').textContent()).toContain(words);
+      // It can only be taken away, and nothing else tells of it.
+      expect(await page.locator('#latest button, #latest a').allTextContents()).toEqual(['删除']);
+      expect(await page.locator('#notice').isVisible()).toBe(false);
+    }
+    expect(await page.locator('#recordings .said').last().textContent()).toBe(scriptedText(SPOKEN));
+    // One that is just not too long takes the words away. It has none, and no microphone to be nearer to.
     await tab.choose(file(silence(15)));
-    await page.locator('#recordings li').waitFor();
+    expect(await tab.resultText()).toBe('这个文件里没有识别到文字。');
     expect(await tab.figure('audio_ms')).toBe(15_000);
     expect(await page.locator('#alert').textContent()).toBe('');
+  });
+
+  it('are recognized one after the other, and leave the others their turn', async () => {
+    const { tab, page } = await under.ready();
+    const asked: Route[] = [];
+    await page.route('**/v1/**', (route) => void asked.push(route));
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    const second = SPOKEN.subarray(0, 32_000);
+    await tab.choose(WAV, file(Buffer.from('#!AMR\n'), 'memo.amr'), file(wavFile(second), 'b.wav'));
+    // The file that is recognized is named and shown.
+    await expect.poll(() => asked.length).toBe(1);
+    await page.getByText('正在识别第 1 个，共 3 个：h02.wav').waitFor();
+    await expect.poll(() => tab.waveEnds('#wave')).toBeCloseTo(4.2 / 15, 1);
+    await tab.status('recognizing');
+    // It takes 6 s, after which others have 1.5 s.
+    await page.clock.runFor(6_000);
+    await asked[0]?.continue();
+    await page.getByText('正在识别第 3 个，共 3 个：b.wav').waitFor();
+    await page.clock.runFor(1_400);
+    await page.evaluate('fetch("/healthz")');
+    expect(asked).toHaveLength(1);
+    await page.clock.runFor(200);
+    await expect.poll(() => asked.length).toBe(2);
+    await asked[1]?.continue();
+    await tab.until('idle');
+    const names = await page.locator('.recordings .name').allTextContents();
+    expect(names).toEqual(['3. b.wav', '2. memo.amr', '1. h02.wav']);
+    const texts = [scriptedText(second), expect.stringContaining('AMR'), scriptedText(SPOKEN)];
+    expect(await page.locator('.recordings .said').allTextContents()).toEqual(texts);
+  });
+
+  it('that are left when somebody stops a batch can be tried again', async () => {
+    const { tab, page } = await under.ready();
+    const asked: Route[] = [];
+    await page.route('**/v1/**', (route) => void asked.push(route));
+    await tab.choose(WAV, file(silence(1), 'b.wav'));
+    await expect.poll(() => asked.length).toBe(1);
+    await page.getByRole('button', { name: '停止', exact: true }).click();
+    await tab.until('idle');
+    expect(await page.locator('.recordings [data-kind="cancelled"]').count()).toBe(2);
+    expect(await page.getByRole('button', { name: '重试' }).count()).toBe(2);
+    expect(asked).toHaveLength(1);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await tab.button('重试 1. h02.wav').click();
+    expect(await tab.resultText()).toBe(scriptedText(SPOKEN));
   });
 
   it('that are far too long are not decoded', async () => {
     const { tab, page } = await under.ready('en-GB');
     await page.evaluate(`OfflineAudioContext.prototype.decodeAudioData = () => Promise.reject('decoded')`);
     // An hour of MP3 would take seconds and gigabytes.
-    await refused(tab, 'file_too_long', silentMp3(3_600));
+    await tab.choose(silentMp3(3_600));
+    await tab.notice('file_too_long').getByText('memo.mp3 is 60 minutes long; the limit is 15 s.').waitFor();
     // Over 32 MB it is not even looked at. So large a file is made in the browser.
-    await tab.choose(file(Buffer.alloc(0)));
-    await tab.says('file_empty');
     await page.evaluate(`{
       const files = new DataTransfer();
       files.items.add(new File([new Uint8Array(32_000_001)], 'film.mp4'));
@@ -90,7 +169,10 @@ describe('files on the page', () => {
       input.files = files.files;
       input.dispatchEvent(new Event('change'));
     }`);
-    await tab.says('file_too_long');
+    await tab
+      .notice('file_too_large')
+      .getByText('film.mp4 has 33 MB; the limits are 32 MB and 15 s.')
+      .waitFor();
   });
 
   it('that the browser never decodes, as WebKit on Linux does, are given up', async () => {
@@ -122,7 +204,7 @@ describe('files on the page', () => {
 
   it('are taken when they are dropped on it', async () => {
     const { tab, page } = await under.ready();
-    const target = page.getByText('把录音拖放到这里');
+    const target = page.getByText('把录音文件拖放到这里');
     const drag = (type: string, what = 'file', relatedTarget = 'null'): Promise<unknown> =>
       page.evaluate(`{
         const files = new DataTransfer();

@@ -19,7 +19,7 @@ describe('a recording that is interrupted', () => {
 
     // It is tried again until somebody ends the wait.
     await page.keyboard.press('Space');
-    const again = tab.notice('connection_lost').getByText(/秒后自动重试/);
+    const again = tab.notice('connection_lost').getByText(/页面会自动重试/);
     await again.waitFor();
     await tab.button('停止等待').click();
     await tab.says('cancelled');

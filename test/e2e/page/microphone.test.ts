@@ -95,6 +95,7 @@ describe('the microphone', () => {
     await hearMs(tab, 150);
     await tab.press();
     await tab.says('unauthorized');
+    await tab.button('Try again').waitFor();
     await tab.signIn();
     await tab.button('Try again').click();
     await tab.resultText();

@@ -26,17 +26,6 @@ async function recognize(tab: Tab, number: number, seconds: number): Promise<str
 const of = ({ page }: Tab, number: number, role: 'button' | 'link', what: string) =>
   page.getByRole(role, { name: `${what} ${number}. ${number}.wav`, exact: true });
 
-/** Where the last bar in full colour stands, as a part of the waveform's width. */
-const waveEnds = ({ page }: Tab, selector: string): Promise<number> =>
-  page.evaluate(`(() => {
-    const canvas = document.querySelector('${selector} .wave');
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-    let last = 0;
-    for (let n = 3; n < data.length; n += 4)
-      if (data[n] === 255) last = Math.max(last, ((n - 3) / 4) % canvas.width);
-    return last / canvas.width;
-  })()`);
-
 /** Whether the latest recording's audio is still there when it is asked for. */
 async function audioOfLatest({ page }: Tab): Promise<() => Promise<string>> {
   const address = await page.locator('#latest [download]').getAttribute('href');
@@ -59,8 +48,8 @@ describe('the recordings of a tab', () => {
     // To the millisecond for whoever asks.
     expect(await page.locator('[title^="audio_ms"]').allTextContents()).toEqual(['Audio6.0 s', 'Audio3.1 s']);
     expect(await page.locator('#recordings [title^="audio_ms"]').getAttribute('title')).toBe('audio_ms 3140');
-    expect(await waveEnds(tab, '#latest')).toBeCloseTo(6 / 15, 2);
-    expect(await waveEnds(tab, '#recordings')).toBeCloseTo(3.14 / 15, 1);
+    expect(await tab.waveEnds('#latest .wave')).toBeCloseTo(6 / 15, 2);
+    expect(await tab.waveEnds('#recordings .wave')).toBeCloseTo(3.14 / 15, 1);
     // In the colours of the moment.
     const picture = () => page.evaluate(`document.querySelector('#latest .wave').toDataURL()`);
     const light = await picture();
@@ -85,26 +74,40 @@ describe('the recordings of a tab', () => {
     await of(tab, 1, 'button', 'Copy').waitFor();
 
     // One plays at a time, and only that one says so.
-    const all = await waveEnds(tab, '#latest');
+    const all = await tab.waveEnds('#latest .wave');
     await of(tab, 2, 'button', 'Play').click();
     await of(tab, 2, 'button', 'Pause').waitFor();
-    await expect.poll(() => waveEnds(tab, '#latest')).toBeLessThan(all);
+    await expect.poll(() => tab.waveEnds('#latest .wave')).toBeLessThan(all);
     await of(tab, 1, 'button', 'Play').click();
     await of(tab, 1, 'button', 'Pause').waitFor();
     expect(await page.locator('[data-playing]').count()).toBe(1);
-    expect(await waveEnds(tab, '#latest')).toBe(all);
+    expect(await tab.waveEnds('#latest .wave')).toBe(all);
     // One that has been played to its end can be played again.
     await of(tab, 1, 'button', 'Play').click();
     await of(tab, 1, 'button', 'Pause').waitFor();
     await page.locator('[data-playing]').waitFor({ state: 'detached' });
 
-    // What is deleted is gone, the one before is the latest, and nobody is left without a place.
+    // What is deleted can be taken back for 5 s, which is said; nobody is left without a place.
     const audio = await audioOfLatest(tab);
+    await page.clock.install();
     await of(tab, 2, 'button', 'Delete').click();
+    await page.locator('#latest .undo button:focus').waitFor();
+    const said = await page.locator('#announcement').textContent();
+    expect(said).toBe('Deleted: 2. 2.wav. You can undo this for 5 seconds.');
+    await tab.button('Undo').click();
+    await of(tab, 2, 'button', 'Play').waitFor();
+    await page.clock.fastForward(5_000);
+    expect(await page.locator('#latest .said').textContent()).toBe(texts[1]);
+    expect(await audio()).toBe('there');
+    // Then it is gone, and the one before is the latest.
+    await of(tab, 2, 'button', 'Delete').click();
+    await page.clock.fastForward(5_000);
     await page.locator('#record:focus').waitFor();
     expect(await page.locator('#latest .said').textContent()).toBe(texts[0]);
     expect(await audio()).toBe('gone');
     await of(tab, 1, 'button', 'Delete').click();
+    expect(await tab.button('Copy all').isVisible()).toBe(false);
+    await page.clock.fastForward(5_000);
     await page.getByText('Press the button and speak Chinese').waitFor();
     expect(await page.locator('#history').isVisible()).toBe(false);
     expect(complaints).toEqual([]);
@@ -118,7 +121,8 @@ describe('the recordings of a tab', () => {
     await page.route('**/v1/**', (route) => route.fulfill(failure), { times: 1 });
     await tab.choose(file(1, 1));
     await tab.says('inference_failed');
-    expect(await page.locator('#latest .said').textContent()).toBe('Not recognized.');
+    const reason = await page.locator('#latest .said').textContent();
+    expect(reason).toContain('1.wav: Recognition failed.');
     expect(await tab.button('Copy all').isVisible()).toBe(false);
     await recognize(tab, 2, 1);
     await tab.button('Try again').click();
@@ -131,8 +135,13 @@ describe('the recordings of a tab', () => {
     const saving = page.waitForEvent('download');
     await page.getByRole('link', { name: 'Download text' }).click();
     const saved = await saving;
-    expect(saved.suggestedFilename()).toBe('recordings.txt');
-    expect(readFileSync(await saved.path(), 'utf8')).toBe(`${text}\n`);
+    expect(saved.suggestedFilename()).toMatch(/^texts-\d{4}-\d\d-\d\d-\d{6}\.txt$/);
+    // Each under its number, name and time.
+    const lines = readFileSync(await saved.path(), 'utf8').split('\n');
+    const head = (name: string) =>
+      expect.stringMatching(`^${name} \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$`);
+    const wanted = [head('1. 1.wav'), textOf(1, 1), '', head('2. 2.wav'), textOf(2, 1), ''];
+    expect(lines).toEqual(wanted);
     expect(complaints).toEqual([]);
   });
 
@@ -144,7 +153,7 @@ describe('the recordings of a tab', () => {
     await tab.button('English').click();
     expect(await page.locator('html').getAttribute('lang')).toBe('en');
     expect(await page.title()).toBe('Chinese speech recognition');
-    await tab.notice('file_unreadable').getByText('This file cannot be read as audio.').waitFor();
+    await tab.notice('file_unreadable').getByText('3.wav is not audio that this browser can read.').waitFor();
     await of(tab, 1, 'button', 'Play').waitFor();
     const words = (await page.locator('header, main, footer, [role]').allTextContents()).join(' ');
     // But for what was said, and the way back.
@@ -158,22 +167,42 @@ describe('the recordings of a tab', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('are asked about before they are lost with the page', async () => {
+    const { tab, page } = await under.ready('en-GB');
+    const asked: string[] = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void dialog.dismiss();
+    });
+    await page.locator('h1').click();
+    await page.reload();
+    expect(asked).toEqual([]);
+    await tab.status('ready');
+    const text = await recognize(tab, 1, 1);
+    // A browser asks nobody who has not touched the page.
+    await page.locator('h1').click();
+    const asking = page.waitForEvent('dialog');
+    await page.evaluate('location.reload()');
+    await asking;
+    expect(asked).toEqual(['beforeunload']);
+    expect(await page.locator('#latest .said').textContent()).toBe(text);
+    await page.removeAllListeners('dialog');
+  });
+
   it('are the last 20, and free the memory of those before them', async () => {
     const { tab, page } = await under.ready('en-GB');
     const nothing = { json: { text: '', audio_ms: 100, inference_ms: 1 } };
     await page.route('**/v1/audio/transcriptions', (route) => route.fulfill(nothing));
     await recognize(tab, 1, 0.1);
     const oldest = await audioOfLatest(tab);
-    for (let n = 2; n <= 21; n += 1) {
-      await tab.choose(file(n, 0.1));
-      await page.locator(`#recording-${n}`).waitFor();
-      await tab.until('idle');
-    }
+    // And of 21 files that are chosen at once the first 20 are taken, which is said.
+    await tab.choose(...Array.from({ length: 21 }, (_, n) => file(n + 2, 0.1)));
+    await page.locator('#notice', { hasText: 'At most 20 files are taken at once' }).waitFor();
     const names = await page.locator('.recordings .name').allTextContents();
     expect(names).toEqual(Array.from({ length: 20 }, (_, n) => `${21 - n}. ${21 - n}.wav`));
     expect(await oldest()).toBe('gone');
     // No words: nothing to copy, and it is said so.
-    await page.locator('#latest .said', { hasText: 'No words were recognized' }).waitFor();
+    await page.locator('#latest .said', { hasText: 'No words were recognized in this file.' }).waitFor();
     expect(await tab.button('Copy').count()).toBe(0);
   });
 

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { TOKEN } from '../../support/api.ts';
@@ -37,8 +39,13 @@ export class Tab {
     return this.page.locator('#record').click();
   }
 
-  choose(file: string | FileContent): Promise<void> {
-    return this.page.locator('#file').setInputFiles(file);
+  async choose(...files: readonly (string | FileContent)[]): Promise<void> {
+    const contents = files.map((file) =>
+      typeof file === 'string'
+        ? { name: basename(file), mimeType: 'audio/wav', buffer: readFileSync(file) }
+        : file,
+    );
+    await this.page.locator('#file').setInputFiles(contents);
   }
 
   /** Waits until the page is in this state: `idle`, `opening`, `recording` or `recognizing`. */
@@ -66,9 +73,9 @@ export class Tab {
     return this.page.locator(`#status[data-status="${name}"]`).waitFor();
   }
 
-  /** What the page says about a failure of this kind, while it does. */
+  /** What the page says about a failure of this kind, while it does: beside the record button, or in the place of the latest result. */
   notice(kind: string): Locator {
-    return this.page.locator(`#notice[data-kind="${kind}"]`);
+    return this.page.locator(`:is(#notice, #latest .said)[data-kind="${kind}"]:visible`);
   }
 
   /** Waits until the page speaks of a failure of this kind. */
@@ -110,6 +117,18 @@ export class Tab {
   async figure(field: string): Promise<number> {
     const title = await this.page.locator(`#latest [title^="${field}"]`).getAttribute('title');
     return Number(title?.split(' ')[1]);
+  }
+
+  /** Where the last bar in full colour of a waveform stands, as a part of its width. */
+  waveEnds(selector: string): Promise<number> {
+    return this.page.evaluate(`(() => {
+      const canvas = document.querySelector('${selector}');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let last = 0;
+      for (let n = 3; n < data.length; n += 4)
+        if (data[n] === 255) last = Math.max(last, ((n - 3) / 4) % canvas.width);
+      return last / canvas.width;
+    })()`);
   }
 
   /** Of the latest recording, as the page saves it. */

@@ -23,7 +23,7 @@ describe('the token', () => {
     // The words are in sight in a small window, or a large zoom.
     await page.setViewportSize({ width: 320, height: 256 });
     await page.evaluate('scrollTo(0, 0)');
-    await tab.button('Use token').click();
+    await page.getByRole('button', { name: 'Use', exact: true }).click();
     // Not `waitForFunction`: the page's policy forbids its looking again.
     const inSight = `(() => {
       const { top, bottom } = document.querySelector('#token-form #notice').getBoundingClientRect();
@@ -99,9 +99,23 @@ describe('the token', () => {
   it('may be put into the field without an input event, as a password manager does', async () => {
     const { tab, page } = await under.open('en-GB');
     await page.evaluate(`document.querySelector('#token').value = '${TOKEN}'`);
-    await tab.button('Use token').click();
+    await page.getByRole('button', { name: 'Use', exact: true }).click();
     await tab.status('ready');
     expect(await page.locator('#token').inputValue()).toBe(TOKEN);
+  });
+
+  it('that was typed and not confirmed is used by whoever goes on, and its field closes', async () => {
+    const { tab, page } = await under.open('en-GB');
+    await page.locator('#token').fill(TOKEN);
+    await tab.choose(WAV);
+    await tab.resultText();
+    await page.locator('#token-form').waitFor({ state: 'hidden' });
+    expect(await page.evaluate(STORED)).toBe(JSON.stringify([TOKEN, null, '']));
+    // Also one that was to be changed, and was not.
+    await tab.button('Change token').click();
+    await tab.press();
+    await page.locator('#token-form').waitFor({ state: 'hidden' });
+    await tab.until('recording');
   });
 
   it('lasts until the page is loaded again in a browser that keeps nothing for pages', async () => {

@@ -13,6 +13,7 @@ export const wantedTexts = () => textsFor([kept('localStorage', KEPT_AS) ?? navi
 export function offerLanguages(language: Language): void {
   language.show(document.documentElement, ({ lang }) => {
     document.documentElement.lang = lang;
+    find('a#reference').href = `api-reference.${lang}`;
   });
   const meter = find('meter#level');
   language.show(meter, ({ level }) => meter.setAttribute('aria-label', level));

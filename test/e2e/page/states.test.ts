@@ -134,7 +134,14 @@ describe('axe-core finds nothing', { timeout: 120_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  it.each(['/api-reference'])('in %s', async (path) => {
+  it('leads to the reference in the page’s language', async () => {
+    const { page } = await under.open('zh-CN');
+    await page.locator('a[href="api-reference.zh-CN"]').click();
+    await page.locator('html[lang="zh-CN"] h1').waitFor();
+    expect(new URL(page.url()).pathname).toBe('/api-reference.zh-CN');
+  });
+
+  it.each(['/api-reference.en', '/api-reference.zh-CN'])('in %s', async (path) => {
     const { page } = await under.open('en-GB');
     await page.goto(under.service.origin + path);
     expect(await problems(page)).toEqual([]);

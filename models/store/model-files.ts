@@ -27,7 +27,7 @@ export function surplusGraphs(names: readonly string[], family: ModelFamily): re
   return names.filter((name) => {
     const isInt8 = name.endsWith('.int8.onnx');
     const twin = isInt8 ? name.replace(/\.int8\.onnx$/, '.onnx') : name.replace(/\.onnx$/, '.int8.onnx');
-    const wantsFloat = family === 'zipformer2-transducer' && name.startsWith('decoder');
+    const wantsFloat = family.endsWith('-transducer') && name.startsWith('decoder');
     return name !== twin && names.includes(twin) && isInt8 === wantsFloat;
   });
 }

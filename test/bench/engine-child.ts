@@ -1,6 +1,6 @@
 /** One engine with one model in a process of its own, so that its peak memory is its own. It recognizes what its parent sends. */
 import { readFileSync } from 'node:fs';
-import { zipformer2Layout } from '../../inference/engine/families/zipformer2.ts';
+import { zipformerLayout } from '../../inference/engine/families/zipformer.ts';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
 import { trailingSilenceSamples } from '../../inference/engine/recording/trailing-silence.ts';
@@ -60,7 +60,7 @@ async function sherpaRecognize({ modelDir, model, threads }: EngineChildOptions)
     return (pcm: Buffer) => engine.recognize(samplesOf(pcm, 0)).text;
   }
   if (model.family === 'whisper') throw new Error(`${modelDir} holds no Whisper`);
-  const layout = zipformer2Layout(
+  const layout = zipformerLayout(
     await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder),
   );
   const engine = new ReferenceEngine(modelDir, model, threads);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { zipformer2Layout } from '../../inference/engine/families/zipformer2.ts';
+import { zipformerLayout } from '../../inference/engine/families/zipformer.ts';
 import type { NetworkSignature } from '../../inference/engine/onnx/network-signature.ts';
 import { type OnnxOutline, readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
 import { loadOnnxModel, OnnxModel, type SessionOptions } from '../../inference/engine/onnx/onnx-session.ts';
@@ -70,7 +70,7 @@ describe.each([
       frontEnd,
     });
     outline = await fileOf(model);
-    const layout = zipformer2Layout(outline);
+    const layout = zipformerLayout(outline);
     const frameValues = 80 * layout.windowFrames;
     steps = Array.from({ length: STEPS }, () => random.normals(frameValues, 3));
     const whole = await StreamingNetwork.load(outline, layout, CPU);
@@ -81,7 +81,7 @@ describe.each([
   afterAll(() => network.release());
 
   test('has several, which run once for all steps', async () => {
-    const divided = await loadParts(outline, zipformer2Layout(outline).signature, { ...CPU, partValues });
+    const divided = await loadParts(outline, zipformerLayout(outline).signature, { ...CPU, partValues });
     expect(divided?.parts.length).toBeGreaterThanOrEqual(variant.parts);
     expect(isOpen(outline.path)).toBe(false);
     await release(divided);
@@ -111,7 +111,7 @@ describe.each([
   });
 
   test.each(['in one piece', 'in parts'])('%s hands its states on without a copy', async (form) => {
-    const layout = zipformer2Layout(outline);
+    const layout = zipformerLayout(outline);
     const options = form === 'in parts' ? { ...CPU, partValues } : CPU;
     const loaded = await StreamingNetwork.load(outline, layout, options);
     onTestFinished(() => loaded.release());
@@ -146,14 +146,14 @@ describe.each([
     };
     const before = keptBytes();
     for (let i = 0; i < 20; i++) await round();
-    const { states } = zipformer2Layout(outline).signature;
+    const { states } = zipformerLayout(outline).signature;
     const stateBytes = 4 * states.reduce((sum, state) => sum + elementCount(state), 0);
     // The runtime frees what is garbage a little later.
     await expect.poll(() => keptBytes() - before).toBeLessThan(5 * stateBytes);
   });
 
   test('runs no more once it is released', async () => {
-    const released = await StreamingNetwork.load(outline, zipformer2Layout(outline), { ...CPU, partValues });
+    const released = await StreamingNetwork.load(outline, zipformerLayout(outline), { ...CPU, partValues });
     const run = released.open(VOCABULARY_SIZE);
     await run(steps.slice(0, 1), never);
     await released.release();

@@ -18,7 +18,7 @@ import { SenseVoiceModel } from './sense-voice-model.ts';
 import { TransducerModel, type TransducerPart } from './transducer-model.ts';
 import { isWhisper, whisperLayout } from './whisper.ts';
 import { WhisperModel } from './whisper-model.ts';
-import { isZipformer2, modelType, zipformer2Layout } from './zipformer2.ts';
+import { isFirstZipformer, isZipformer2, modelType, zipformerLayout } from './zipformer.ts';
 
 const WARM_UP_BYTES = CHUNK_BYTES;
 /** It lies with the bundled model's files, because its licence is there. Every Whisper uses it. */
@@ -86,7 +86,7 @@ async function loadSingle(path: string, tokens: TokenTable, options: SessionOpti
       `${outline.fileName}: found model_type ${modelType(outline)} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 CTC model or SenseVoice`,
     );
   }
-  const network = await StreamingNetwork.load(outline, zipformer2Layout(outline), options);
+  const network = await StreamingNetwork.load(outline, zipformerLayout(outline), options);
   return orRelease([network], () => new StreamingModel(new CtcModel(network, tokens)));
 }
 
@@ -108,7 +108,7 @@ async function loadTransducer(
   const encoder = await readOnnxOutline(files.encoder);
   const decoder = await readOnnxOutline(files.decoder);
   const joiner = await readOnnxOutline(files.joiner);
-  const layout = zipformer2Layout(encoder);
+  const layout = zipformerLayout(encoder);
   const loaded: Loaded[] = [];
   return orRelease(loaded, async () => {
     const network = await StreamingNetwork.load(encoder, layout, options);
@@ -120,7 +120,9 @@ async function loadTransducer(
       loaded.push(onnx);
       return { outline, onnx };
     };
-    return new StreamingModel(new TransducerModel(network, await load(decoder), await load(joiner), tokens));
+    const family = isFirstZipformer(encoder) ? 'zipformer-transducer' : 'zipformer2-transducer';
+    const parts = [await load(decoder), await load(joiner)] as const;
+    return new StreamingModel(new TransducerModel(family, network, ...parts, tokens));
   });
 }
 

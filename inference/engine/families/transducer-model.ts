@@ -1,5 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
 import { quoted } from '../../../common/errors/printable.ts';
+import type { TransducerFamily } from '../../../models/family.ts';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
@@ -17,9 +18,9 @@ export interface TransducerPart {
   readonly onnx: OnnxModel;
 }
 
-/** A Zipformer2 encoder with a stateless decoder and a joiner. */
+/** A Zipformer encoder with a stateless decoder and a joiner. */
 export class TransducerModel implements AcousticModel {
-  readonly family = 'zipformer2-transducer';
+  readonly family: TransducerFamily;
   readonly tokens: TokenTable;
   readonly vocabularySize: number;
   readonly layout: StreamingNetwork['layout'];
@@ -32,11 +33,13 @@ export class TransducerModel implements AcousticModel {
 
   /** @throws ModelLoadError when the three graphs, their metadata and the tokens do not fit together. */
   constructor(
+    family: TransducerFamily,
     encoder: StreamingNetwork,
     decoder: TransducerPart,
     joiner: TransducerPart,
     tokens: TokenTable,
   ) {
+    this.family = family;
     this.tokens = tokens;
     this.layout = encoder.layout;
     this.provider = encoder.onnx.provider;

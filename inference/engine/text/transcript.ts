@@ -45,7 +45,7 @@ export class TranscriptWriter {
     }
     const joined = chineseText(Uint8Array.from(bytes));
     // As sherpa-onnx does, for transducers alone.
-    return this.#family === 'zipformer2-transducer' ? joined.replace(SPACES_BEFORE_PUNCTUATION, '') : joined;
+    return this.#family.endsWith('-transducer') ? joined.replace(SPACES_BEFORE_PUNCTUATION, '') : joined;
   }
 
   #piece(id: number): Piece {

@@ -192,7 +192,7 @@ describe('a transducer is refused with file, found and expected:', () => {
     [
       'an encoder of another family',
       metadata('encoder.onnx', 'model_type', 'zipformer2', 'zipformer1'),
-      'encoder.onnx: found model_type "zipformer1", expected zipformer2',
+      'encoder.onnx: found model_type "zipformer1", expected zipformer2 or zipformer',
     ],
     [
       'parts that do not belong together',

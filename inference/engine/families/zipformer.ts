@@ -8,8 +8,9 @@ import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import type { TensorSpec } from '../onnx/tensors.ts';
 import type { StreamingLayout } from '../partition/streaming-network.ts';
 
-/** `model_type` in the metadata of icefall's streaming exports. */
-const MODEL_TYPE = 'zipformer2';
+/** `model_type` in the metadata of icefall's streaming exports: the second Zipformer, and the first. */
+const SECOND = 'zipformer2';
+const FIRST = 'zipformer';
 const MAX_LAYERS = 1000;
 /** Channels, frames and bins of the state in front of the first layer: fixed by the architecture. */
 const EMBED_STATE_SHAPE = [1, 128, 3, 19] as const;
@@ -19,7 +20,12 @@ const EMBED_STATE_SHAPE = [1, 128, 3, 19] as const;
  * Source: Yao et al., "Zipformer: A faster and better encoder for automatic speech recognition", 2023.
  */
 export function isZipformer2(outline: OnnxOutline): boolean {
-  return outline.metadata.text('model_type') === MODEL_TYPE;
+  return outline.metadata.text('model_type') === SECOND;
+}
+
+/** Whether the file is the encoder of a transducer with the first Zipformer (icefall's `pruned_transducer_stateless7_streaming`). */
+export function isFirstZipformer(outline: OnnxOutline): boolean {
+  return outline.metadata.text('model_type') === FIRST;
 }
 
 /** What an error says of it. */
@@ -28,12 +34,13 @@ export function modelType(outline: OnnxOutline): string {
   return type === undefined ? '(none)' : quoted(type);
 }
 
-/** @throws ModelLoadError when the file is no streaming Zipformer2, or metadata and graph do not agree. */
-export function zipformer2Layout(outline: OnnxOutline): StreamingLayout {
+/** @throws ModelLoadError when the file is no streaming Zipformer, or metadata and graph do not agree. */
+export function zipformerLayout(outline: OnnxOutline): StreamingLayout {
   const { metadata } = outline;
-  if (!isZipformer2(outline)) {
+  const isFirst = isFirstZipformer(outline);
+  if (!isFirst && !isZipformer2(outline)) {
     throw new ModelLoadError(
-      `${outline.fileName}: found model_type ${modelType(outline)}, expected ${MODEL_TYPE}`,
+      `${outline.fileName}: found model_type ${modelType(outline)}, expected ${SECOND} or ${FIRST}`,
     );
   }
   const windowFrames = metadata.integer('T', 1, MAX_WINDOW_FRAMES);
@@ -42,7 +49,10 @@ export function zipformer2Layout(outline: OnnxOutline): StreamingLayout {
   const signature: NetworkSignature = {
     input: { name: nameOf(0), type: 'float32', shape: [1, windowFrames, MEL_BINS] },
     // States are told by their place, whatever they are called.
-    states: stateSpecs(metadata).map((state, i) => ({ ...state, name: nameOf(i + 1) })),
+    states: (isFirst ? firstStates(metadata) : secondStates(metadata)).map((state, i) => ({
+      ...state,
+      name: nameOf(i + 1),
+    })),
   };
   checkSignature(outline, signature);
   const sizes = { windowFrames, shiftFrames, signature };
@@ -51,8 +61,10 @@ export function zipformer2Layout(outline: OnnxOutline): StreamingLayout {
     : { ...sizes, features: 'kaldi', fillInput: (frames, input) => input.set(frames) };
 }
 
-/** Six states a layer, then the embedding's and the count of frames seen. */
-function stateSpecs(metadata: ModelMetadata): Omit<TensorSpec, 'name'>[] {
+type StateShape = Omit<TensorSpec, 'name'>;
+
+/** Metadata with one number for each stack of layers. */
+function stacksOf(metadata: ModelMetadata) {
   const dims = metadata.integers('encoder_dims', 4, MAX_DIMENSION);
   const list = (key: string): readonly number[] => metadata.integers(key, 1, MAX_DIMENSION, dims.length);
   const layers = metadata.integers('num_encoder_layers', 1, MAX_LAYERS, dims.length);
@@ -62,12 +74,37 @@ function stateSpecs(metadata: ModelMetadata): Omit<TensorSpec, 'name'>[] {
       `${metadata.fileName}: metadata num_encoder_layers adds up to ${layerCount}, expected at most ${MAX_LAYERS}`,
     );
   }
+  return { dims, layers, list };
+}
+
+/** Seven kinds of states, each over all stacks: the counts of frames seen first. Source: `export-onnx.py` of the recipe above. */
+function firstStates(metadata: ModelMetadata): StateShape[] {
+  const { dims, layers, list } = stacksOf(metadata);
+  const attention = list('attention_dims');
+  const kernels = list('cnn_module_kernels');
+  const left = list('left_context_len');
+  const each = (shape: (layers: number, stack: number) => readonly number[]): StateShape[] =>
+    layers.map((count, stack) => ({ type: 'float32', shape: shape(count, stack) }));
+  const at = (values: readonly number[], stack: number): number => values[stack] ?? 0;
+  const value = each((count, s) => [count, at(left, s), 1, Math.floor(at(attention, s) / 2)]);
+  const convolution = each((count, s) => [count, 1, at(dims, s), at(kernels, s) - 1]);
+  return [
+    ...layers.map((count) => ({ type: 'int64', shape: [count, 1] }) as const),
+    ...each((count, s) => [count, 1, at(dims, s)]),
+    ...each((count, s) => [count, at(left, s), 1, at(attention, s)]),
+    ...[value, value, convolution, convolution].flat(),
+  ];
+}
+
+/** Six states a layer, then the embedding's and the count of frames seen. */
+function secondStates(metadata: ModelMetadata): StateShape[] {
+  const { dims, layers, list } = stacksOf(metadata);
   const queryHeadDims = list('query_head_dims');
   const valueHeadDims = list('value_head_dims');
   const heads = list('num_heads');
   const kernels = list('cnn_module_kernels');
   const left = list('left_context_len');
-  const states: Omit<TensorSpec, 'name'>[] = [];
+  const states: StateShape[] = [];
   for (const [stack, dim] of dims.entries()) {
     const at = (values: readonly number[]): number => values[stack] ?? 0;
     const key = [at(left), 1, at(queryHeadDims) * at(heads)];

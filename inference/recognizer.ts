@@ -49,11 +49,14 @@ export interface RecognizerStream {
   close(): Promise<void>;
 }
 
+/** How features are computed. `funasr` is Kaldi's with a Hamming window, of samples at the scale of int16. */
+export type Features = 'kaldi' | 'whisper' | 'funasr';
+
 export interface ModelInfo {
   /** Catalogue id, `bundled`, or the folder's path as configured. */
   readonly id: string;
   readonly family: ModelFamily;
-  readonly features: 'kaldi' | 'whisper';
+  readonly features: Features;
   readonly vocabularySize: number;
   /** Audio per model step, or update, in milliseconds. */
   readonly stepMs: number;

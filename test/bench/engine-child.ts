@@ -55,7 +55,7 @@ async function sherpa(options: EngineChildOptions): Promise<Open> {
 
 async function sherpaRecognize({ modelDir, model, threads }: EngineChildOptions) {
   const files = await findModelFiles(modelDir);
-  if (files.kind === 'whisper') {
+  if (files.kind === 'encoder-decoder') {
     const engine = whisperReference(files, { threads });
     return (pcm: Buffer) => engine.recognize(samplesOf(pcm, 0)).text;
   }

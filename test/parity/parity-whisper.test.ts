@@ -77,7 +77,7 @@ describe.each([
  */
 test('the bundled Whisper gives mostly the tokens of sherpa-onnx', LONG, async () => {
   const files = await findModelFiles(modelFolders().bundled);
-  if (files.kind !== 'whisper') throw new Error(`the bundled model is a ${files.kind}`);
+  if (files.kind !== 'encoder-decoder') throw new Error(`the bundled model is a ${files.kind}`);
   const heard = await hear(files, beginnings(2).slice(0, 4), 300);
   const theirs = heard.flatMap((recording) => recording.theirs);
   const equal = heard.flatMap((recording) => recording.ours.filter((id, i) => id === recording.theirs[i]));

@@ -13,8 +13,11 @@ import { readSimplify } from '../text/chinese-text.ts';
 import { errorText } from '../text/error-text.ts';
 import { readTokenTable, type TokenTable } from '../text/tokens.ts';
 import { CtcModel } from './ctc-model.ts';
+import { isParaformer, paraformerLayout, streamingParaformerLayout } from './paraformer.ts';
+import { ParaformerModel } from './paraformer-model.ts';
 import { isSenseVoice, senseVoiceLayout } from './sense-voice.ts';
 import { SenseVoiceModel } from './sense-voice-model.ts';
+import { StreamingParaformerModel } from './streaming-paraformer-model.ts';
 import { TransducerModel, type TransducerPart } from './transducer-model.ts';
 import { isWhisper, whisperLayout } from './whisper.ts';
 import { WhisperModel } from './whisper-model.ts';
@@ -58,8 +61,12 @@ async function loadFolder(folder: string, options: SessionOptions): Promise<Engi
       return loadSingle(files.model, await readTokenTable(files.tokens), forPrecision(files.model, options));
     case 'transducer':
       return loadTransducer(files, await readTokenTable(files.tokens), forPrecision(files.encoder, options));
-    case 'whisper':
-      return loadWhisper(files, await readTokenTable(files.tokens), forPrecision(files.encoder, options));
+    case 'encoder-decoder':
+      return loadEncoderDecoder(
+        files,
+        await readTokenTable(files.tokens),
+        forPrecision(files.encoder, options),
+      );
     default:
       return files satisfies never;
   }
@@ -75,6 +82,7 @@ function forPrecision(path: string, options: SessionOptions): SessionOptions {
 async function loadSingle(path: string, tokens: TokenTable, options: SessionOptions): Promise<EngineModel> {
   const outline = await readOnnxOutline(path);
   if (isSenseVoice(outline)) return loadSenseVoice(outline, tokens, options);
+  if (isParaformer(outline)) return loadParaformer(outline, tokens, options);
   if (outline.inputs.some(({ name }) => name === NEMO_STATE)) {
     throw new ModelLoadError(
       `${outline.fileName}: found a NeMo model, which is not supported any more since November 2026; npm run models -- list shows other models`,
@@ -83,7 +91,7 @@ async function loadSingle(path: string, tokens: TokenTable, options: SessionOpti
   if (!isZipformer2(outline)) {
     const inputs = outline.inputs.slice(0, 3).map(({ name }) => quoted(name));
     throw new ModelLoadError(
-      `${outline.fileName}: found model_type ${modelType(outline)} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 CTC model or SenseVoice`,
+      `${outline.fileName}: found model_type ${modelType(outline)} and inputs ${inputs.join(', ')}, expected a streaming zipformer2 CTC model, SenseVoice or Paraformer`,
     );
   }
   const network = await StreamingNetwork.load(outline, zipformerLayout(outline), options);
@@ -98,6 +106,16 @@ async function loadSenseVoice(
   const layout = senseVoiceLayout(outline);
   const onnx = await loadOnnxModel(outline.path, options);
   return orRelease([onnx], () => new SenseVoiceModel(onnx, layout, tokens));
+}
+
+async function loadParaformer(
+  outline: OnnxOutline,
+  tokens: TokenTable,
+  options: SessionOptions,
+): Promise<EngineModel> {
+  const layout = paraformerLayout(outline);
+  const onnx = await loadOnnxModel(outline.path, options);
+  return orRelease([onnx], () => new ParaformerModel(onnx, layout, tokens));
 }
 
 async function loadTransducer(
@@ -126,15 +144,16 @@ async function loadTransducer(
   });
 }
 
-async function loadWhisper(
-  files: Extract<ModelFiles, { kind: 'whisper' }>,
+async function loadEncoderDecoder(
+  files: Extract<ModelFiles, { kind: 'encoder-decoder' }>,
   tokens: TokenTable,
   options: SessionOptions,
 ): Promise<EngineModel> {
   const outline = await readOnnxOutline(files.encoder);
+  if (isParaformer(outline)) return loadStreamingParaformer(outline, files.decoder, tokens, options);
   if (!isWhisper(outline)) {
     throw new ModelLoadError(
-      `${outline.fileName}: found model_type ${modelType(outline)} and no joiner*.onnx, expected a Whisper or a transducer's three files`,
+      `${outline.fileName}: found model_type ${modelType(outline)} and no joiner*.onnx, expected a Whisper, a streaming Paraformer or a transducer's three files`,
     );
   }
   const layout = whisperLayout(outline, await readOnnxOutline(files.decoder));
@@ -148,6 +167,23 @@ async function loadWhisper(
     };
     const [encoder, decoder] = [await load(files.encoder), await load(files.decoder)];
     return new WhisperModel(outline, layout, encoder, decoder, tokens, simplify);
+  });
+}
+
+async function loadStreamingParaformer(
+  outline: OnnxOutline,
+  decoderPath: string,
+  tokens: TokenTable,
+  options: SessionOptions,
+): Promise<EngineModel> {
+  const layout = streamingParaformerLayout(outline, await readOnnxOutline(decoderPath));
+  const loaded: OnnxModel[] = [];
+  return orRelease(loaded, async () => {
+    const encoder = await loadOnnxModel(outline.path, options);
+    loaded.push(encoder);
+    const decoder = await loadOnnxModel(decoderPath, options);
+    loaded.push(decoder);
+    return new StreamingModel(new StreamingParaformerModel(encoder, decoder, layout, tokens));
   });
 }
 

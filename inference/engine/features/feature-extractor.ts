@@ -1,22 +1,31 @@
+import type { Features } from '../../recognizer.ts';
 import {
   type FilterBank,
   FRAME_LENGTH_SAMPLES,
   FRAME_SHIFT_SAMPLES,
   type Framing,
   KALDI_FRAMING,
+  SNIPPED_FRAMING,
 } from './frames.ts';
-import { KaldiFbank } from './kaldi-fbank.ts';
+import { FUNASR, KaldiFbank } from './kaldi-fbank.ts';
 import { WhisperFbank } from './whisper-fbank.ts';
 
-export function createFilterBank(features: 'kaldi' | 'whisper'): FilterBank {
+export function createFilterBank(features: Features): FilterBank {
   switch (features) {
     case 'kaldi':
       return new KaldiFbank();
     case 'whisper':
       return new WhisperFbank();
+    case 'funasr':
+      return new KaldiFbank(FUNASR);
     default:
       return features satisfies never;
   }
+}
+
+/** How the frames of these features lie in a recording. */
+export function framingOf(features: Features): Framing {
+  return features === 'funasr' ? SNIPPED_FRAMING : KALDI_FRAMING;
 }
 
 /** Where frames go. */

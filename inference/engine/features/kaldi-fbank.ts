@@ -21,6 +21,9 @@ export interface KaldiOptions {
 /** As icefall trains with: up to 400 Hz below the Nyquist frequency. */
 const ICEFALL: KaldiOptions = { window: 'povey', highHz: 7600, scale: 1 };
 
+/** As FunASR's frontend has it. */
+export const FUNASR: KaldiOptions = { window: 'hamming', highHz: 8000, scale: 32_768 };
+
 /**
  * Kaldi's log-mel filter bank (`compute-fbank-feats` with dither 0, no energy and filters from 20 Hz on), in
  * double precision.

@@ -13,7 +13,12 @@ export type ModelFiles =
       readonly joiner: string;
       readonly tokens: string;
     }
-  | { readonly kind: 'whisper'; readonly encoder: string; readonly decoder: string; readonly tokens: string };
+  | {
+      readonly kind: 'encoder-decoder';
+      readonly encoder: string;
+      readonly decoder: string;
+      readonly tokens: string;
+    };
 
 /** Which of two files is taken if a part is there with int8 weights and with others. */
 export type Precision = 'int8' | 'full';
@@ -25,7 +30,7 @@ const WHISPER_PART = /^(.+-)?(encoder|decoder)(\.(int8|fp16))?\.onnx$/;
 
 /**
  * Chooses the files of a folder as the public archives name them. `encoder*.onnx`, `decoder*.onnx` and `joiner*.onnx` make a
- * transducer. Encoder and decoder alone (behind the same name or none) make a Whisper. Any other `*.onnx` is a single model.
+ * transducer. Encoder and decoder alone (behind the same name or none) make a Whisper or a streaming Paraformer. Any other `*.onnx` is a single model.
  * @param preferred int8 is the faster one on a processor. The transducer's decoder is so small that full precision is taken.
  */
 export async function findModelFiles(folder: string, preferred: Precision = 'int8'): Promise<ModelFiles> {
@@ -47,7 +52,7 @@ export async function findModelFiles(folder: string, preferred: Precision = 'int
   const hasBothAlone = encoders.length > 0 && decoders.length > 0 && of('joiner').length === 0;
   if (prefix !== '' || hasBothAlone) {
     return {
-      kind: 'whisper',
+      kind: 'encoder-decoder',
       encoder: choose(folder, `${prefix}encoder*.onnx`, encoders, preferred),
       decoder: choose(folder, `${prefix}decoder*.onnx`, decoders, preferred),
       tokens,

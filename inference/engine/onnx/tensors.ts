@@ -89,6 +89,18 @@ export function outputNamed(onnx: OnnxModel, outputs: Outputs, name: string): Te
   return output;
 }
 
+/** An output by its place. @throws InferenceError when it is of another type */
+export function outputAt(onnx: OnnxModel, outputs: Outputs, index: number, type: Tensor['type']): Tensor {
+  const output = outputNamed(onnx, outputs, onnx.outputNames[index] ?? '');
+  if (output.type !== type)
+    throw new InferenceError(`${onnx.fileName}: output ${index} is ${output.type}, expected ${type}`);
+  return output;
+}
+
+export function int32Tensor(value: number): Tensor {
+  return new Tensor('int32', Int32Array.of(value), [1]);
+}
+
 /** Output 0, the result. */
 export function resultOf(onnx: OnnxModel, outputs: Outputs): Tensor {
   return outputNamed(onnx, outputs, onnx.outputNames[0] ?? '');

@@ -1,3 +1,4 @@
+import type { Features } from '../../recognizer.ts';
 import type { NetworkSignature } from '../onnx/network-signature.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from '../onnx/onnx-session.ts';
@@ -9,7 +10,7 @@ import { StatefulNetwork } from './stateful-network.ts';
 
 /** What a family makes of a file: the sizes of its steps, and what goes in and out. */
 export interface StreamingLayout {
-  readonly features: 'kaldi' | 'whisper';
+  readonly features: Features;
   /** Frames a step reads. */
   readonly windowFrames: number;
   /** Frames between the starts of two steps. */

@@ -29,4 +29,7 @@ export interface StepDecoder {
    * @throws InferenceError when a model run fails; the signal's reason. Nothing more can be run then.
    */
   run(steps: readonly Float32Array[], signal: AbortSignal): Promise<void>;
+
+  /** Behind the last step: a token that has begun ends. Missing where none is left over. @throws InferenceError */
+  flush?(): Promise<void>;
 }

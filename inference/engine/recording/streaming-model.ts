@@ -1,6 +1,6 @@
-import { createFilterBank, FeatureExtractor } from '../features/feature-extractor.ts';
+import { createFilterBank, FeatureExtractor, framingOf } from '../features/feature-extractor.ts';
 import { type FilterBank, FRAME_LENGTH_SAMPLES, MEL_BINS } from '../features/frames.ts';
-import { TranscriptWriter } from '../text/transcript.ts';
+import { type Transcript, transcriptOf } from '../text/transcript.ts';
 import type { AcousticModel } from './acoustic-model.ts';
 import type { EngineModel } from './engine-model.ts';
 import { StreamingRecording } from './streaming-recording.ts';
@@ -13,7 +13,7 @@ export class StreamingModel implements EngineModel {
   readonly judges = false;
   readonly acoustic: AcousticModel;
   readonly #filterBank: FilterBank;
-  readonly #transcript: TranscriptWriter;
+  readonly #transcript: Transcript;
 
   constructor(acoustic: AcousticModel) {
     const { family, vocabularySize, provider, layout } = acoustic;
@@ -21,7 +21,7 @@ export class StreamingModel implements EngineModel {
     this.info = { family, features, vocabularySize, stepMs: shiftFrames * FRAME_MS, provider };
     this.acoustic = acoustic;
     this.#filterBank = createFilterBank(features);
-    this.#transcript = new TranscriptWriter(acoustic.tokens, family);
+    this.#transcript = transcriptOf(acoustic.tokens, family);
   }
 
   /** Runs two steps of silence. The second is the first whose states come out of the model. */
@@ -32,7 +32,7 @@ export class StreamingModel implements EngineModel {
   }
 
   open(signal: AbortSignal): StreamingRecording {
-    const extractor = new FeatureExtractor(this.#filterBank);
+    const extractor = new FeatureExtractor(this.#filterBank, framingOf(this.info.features));
     return new StreamingRecording(this.acoustic, extractor, this.#transcript, signal);
   }
 

@@ -1,7 +1,7 @@
 import { BYTES_PER_SAMPLE } from '../../../common/audio/limits.ts';
 import type { FeatureExtractor } from '../features/feature-extractor.ts';
 import { FrameWindow } from '../features/frame-window.ts';
-import type { TranscriptWriter } from '../text/transcript.ts';
+import type { Transcript } from '../text/transcript.ts';
 import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
 import type { EngineRecording } from './engine-model.ts';
 import { BLOCK_SAMPLES, sampleBlocks } from './samples.ts';
@@ -17,7 +17,7 @@ const MAX_STEPS = 64;
 export class StreamingRecording implements EngineRecording {
   readonly #model: AcousticModel;
   readonly #extractor: FeatureExtractor;
-  readonly #transcript: TranscriptWriter;
+  readonly #transcript: Transcript;
   readonly #decoder: StepDecoder;
   readonly #window: FrameWindow;
   readonly #signal: AbortSignal;
@@ -31,7 +31,7 @@ export class StreamingRecording implements EngineRecording {
   constructor(
     model: AcousticModel,
     extractor: FeatureExtractor,
-    transcript: TranscriptWriter,
+    transcript: Transcript,
     signal: AbortSignal,
   ) {
     this.#model = model;
@@ -64,6 +64,8 @@ export class StreamingRecording implements EngineRecording {
       leftSamples -= block.length;
     }
     await this.#runSteps();
+    this.#signal.throwIfAborted();
+    await this.#decoder.flush?.();
     return this.#textSoFar();
   }
 

@@ -12,6 +12,9 @@ const MAX_TOKENS_BYTES = 64 * 1024 * 1024;
 /** ASCII white space only: an ideographic space can be a symbol. */
 const SEPARATOR = /[ \t\r\n\f\v]+/;
 
+/** `<unk>`, `<blk>`, `<sos/eos>`: never part of the text. */
+export const isSpecialSymbol = (symbol: string): boolean => /^<[^<>\s]+>$/.test(symbol);
+
 /** The symbols of `tokens.txt` (`symbol id` per line). */
 export class TokenTable {
   readonly fileName: string;

@@ -1,17 +1,28 @@
 import type { ModelFamily } from '../../../models/family.ts';
 import { byteBpeBytes, isByteBpe } from './byte-bpe.ts';
 import { chineseText } from './chinese-text.ts';
-import type { TokenTable } from './tokens.ts';
+import { ParaformerTranscript } from './paraformer-transcript.ts';
+import { isSpecialSymbol, type TokenTable } from './tokens.ts';
 
 /** `<0xE4>`: one byte of a UTF-8 character. */
 const BYTE_SYMBOL = /^<0x([0-9A-F]{2})>$/i;
-/** `<unk>`, `<blk>`, `<sos/eos>`: never part of the text. */
-const SPECIAL_SYMBOL = /^<[^<>\s]+>$/;
 const WORD_START = '▁';
 /** ASCII's, CJK's and the full-width ones. */
 const SPACES_BEFORE_PUNCTUATION =
   / +(?=[!-/:-@[-`{-~\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65])/g;
 const SPACE = 0x20;
+
+/** Turns a recording's tokens into its text. */
+export interface Transcript {
+  /** The full text of these tokens. */
+  text(tokenIds: readonly number[]): string;
+}
+
+export function transcriptOf(tokens: TokenTable, family: ModelFamily): Transcript {
+  return family === 'paraformer' || family === 'streaming-paraformer'
+    ? new ParaformerTranscript(tokens)
+    : new TranscriptWriter(tokens, family);
+}
 
 interface Piece {
   readonly bytes: Uint8Array;
@@ -23,7 +34,7 @@ interface Piece {
  * Turns token ids into text. Byte tokens become characters, and `▁` becomes a space. Spaces between Chinese characters (and their punctuation) go.
  * If the model is a transducer, spaces before punctuation go too. Bytes of a character that is not complete are not shown.
  */
-export class TranscriptWriter {
+export class TranscriptWriter implements Transcript {
   readonly #pieces = new Map<number, Piece>();
   readonly #tokens: TokenTable;
   readonly #byteBpe: boolean;
@@ -60,7 +71,7 @@ export class TranscriptWriter {
   #toPiece(symbol: string): Piece {
     const byte = BYTE_SYMBOL.exec(symbol)?.[1];
     if (byte !== undefined) return { bytes: Uint8Array.of(Number.parseInt(byte, 16)), startsWord: false };
-    if (SPECIAL_SYMBOL.test(symbol)) return { bytes: new Uint8Array(0), startsWord: false };
+    if (isSpecialSymbol(symbol)) return { bytes: new Uint8Array(0), startsWord: false };
     const startsWord = symbol.startsWith(WORD_START);
     const rest = startsWord ? symbol.slice(WORD_START.length) : symbol;
     return { bytes: this.#byteBpe ? byteBpeBytes(rest) : new TextEncoder().encode(rest), startsWord };

@@ -1,0 +1,74 @@
+import { ModelLoadError } from '../../recognizer.ts';
+import { readStacking, type Stacking } from '../features/stacked-frames.ts';
+import { MAX_DIMENSION } from '../onnx/model-metadata.ts';
+import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import { checkInputs, dimensionText, type InputSpec, type TensorSpec } from '../onnx/tensors.ts';
+
+const MAX_BLOCKS = 1000;
+
+/** An offline Paraformer in one file. */
+export interface ParaformerLayout {
+  readonly stacking: Stacking;
+  readonly vocabularySize: number;
+}
+
+/** A streaming Paraformer: what its encoder's metadata says of both graphs. */
+export interface StreamingParaformerLayout extends ParaformerLayout {
+  /** Values of a row that the encoder gives. */
+  readonly encoderDim: number;
+  /** What the decoder keeps of the tokens before, one for each of its blocks. */
+  readonly caches: readonly TensorSpec[];
+}
+
+/**
+ * Whether it is a Paraformer, or the encoder of a streaming one (Gao et al., "Paraformer: Fast and Accurate Parallel
+ * Transformer for Non-autoregressive End-to-End Speech Recognition", 2022).
+ */
+export function isParaformer(outline: OnnxOutline): boolean {
+  return outline.inputs[0]?.name === 'speech' && outline.inputs[1]?.name === 'speech_lengths';
+}
+
+/** @throws ModelLoadError when metadata and graph do not agree. */
+export function paraformerLayout(outline: OnnxOutline): ParaformerLayout {
+  const layout = commonLayout(outline);
+  const found = outline.outputs[0]?.shape.at(-1);
+  if (typeof found === 'number' && found !== layout.vocabularySize) {
+    throw new ModelLoadError(
+      `${outline.fileName}: metadata vocab_size is ${layout.vocabularySize}, expected ${dimensionText(found)} as in its output`,
+    );
+  }
+  return layout;
+}
+
+/** @throws ModelLoadError when the two graphs and the metadata of the first do not agree. */
+export function streamingParaformerLayout(
+  encoder: OnnxOutline,
+  decoder: OnnxOutline,
+): StreamingParaformerLayout {
+  const { metadata } = encoder;
+  const layout = commonLayout(encoder);
+  const encoderDim = metadata.integer('encoder_output_size', 1, MAX_DIMENSION);
+  const blocks = metadata.integer('decoder_num_blocks', 1, MAX_BLOCKS);
+  const kernel = metadata.integer('decoder_kernel_size', 2, MAX_DIMENSION);
+  const caches = Array.from({ length: blocks }, (_, i): TensorSpec => {
+    // Told by their place, whatever they are called.
+    const name = decoder.inputs[4 + i]?.name ?? `input ${4 + i}`;
+    return { name, type: 'float32', shape: [1, encoderDim, kernel - 1] };
+  });
+  const rows = (name: string): InputSpec => ({ name, type: 'float32', shape: [1, 1, encoderDim] });
+  const count = (name: string): InputSpec => ({ name, type: 'int32', shape: [1] });
+  checkInputs(decoder, [
+    ...[rows('enc'), count('enc_len'), rows('acoustic_embeds'), count('acoustic_embeds_len')],
+    ...caches,
+  ]);
+  return { ...layout, encoderDim, caches };
+}
+
+function commonLayout(outline: OnnxOutline): ParaformerLayout {
+  const stacking = readStacking(outline.metadata);
+  checkInputs(outline, [
+    { name: 'speech', type: 'float32', shape: [1, 1, stacking.negMean.length] },
+    { name: 'speech_lengths', type: 'int32', shape: [1] },
+  ]);
+  return { stacking, vocabularySize: outline.metadata.integer('vocab_size', 1, MAX_DIMENSION) };
+}

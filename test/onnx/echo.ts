@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OnnxGraph, type Shape, type Value } from './graph.ts';
-import type { ReferenceModel } from './reference-engine.ts';
 import { HISTORY, Zipformer2Shell } from './zipformer2-shell.ts';
 
 /** Frames after which the echo is said. */
@@ -18,7 +17,7 @@ export const LOUD = -9;
  */
 export function writeEchoModel(
   folder: string,
-  family: ReferenceModel['family'],
+  family: 'zipformer2-ctc' | 'zipformer2-transducer',
   chunkFrames: number,
   encoderDim?: Shape[number],
 ): void {

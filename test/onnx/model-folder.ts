@@ -1,19 +1,22 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ReferenceModel } from './reference-engine.ts';
-import { buildDecoder, buildJoiner } from './transducer.ts';
+import type { TransducerFamily } from '../../models/family.ts';
+import type { ReferenceModel, TransducerFiles } from './reference-engine.ts';
+import { buildDecoder, buildJoiner, type TransducerHeadOptions } from './transducer.ts';
+import { buildZipformer1, type Zipformer1Options, type Zipformer1Sizes } from './zipformer1.ts';
 import { buildZipformer2 } from './zipformer2.ts';
 import type { Zipformer2Options, Zipformer2Sizes } from './zipformer2-options.ts';
 
 /** A model small enough to be made and run in every test run. */
 export interface SmallModel {
-  readonly family: ReferenceModel['family'];
+  readonly family: 'zipformer2-ctc' | TransducerFamily;
+  /** The first Zipformer's are `kaldi`. */
   readonly features: 'kaldi' | 'whisper';
   readonly int8: boolean;
   readonly chunkFrames: number;
   readonly symbols: readonly string[];
   readonly seed: number;
-  /** Whether a transducer's graphs leave open how many values they give. */
+  /** Whether the graphs of a Zipformer2 transducer leave open how many values they give. */
   readonly openSizes?: boolean;
 }
 
@@ -29,11 +32,27 @@ export const SMALL_SIZES: Zipformer2Sizes = {
   left: [8, 6, 4],
 };
 
+const SMALL_FIRST_SIZES: Zipformer1Sizes = {
+  downsampling: [1, 2, 4],
+  layers: [1, 2, 1],
+  dims: [16, 24, 20],
+  feedForwardDims: [16, 24, 16],
+  attentionDims: [8, 12, 8],
+  heads: [2, 3, 2],
+  kernels: [7, 5, 3],
+  left: [16, 8, 4],
+  channels: [2, 3, 4],
+};
+
 const SMALL_JOINER_DIM = 32;
 
 /** Writes the files of a small model. @returns what the reference engine needs to know of them. */
 export function writeSmallModel(folder: string, options: SmallModel): ReferenceModel {
   const { family, features, int8, chunkFrames, symbols, seed, openSizes = false } = options;
+  if (family === 'zipformer-transducer') {
+    const encoder = { sizes: SMALL_FIRST_SIZES, chunkFrames, int8, seed };
+    return writeZipformer1(folder, encoder, symbols, SMALL_JOINER_DIM);
+  }
   const reads = int8 ? 'loud or not' : 'levels';
   const encoder = {
     sizes: SMALL_SIZES,
@@ -68,26 +87,44 @@ export function writeZipformer2(
     }
     case 'zipformer2-transducer': {
       const output = { kind: 'encoder', size: joinerDim, isOpen: openSizes } as const;
-      const { int8, seed } = encoder;
-      const head = {
-        vocabularySize: symbols.length,
-        contextSize: 2,
-        dim: joinerDim,
-        int8,
-        seed,
-        blankBias: 3,
-        openSizes,
-      };
-      return {
-        family,
-        encoder: write(folder, `encoder${suffix}`, buildZipformer2({ ...encoder, output }).model),
-        decoder: write(folder, 'decoder.onnx', buildDecoder(head)),
-        joiner: write(folder, `joiner${suffix}`, buildJoiner(head)),
-      };
+      const head = { int8: encoder.int8, seed: encoder.seed, dim: joinerDim, openSizes };
+      const { model } = buildZipformer2({ ...encoder, output });
+      return { family, ...writeTransducer(folder, model, symbols, head) };
     }
     default:
       return family satisfies never;
   }
+}
+
+/** Writes the files of a first Zipformer. @returns what the reference engine needs to know of them. */
+export function writeZipformer1(
+  folder: string,
+  encoder: Omit<Zipformer1Options, 'joinerDim'>,
+  symbols: readonly string[],
+  joinerDim: number,
+): ReferenceModel {
+  writeTokens(folder, symbols);
+  const { int8, seed } = encoder;
+  const { model } = buildZipformer1({ ...encoder, joinerDim });
+  return {
+    family: 'zipformer-transducer',
+    ...writeTransducer(folder, model, symbols, { int8, seed, dim: joinerDim }),
+  };
+}
+
+function writeTransducer(
+  folder: string,
+  encoder: Uint8Array,
+  symbols: readonly string[],
+  options: Pick<TransducerHeadOptions, 'int8' | 'seed' | 'dim' | 'openSizes'>,
+): TransducerFiles {
+  const head = { ...options, vocabularySize: symbols.length, contextSize: 2, blankBias: 3 };
+  const suffix = head.int8 ? '.int8.onnx' : '.onnx';
+  return {
+    encoder: write(folder, `encoder${suffix}`, encoder),
+    decoder: write(folder, 'decoder.onnx', buildDecoder(head)),
+    joiner: write(folder, `joiner${suffix}`, buildJoiner(head)),
+  };
 }
 
 /** The files of the model that is loaded soonest, for processes that must recognize something, whatever it is. */

@@ -72,3 +72,7 @@ export function senseVoiceReference(
     tokens,
   );
 }
+
+export function paraformerReference(model: string, tokens: string, threads = 1): OfflineReference {
+  return new OfflineReference({ paraformer: { model } }, tokens, threads);
+}

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import type { TransducerFamily } from '../../models/family.ts';
 
 /** The part of sherpa-onnx-node used here; the package has no type declarations. */
 interface SherpaOnnx {
@@ -18,14 +19,16 @@ interface SherpaStream {
   inputFinished(): void;
 }
 
+export interface TransducerFiles {
+  readonly encoder: string;
+  readonly decoder: string;
+  readonly joiner: string;
+}
+
 export type ReferenceModel =
   | { readonly family: 'zipformer2-ctc'; readonly model: string }
-  | {
-      readonly family: 'zipformer2-transducer';
-      readonly encoder: string;
-      readonly decoder: string;
-      readonly joiner: string;
-    };
+  | ({ readonly family: TransducerFamily } & TransducerFiles)
+  | { readonly family: 'streaming-paraformer'; readonly encoder: string; readonly decoder: string };
 
 export interface ReferenceResult {
   readonly text: string;
@@ -58,6 +61,19 @@ export class ReferenceEngine {
     const stream = this.#recognizer.createStream();
     stream.acceptWaveform({ sampleRate: 16_000, samples });
     stream.inputFinished();
+    return this.#heard(stream);
+  }
+
+  /** The texts after each of these pieces. */
+  partials(pieces: readonly Float32Array[]): string[] {
+    const stream = this.#recognizer.createStream();
+    return pieces.map((samples) => {
+      stream.acceptWaveform({ sampleRate: 16_000, samples });
+      return this.#heard(stream).text;
+    });
+  }
+
+  #heard(stream: SherpaStream): ReferenceResult {
     while (this.#recognizer.isReady(stream)) this.#recognizer.decode(stream);
     const { text, tokens } = this.#recognizer.getResult(stream);
     // With byte-level BPE it leaves the `▁`.
@@ -69,6 +85,9 @@ function modelConfig(folder: string, model: ReferenceModel): object {
   switch (model.family) {
     case 'zipformer2-ctc':
       return { zipformer2Ctc: { model: join(folder, model.model) } };
+    case 'streaming-paraformer':
+      return { paraformer: { encoder: join(folder, model.encoder), decoder: join(folder, model.decoder) } };
+    case 'zipformer-transducer':
     case 'zipformer2-transducer':
       return {
         transducer: {

@@ -1,6 +1,12 @@
 import { OnnxGraph, type Value } from './graph.ts';
+import { TransformerBlocks, type TransformerSizes } from './transformer-blocks.ts';
 import { Weights } from './weights.ts';
-import { WhisperBlocks, type WhisperSizes } from './whisper-blocks.ts';
+
+export interface WhisperSizes extends TransformerSizes {
+  readonly melBins: number;
+  readonly audioContext: number;
+  readonly textContext: number;
+}
 
 export interface WhisperGraphOptions {
   readonly sizes: WhisperSizes;
@@ -100,8 +106,8 @@ export function buildWhisperDecoder(options: WhisperGraphOptions, bias: Float32A
 function begin(
   { sizes, int8, seed }: WhisperGraphOptions,
   part: number,
-): { graph: OnnxGraph; weights: Weights; blocks: WhisperBlocks } {
+): { graph: OnnxGraph; weights: Weights; blocks: TransformerBlocks } {
   const graph = new OnnxGraph();
   const weights = new Weights(2 * seed + part);
-  return { graph, weights, blocks: new WhisperBlocks(graph, weights, sizes, int8) };
+  return { graph, weights, blocks: new TransformerBlocks(graph, weights, sizes, int8) };
 }

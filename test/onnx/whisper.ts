@@ -1,8 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OnnxGraph } from './graph.ts';
-import type { WhisperSizes } from './whisper-blocks.ts';
-import { buildWhisperDecoder, buildWhisperEncoder, type WhisperGraphOptions } from './whisper-graphs.ts';
+import {
+  buildWhisperDecoder,
+  buildWhisperEncoder,
+  type WhisperGraphOptions,
+  type WhisperSizes,
+} from './whisper-graphs.ts';
 
 export interface SmallWhisper {
   /** `tiny` for `tiny-encoder.onnx`, as sherpa-onnx's archives have it. */

@@ -1,32 +1,40 @@
 import type { OnnxGraph, Value } from './graph.ts';
 import { LinearLayers, type Weights } from './weights.ts';
 
-export interface WhisperSizes {
-  readonly melBins: number;
+export interface TransformerSizes {
   readonly width: number;
   readonly heads: number;
   readonly layers: number;
-  readonly audioContext: number;
-  readonly textContext: number;
   readonly vocabularySize: number;
+  /** Twice the width without it. */
+  readonly feedForwardDim?: number;
 }
 
 /** The parts of a transformer, norm first. x is (N, positions, width). */
-export class WhisperBlocks {
+export class TransformerBlocks {
   readonly #graph: OnnxGraph;
   readonly #weights: Weights;
   readonly #products: LinearLayers;
-  readonly #sizes: WhisperSizes;
+  readonly #sizes: TransformerSizes;
 
-  constructor(graph: OnnxGraph, weights: Weights, sizes: WhisperSizes, int8: boolean) {
+  constructor(graph: OnnxGraph, weights: Weights, sizes: TransformerSizes, int8: boolean) {
     this.#graph = graph;
     this.#weights = weights;
     this.#products = new LinearLayers(graph, weights, int8);
     this.#sizes = sizes;
   }
 
+  /** Weights of products so far. */
+  get parameters(): number {
+    return this.#products.parameters;
+  }
+
   linear(x: Value, gain = 1): Value {
-    return this.#products.linear(x, this.#sizes.width, this.#sizes.width, gain);
+    return this.project(x, this.#sizes.width, this.#sizes.width, gain);
+  }
+
+  project(x: Value, from: number, to: number, gain = 1): Value {
+    return this.#products.linear(x, from, to, gain);
   }
 
   scores(x: Value): Value {
@@ -47,9 +55,9 @@ export class WhisperBlocks {
   }
 
   feedForward(x: Value): Value {
-    const { width } = this.#sizes;
-    const hidden = this.gelu(this.#products.linear(this.norm(x), width, 2 * width, 2));
-    return this.add(x, this.#products.linear(hidden, 2 * width, width));
+    const { width, feedForwardDim = 2 * width } = this.#sizes;
+    const hidden = this.gelu(this.project(this.norm(x), width, feedForwardDim, 2));
+    return this.add(x, this.project(hidden, feedForwardDim, width));
   }
 
   norm(x: Value): Value {

@@ -31,6 +31,7 @@ const MODELS: readonly SmallModel[] = [
     features: 'whisper',
     symbols: HIGH_BYTE_SYMBOLS,
   },
+  { ...kaldi, family: 'zipformer-transducer', chunkFrames: 32, seed: 7 },
 ];
 
 /** Seconds where nothing else runs; a shared machine may take many times that. */

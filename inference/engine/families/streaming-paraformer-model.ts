@@ -104,6 +104,11 @@ class ParaformerStream implements StepDecoder {
     if (last !== undefined) await this.#decode([last]);
   }
 
+  /** Silence has no token to name. */
+  async warmUp(): Promise<void> {
+    await this.#decode([new Float32Array(this.#layout.encoderDim)]);
+  }
+
   /** @returns the embeddings of the tokens that end in this step */
   async #encode(frames: Float32Array): Promise<Float32Array[]> {
     const { rowFrames, shiftFrames } = this.#scaled;

@@ -32,4 +32,7 @@ export interface StepDecoder {
 
   /** Behind the last step: a token that has begun ends. Missing where none is left over. @throws InferenceError */
   flush?(): Promise<void>;
+
+  /** Runs the graph that steps of silence do not reach. @throws InferenceError */
+  warmUp?(): Promise<void>;
 }

@@ -29,6 +29,7 @@ export class StreamingModel implements EngineModel {
     const decoder = this.acoustic.open();
     const { signal } = new AbortController();
     for (let step = 0; step < 2; step++) await decoder.run([this.#silence()], signal);
+    await decoder.warmUp?.();
   }
 
   open(signal: AbortSignal): StreamingRecording {

@@ -55,6 +55,14 @@ export function recordings(): Recording[] {
   ];
 }
 
+/** Speech of these many samples, and one less and one more. */
+export function boundaryRecordings(sampleCounts: readonly number[]): Recording[] {
+  const speech = fixtures()[0]?.samples.subarray(8000) ?? new Int16Array(0);
+  return sampleCounts
+    .flatMap((count) => [count - 1, count, count + 1])
+    .map((count) => ({ name: `speech of ${count} samples`, samples: speech.subarray(0, count) }));
+}
+
 function firstLoudSample(samples: Int16Array): number {
   return samples.findIndex((sample) => Math.abs(sample) > 2000);
 }

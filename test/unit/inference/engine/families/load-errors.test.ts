@@ -141,7 +141,7 @@ describe('a CTC model is refused with file, found and expected:', () => {
     [
       'another family',
       model('model_type', 'zipformer2', 'zipformerX'),
-      'model.onnx: found model_type "zipformerX" and inputs "x", "cached_key_0", "cached_nonlin_attn_0", expected a streaming zipformer2 CTC model or SenseVoice',
+      'model.onnx: found model_type "zipformerX" and inputs "x", "cached_key_0", "cached_nonlin_attn_0", expected a streaming zipformer2 CTC model, SenseVoice or Paraformer',
     ],
     [
       'a family that is gone',

@@ -5,8 +5,10 @@ import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
+import { writeSmallStreamingParaformer } from '../onnx/paraformer-folder.ts';
 import { openStream, upload } from '../support/api.ts';
 import { fixture } from '../support/fixtures.ts';
+import { testFolder } from '../support/folders.ts';
 import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
 import { nothingLeft } from '../support/nothing-left.ts';
 import {
@@ -89,10 +91,20 @@ test('during a stream: the final is that of an undisturbed run, partials only gr
   await expect.poll(() => service.api.logged('stream session').at(-1)?.['takeovers']).toBe(1);
 }, 40_000);
 
-test('during a stream with the bundled model, and a standby: the same final, revisions only grow', async () => {
+test.each([
+  // Slower than in real time, because other tests take the processor, too.
+  ['the bundled model', 250],
+  ['a streaming Paraformer', 50],
+])('during a stream with %s, and a standby: the same final', { timeout: 60_000 }, async (model, paceMs) => {
   await inference.stop();
-  const standby = startInferenceProcess({ REDIS_URL: service.redis.url, ASR_MODEL: 'bundled' });
-  inference = startInferenceProcess({ REDIS_URL: service.redis.url, ASR_MODEL: 'bundled' });
+  const folder = testFolder();
+  writeSmallStreamingParaformer(folder);
+  const settings = {
+    REDIS_URL: service.redis.url,
+    ASR_MODEL: model === 'the bundled model' ? 'bundled' : folder,
+  };
+  const standby = startInferenceProcess(settings);
+  inference = startInferenceProcess(settings);
   onTestFinished(() => standby.stop());
   await expect.poll(() => service.redis.client.zcard('{asr}:inferences'), whenStarted).toBe(2);
   const both = [inference, standby];
@@ -105,8 +117,7 @@ test('during a stream with the bundled model, and a standby: the same final, rev
 
   const client = await openStream(service.wsUrl);
   const sessionId = String((await client.message('ready'))['session_id']);
-  // Slower than in real time, because other tests take the processor, too.
-  await sendPaced(client, pcm.subarray(0, 64_000), 3_200, 250);
+  await sendPaced(client, pcm.subarray(0, 64_000), 3_200, paceMs);
   await client.message('partial');
   const owner = await service.redis.client.get(new RedisKeys('{asr}').lease(sessionId));
   const [killed, other] = owner?.includes(`:${standby.child.pid}:`)
@@ -114,7 +125,7 @@ test('during a stream with the bundled model, and a standby: the same final, rev
     : [inference, standby];
   killed.kill('SIGKILL');
   inference = other;
-  await sendPaced(client, pcm.subarray(64_000), 3_200, 250);
+  await sendPaced(client, pcm.subarray(64_000), 3_200, paceMs);
   client.end();
   expect((await client.message('final'))['text']).toBe(undisturbed.body['text']);
   expect(await client.closed()).toBe(1000);
@@ -123,7 +134,7 @@ test('during a stream with the bundled model, and a standby: the same final, rev
   );
   expect(revisions).toEqual([...new Set(revisions)].sort((x, y) => x - y));
   await expect.poll(() => service.api.logged('stream session').at(-1)?.['takeovers']).toBe(1);
-}, 60_000);
+});
 
 async function startHolding(): Promise<ScriptedProcess> {
   const holding = new ScriptedProcess(service.redis.url);

@@ -1,18 +1,19 @@
 /** One engine with one model in a process of its own, so that its peak memory is its own. It recognizes what its parent sends. */
 import { readFileSync } from 'node:fs';
+import { PARAFORMER_STEPS } from '../../inference/engine/families/streaming-paraformer-model.ts';
 import { zipformerLayout } from '../../inference/engine/families/zipformer.ts';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
 import { trailingSilenceSamples } from '../../inference/engine/recording/trailing-silence.ts';
 import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
-import { whisperReference } from '../onnx/offline-reference.ts';
+import { paraformerReference, whisperReference } from '../onnx/offline-reference.ts';
 import { ReferenceEngine, type ReferenceModel } from '../onnx/reference-engine.ts';
 
 export interface EngineChildOptions {
   readonly engine: 'ours' | 'sherpa-onnx';
   readonly modelDir: string;
   /** For sherpa-onnx. */
-  readonly model: ReferenceModel | { readonly family: 'whisper' };
+  readonly model: ReferenceModel | { readonly family: 'whisper' } | { readonly family: 'paraformer' };
   readonly threads: number;
 }
 
@@ -55,15 +56,18 @@ async function sherpa(options: EngineChildOptions): Promise<Open> {
 
 async function sherpaRecognize({ modelDir, model, threads }: EngineChildOptions) {
   const files = await findModelFiles(modelDir);
-  if (files.kind === 'encoder-decoder') {
-    const engine = whisperReference(files, { threads });
+  if (model.family === 'whisper' || model.family === 'paraformer') {
+    const engine =
+      files.kind === 'single'
+        ? paraformerReference(files.model, files.tokens, threads)
+        : whisperReference(files, { threads });
     return (pcm: Buffer) => engine.recognize(samplesOf(pcm, 0)).text;
   }
-  if (model.family === 'whisper') throw new Error(`${modelDir} holds no Whisper`);
-  const layout = zipformerLayout(
-    await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder),
-  );
   const engine = new ReferenceEngine(modelDir, model, threads);
+  const layout =
+    model.family === 'streaming-paraformer'
+      ? PARAFORMER_STEPS
+      : zipformerLayout(await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder));
   return (pcm: Buffer) =>
     engine.recognize(samplesOf(pcm, trailingSilenceSamples(pcm.length / 2, layout))).text;
 }

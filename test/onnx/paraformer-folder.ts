@@ -45,6 +45,7 @@ export function writeSmallStreamingParaformer(folder: string, small: SmallParafo
   return writeStreamingParaformer(folder, options, small.symbols ?? PARAFORMER_SYMBOLS);
 }
 
+/** Writes a streaming Paraformer's files. @returns what the reference engine needs to know of them. */
 export function writeStreamingParaformer(
   folder: string,
   options: ParaformerOptions,

@@ -11,6 +11,11 @@ import type { StreamingParaformerLayout } from './paraformer.ts';
 /** Frames that a step reads and moves on by. */
 const WINDOW_FRAMES = 61;
 const SHIFT_FRAMES = 60;
+export const PARAFORMER_STEPS = {
+  features: 'funasr',
+  windowFrames: WINDOW_FRAMES,
+  shiftFrames: SHIFT_FRAMES,
+} as const;
 /** Rows in front of and behind those of a step that count: the encoder sees them again, and their weights are 0. */
 const PAST_ROWS = 5;
 const AHEAD_ROWS = 3;
@@ -27,7 +32,7 @@ const POSITION_DECAY = Math.fround(0.03301197265941284);
  */
 export class StreamingParaformerModel implements AcousticModel {
   readonly family = 'streaming-paraformer';
-  readonly layout = { features: 'funasr', windowFrames: WINDOW_FRAMES, shiftFrames: SHIFT_FRAMES } as const;
+  readonly layout = PARAFORMER_STEPS;
   readonly tokens: TokenTable;
   readonly vocabularySize: number;
   readonly provider: string;

@@ -33,7 +33,7 @@ describe('a streaming family', () => {
   });
 });
 
-describe.each(['whisper', 'sense-voice'] as const)('the re-decoding family %s', (family) => {
+describe.each(['whisper', 'sense-voice', 'paraformer'] as const)('the re-decoding family %s', (family) => {
   test.each([
     [0, CHUNK_BYTES - 2, undefined],
     [0, CHUNK_BYTES, CHUNK_BYTES],

@@ -25,6 +25,8 @@ describe('the files of an archive', () => {
   it.each([
     // The transducer's decoder is kept as float.
     ['zipformer2-transducer', BOTH, ['encoder.onnx', 'decoder.int8.onnx']],
+    ['zipformer-transducer', BOTH, ['encoder.onnx', 'decoder.int8.onnx']],
+    ['streaming-paraformer', BOTH, ['encoder.onnx', 'decoder.onnx']],
     ['whisper', BOTH.map((name) => `tiny-${name}`), ['tiny-encoder.onnx', 'tiny-decoder.onnx']],
     ['zipformer2-ctc', ['ctc.onnx', 'ctc.int8.onnx', 'tokens.txt'], ['ctc.onnx']],
     ['zipformer2-transducer', ['encoder.onnx', 'decoder.int8.onnx', 'tokens.txt'], []],

@@ -70,7 +70,12 @@ describe('the files of a model folder', () => {
     const path = folder(...names, `${prefix}tokens.txt`);
     const [encoder, decoder] = chosen.map((name) => join(path, name));
     const tokens = join(path, `${prefix}tokens.txt`);
-    expect(await findModelFiles(path, preferred)).toEqual({ kind: 'encoder-decoder', encoder, decoder, tokens });
+    expect(await findModelFiles(path, preferred)).toEqual({
+      kind: 'encoder-decoder',
+      encoder,
+      decoder,
+      tokens,
+    });
   });
 
   test.each([

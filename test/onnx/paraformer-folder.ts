@@ -41,7 +41,7 @@ function optionsOf(bias: ParaformerOptions['bias'], { int8 = false }: SmallParaf
 
 /** Writes the files of a small streaming Paraformer. */
 export function writeSmallStreamingParaformer(folder: string, small: SmallParaformer = {}): ReferenceModel {
-  const options = optionsOf({ [BLANK]: 2, [END]: NEVER }, small);
+  const options = optionsOf({ [BLANK]: 7, [END]: NEVER }, small);
   return writeStreamingParaformer(folder, options, small.symbols ?? PARAFORMER_SYMBOLS);
 }
 

@@ -73,7 +73,7 @@ test('a folder with a SenseVoice loads, speaks Chinese and writes digits and pun
   onTestFinished(() => model.release());
   expect(model.info).toMatchObject({
     family: 'sense-voice',
-    features: 'kaldi',
+    features: 'funasr',
     stepMs: 500,
     vocabularySize: 395,
     provider: 'cpu',

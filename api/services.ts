@@ -1,9 +1,12 @@
 import { hostname } from 'node:os';
 import { Queue } from 'bullmq';
 import type { ApiConfig } from '../common/config/config.ts';
+import { StoreUnavailable } from '../common/errors/errors.ts';
 import type { Logger } from '../common/process/log.ts';
+import { packageVersion } from '../common/process/package-root.ts';
 import { endedWithin, type ShutdownStep } from '../common/process/shutdown.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
+import { ReplicaHeartbeat, ReplicaStore } from '../common/readiness/replicas.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis/connection.ts';
 import { RedisKeys } from '../common/redis/keys.ts';
 import { OutageLog } from '../common/redis/outage.ts';
@@ -28,6 +31,8 @@ import { Transcriber } from './uploads/transcriber.ts';
 export interface ApiServices {
   readonly access: Access;
   readonly readiness: ReadinessStore;
+  /** Whether Redis takes what this replica writes. */
+  readonly heartbeat: ReplicaHeartbeat;
   readonly slot: Slot;
   readonly transcriber: Transcriber;
   readonly streams: StreamOpener;
@@ -35,8 +40,6 @@ export interface ApiServices {
   readonly state: ServiceStateReader;
   /** The connection for commands, for the start-up checks. */
   readonly redis: RedisClient;
-  /** Hears whether Redis lets the readiness be read. */
-  readonly outages: OutageLog;
   readonly closing: readonly ShutdownStep[];
 }
 
@@ -83,6 +86,11 @@ export function createServices(
 
   const access = new Access(config.allowedClients, config.apiToken, config.allowedOrigins);
   const readiness = new ReadinessStore(redis, keys);
+  const replicas = new ReplicaStore(redis, keys);
+  const heartbeat = new ReplicaHeartbeat(replicas, { id: replica, version: packageVersion() }, (failure) => {
+    if (failure === undefined) outages.worked();
+    else if (failure instanceof StoreUnavailable) outages.failed(failure);
+  });
   const slot = new Slot(redis, keys);
   const uploads = new UploadStore(redis, keys);
   const feed = new ResultFeed(blocking, redis, log);
@@ -90,6 +98,7 @@ export function createServices(
   return {
     access,
     readiness,
+    heartbeat,
     slot,
     transcriber: new Transcriber({
       readiness,
@@ -106,6 +115,7 @@ export function createServices(
     streams: new StreamOpener({
       access,
       readiness,
+      heartbeat,
       slot,
       feed,
       redis,
@@ -115,10 +125,11 @@ export function createServices(
       replica,
     }),
     queue,
-    state: new ServiceStateReader({ redis, keys, slot, readiness }),
+    state: new ServiceStateReader({ redis, keys, slot, readiness, replicas }),
     redis,
-    outages,
     closing: [
+      // Its key has a TTL: a Redis that is away needs no wait.
+      { name: 'heartbeat', run: () => heartbeat.stop().catch(() => undefined) },
       // After that a slot that could not be given back has run out.
       { name: 'background work', run: () => endedWithin(background.finished(), SLOT_TTL_MS) },
       {

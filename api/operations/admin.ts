@@ -5,6 +5,7 @@ import type { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
 import type { AdminConfig } from '../../common/config/admin.ts';
 import { buildAdminServer } from '../../common/process/admin-server.ts';
+import type { ReplicaHeartbeat } from '../../common/readiness/replicas.ts';
 import type { Slot } from '../../common/slot/slot.ts';
 import type { UploadJob } from '../../common/uploads/upload-jobs.ts';
 import type { ApiMetrics } from './metrics.ts';
@@ -15,13 +16,25 @@ import type { ApiMetrics } from './metrics.ts';
 const BOARD_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
 
+interface AdminParts {
+  readonly slot: Slot;
+  readonly queue: Queue<UploadJob>;
+  readonly heartbeat: ReplicaHeartbeat;
+}
+
 /** What an operator looks at: `/metrics` (Prometheus) and `/queues` (the BullMQ queue). */
 export async function buildAdmin(
   config: AdminConfig,
-  { slot, queue }: { readonly slot: Slot; readonly queue: Queue<UploadJob> },
+  { slot, queue, heartbeat }: AdminParts,
   { registry, refresh }: ApiMetrics,
 ): Promise<FastifyInstance> {
-  const app = buildAdminServer({ config, registry, refresh, askRedis: () => slot.holder() });
+  const app = buildAdminServer({
+    config,
+    registry,
+    refresh,
+    askRedis: () => slot.holder(),
+    isUp: () => heartbeat.isWritten,
+  });
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('Content-Security-Policy', BOARD_POLICY);
   });

@@ -1,5 +1,6 @@
 import { audioMs } from '../../common/audio/limits.ts';
 import type { Heartbeat, ReadinessStore } from '../../common/readiness/readiness.ts';
+import type { Replica, ReplicaStore } from '../../common/readiness/replicas.ts';
 import { fromStore } from '../../common/redis/connection.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import { LuaScript, type RedisClient } from '../../common/redis/scripts.ts';
@@ -11,6 +12,9 @@ export interface ServiceState {
   readonly slot: TakenSlot | undefined;
   /** Under this name the operator's `status` prints them. */
   readonly recognizers: readonly InferenceProcess[];
+  readonly replicas: readonly Replica[];
+  /** Of `maxmemory`, how much is used, from 0 to 1. Undefined without a limit. */
+  readonly memoryShare: number | undefined;
 }
 
 export interface TakenSlot {
@@ -36,6 +40,7 @@ interface StateParts {
   readonly keys: RedisKeys;
   readonly slot: Slot;
   readonly readiness: ReadinessStore;
+  readonly replicas: ReplicaStore;
 }
 
 export class ServiceStateReader {
@@ -48,8 +53,10 @@ export class ServiceStateReader {
 
   /** @throws StoreUnavailable */
   async read(): Promise<ServiceState> {
-    const [slot, recognizers] = await Promise.all([this.#slot(), this.#processes()]);
-    return { slot, recognizers };
+    const { replicas } = this.#parts;
+    const all = [this.#slot(), this.#processes(), replicas.read(), this.#memoryShare()] as const;
+    const [slot, recognizers, replicasThere, memoryShare] = await Promise.all(all);
+    return { slot, recognizers, replicas: replicasThere, memoryShare };
   }
 
   async #slot(): Promise<TakenSlot | undefined> {
@@ -75,6 +82,15 @@ export class ServiceStateReader {
     const { redis, keys } = this.#parts;
     const streams = [keys.audio(sessionId), keys.results(sessionId)];
     return audioMs(Number(await fromStore(this.#backlog.run(redis, streams, []))));
+  }
+
+  async #memoryShare(): Promise<number | undefined> {
+    // A user without this right sees no share.
+    const info = await this.#parts.redis.info('memory').catch(() => '');
+    const [used, max] = ['used_memory', 'maxmemory'].map((name) =>
+      Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]),
+    );
+    return used === undefined || !(max !== undefined && max > 0) ? undefined : used / max;
   }
 
   async #processes(): Promise<InferenceProcess[]> {

@@ -17,6 +17,10 @@ export function storeGauges(registry: Registry, state: ServiceStateReader): () =
     'asr_stream_backlog_seconds',
     'Audio of the active stream that waits for the model; over 2 ends it as overloaded',
   );
+  const memory = gauge(
+    'asr_redis_memory_ratio',
+    'Share of its maxmemory that Redis uses; at 1 it refuses every upload. 0 without a limit',
+  );
   const ready = gauge('asr_inference_ready', 'Inference processes that are ready');
   const heartbeatAge = new Gauge({
     name: 'asr_inference_heartbeat_age_seconds',
@@ -31,7 +35,10 @@ export function storeGauges(registry: Registry, state: ServiceStateReader): () =
     registers,
   });
   return async () => {
-    const { slot, recognizers } = await state.read().catch(() => ({ slot: undefined, recognizers: [] }));
+    const { slot, recognizers, memoryShare } = await state
+      .read()
+      .catch(() => ({ slot: undefined, recognizers: [], memoryShare: undefined }));
+    memory.set(memoryShare ?? 0);
     busy.set(slot ? 1 : 0);
     slotAge.set((slot?.ageMs ?? 0) / 1000);
     backlog.set((slot?.backlogMs ?? 0) / 1000);

@@ -5,7 +5,7 @@ import { RETRY_SOON } from '../http/error-replies.ts';
 import type { ApiServices } from '../services.ts';
 
 /** GET /healthz (the process answers) and GET /readyz (the model can recognize). */
-export function healthRoutes({ access, readiness, outages }: ApiServices): FastifyPluginAsyncTypebox {
+export function healthRoutes({ access, readiness, heartbeat }: ApiServices): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get(
       '/healthz',
@@ -50,12 +50,11 @@ export function healthRoutes({ access, readiness, outages }: ApiServices): Fasti
         };
         try {
           const { ready, busy, error } = await readiness.read();
-          outages.worked();
+          if (!heartbeat.isWritten) throw new StoreUnavailable('Redis takes nothing that is written');
           if (ready) return { status: 'ready' as const, busy };
           return notReady(busy, error);
         } catch (error) {
           if (!(error instanceof StoreUnavailable)) throw error;
-          outages.failed(error);
           return notReady(false, error.name);
         }
       },

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { readPcm16 } from '../../common/audio/pcm16.ts';
-import { ApiFailure } from '../../common/errors/errors.ts';
+import { ApiFailure, StoreUnavailable } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 import {
   acceptForms,
@@ -22,7 +22,7 @@ export function transcriptionRoutes(
   services: ApiServices,
   uploadTimeoutMs: number,
 ): FastifyPluginAsyncTypebox {
-  const { access, readiness, transcriber } = services;
+  const { access, readiness, heartbeat, transcriber } = services;
   return async (app) => {
     await acceptForms(app);
     app.post(
@@ -69,6 +69,7 @@ export function transcriptionRoutes(
       },
       async (request, reply) => {
         const ready = readiness.isReady().then((isReady) => {
+          if (!heartbeat.isWritten) throw new StoreUnavailable('Redis takes nothing that is written');
           if (!isReady) throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
         });
         if (expectsContinue(request.raw)) {

@@ -1,4 +1,6 @@
+import { StoreUnavailable } from '../../common/errors/errors.ts';
 import { TraceSpan, traceparent } from '../../common/process/traces.ts';
+import type { ReplicaHeartbeat } from '../../common/readiness/replicas.ts';
 import type { RedisClient } from '../../common/redis/scripts.ts';
 import { SessionProducer, type SessionProducerScripts } from '../../common/sessions/session-producer.ts';
 import { slotHolder } from '../../common/slot/slot.ts';
@@ -9,6 +11,7 @@ import { StreamFailure } from './stream-failure.ts';
 
 interface StreamOpenerParts extends ActiveStreamParts {
   readonly access: Access;
+  readonly heartbeat: ReplicaHeartbeat;
   readonly redis: RedisClient;
   readonly scripts: SessionProducerScripts;
   readonly replica: string;
@@ -41,10 +44,11 @@ export class StreamOpener {
     events: StreamEvents,
     span: TraceSpan,
   ): Promise<ActiveStream> {
-    const { access, readiness, slot, redis, keys, scripts, replica, background } = this.#parts;
+    const { access, readiness, heartbeat, slot, redis, keys, scripts, replica, background } = this.#parts;
     checkCredential(access, credential);
-    if (!(await readiness.isReady()))
-      throw new StreamFailure('not_ready', 'the model is not ready yet; try again shortly');
+    const isReady = await readiness.isReady();
+    if (!heartbeat.isWritten) throw new StoreUnavailable('Redis takes nothing that is written');
+    if (!isReady) throw new StreamFailure('not_ready', 'the model is not ready yet; try again shortly');
     const since = new Date().toISOString();
     const holder = slotHolder({ id: sessionId, via: 'ws', replica, since, trace: traceparent() });
     const fence = await acquireSlot(slot, holder, (free) => background.run({ sessionId }, free));

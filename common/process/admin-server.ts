@@ -13,6 +13,8 @@ interface AdminParts {
   readonly registry: Registry;
   /** Sends one command. @throws StoreUnavailable */
   readonly askRedis: () => Promise<unknown>;
+  /** Whether Redis takes what the process writes, where that is known. */
+  readonly isUp?: () => boolean;
   /** Is awaited before each answer. */
   readonly refresh?: () => Promise<void>;
 }
@@ -22,9 +24,10 @@ export function buildAdminServer({
   config: { token },
   registry,
   askRedis,
+  isUp,
   refresh,
 }: AdminParts): FastifyInstance {
-  const refreshProcess = watchProcess(registry, askRedis);
+  const refreshProcess = watchProcess(registry, askRedis, isUp);
   const app = fastify({ logger: false, forceCloseConnections: true });
   app.addHook('onRequest', token === undefined ? refuseOtherHosts : refuseWithout(new BearerToken(token)));
   app.get('/metrics', async (_request, reply) => {

@@ -6,9 +6,14 @@ import { packageVersion } from './package-root.ts';
  * (memory, event-loop delay, garbage collection). Those look at the process a hundred times a second, so this
  * is called only where somebody can read them.
  * @param askRedis sends one command. @throws StoreUnavailable
+ * @param isUp whether Redis takes what the process writes
  * @returns what asks Redis, to be called for each answer to Prometheus
  */
-export function watchProcess(registry: Registry, askRedis: () => Promise<unknown>): () => Promise<void> {
+export function watchProcess(
+  registry: Registry,
+  askRedis: () => Promise<unknown>,
+  isUp: () => boolean = () => true,
+): () => Promise<void> {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   new Gauge({
@@ -17,7 +22,11 @@ export function watchProcess(registry: Registry, askRedis: () => Promise<unknown
     labelNames: ['version'] as const,
     registers,
   }).set({ version: packageVersion() }, 1);
-  const up = new Gauge({ name: 'asr_redis_up', help: '1 while Redis answers', registers });
+  const up = new Gauge({
+    name: 'asr_redis_up',
+    help: '1 while Redis answers and takes what this process writes',
+    registers,
+  });
   const roundTrip = new Histogram({
     name: 'asr_redis_round_trip_seconds',
     help: 'From a command to the answer of Redis, once for each scrape that it answers',
@@ -26,11 +35,11 @@ export function watchProcess(registry: Registry, askRedis: () => Promise<unknown
   });
   return async () => {
     const startedAtMs = performance.now();
-    const isUp = await askRedis().then(
+    const answers = await askRedis().then(
       () => true,
       () => false,
     );
-    up.set(isUp ? 1 : 0);
-    if (isUp) roundTrip.observe((performance.now() - startedAtMs) / 1000);
+    up.set(answers && isUp() ? 1 : 0);
+    if (answers) roundTrip.observe((performance.now() - startedAtMs) / 1000);
   };
 }

@@ -1,4 +1,4 @@
--- Writes one heartbeat of an inference process.
+-- Writes one heartbeat of an inference process or of an API replica.
 -- KEYS[1] the process's key   KEYS[2] index of all processes
 -- ARGV[1] process id   ARGV[2] state as JSON   ARGV[3] TTL in ms; 0 ends the process's entry
 -- Returns 1.

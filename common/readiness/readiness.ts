@@ -2,7 +2,7 @@ import { fromStore } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 
-const HEARTBEAT_TTL_MS = 3_000;
+export const HEARTBEAT_TTL_MS = 3_000;
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 const LOOK_MS = 1_000;
 
@@ -110,11 +110,7 @@ export class ReadinessStore {
 
   /** @throws StoreUnavailable */
   async read(): Promise<Readiness> {
-    const readiness = await this.#look(await fromStore(this.#redis.zrange(this.#keys.inferences, 0, '-1')));
-    // A master that became a replica goes on answering reads. It refuses only writes (READONLY), and that
-    // makes the client look for the new master. So one write is sent, to a key that nobody has.
-    if (readiness.processes.length === 0) await fromStore(this.#redis.del(this.#keys.inference('')));
-    return readiness;
+    return this.#look(await fromStore(this.#redis.zrange(this.#keys.inferences, 0, '-1')));
   }
 
   /**

@@ -64,6 +64,14 @@ export class RedisKeys {
   get inferences(): string {
     return `${this.prefix}:inferences`;
   }
+  /** String, TTL 3 s: what one API replica says of itself, as JSON. */
+  replica(id: string): string {
+    return `${this.prefix}:replica:${id}`;
+  }
+  /** Sorted set: ids of the API replicas, scored as those of the inference processes. */
+  get replicas(): string {
+    return `${this.prefix}:replicas`;
+  }
   /** BullMQ's prefix and queue name: its keys are `<prefix>:uploads:*`. */
   readonly queueName = 'uploads';
 }

@@ -6,13 +6,14 @@
 -- if Redis was emptied or a replica became the master without the last writes: it is the clock's
 -- microseconds, or one more than the last fence when these are behind.
 local holder = redis.call('GET', KEYS[1])
-if holder == ARGV[1] then
+if holder and holder ~= ARGV[1] then return 0 end
+-- Somebody may have put anything there: what is no number counts as 0.
+local last = redis.call('TYPE', KEYS[2]).ok == 'string' and tonumber(redis.call('GET', KEYS[2])) or 0
+if holder and last > 0 then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  return redis.call('GET', KEYS[2])
+  return string.format('%.0f', last)
 end
-if holder then return 0 end
 local now = redis.call('TIME')
-local last = tonumber(redis.call('GET', KEYS[2]) or 0)
 local fence = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
 redis.call('SET', KEYS[2], fence)
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])

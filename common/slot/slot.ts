@@ -99,6 +99,11 @@ export class Slot {
     return (await fromStore(this.#release.run(this.#redis, [this.#keys.slot], [holder]))) === 1;
   }
 
+  /** Frees it whatever is there. @throws StoreUnavailable */
+  async clear(): Promise<void> {
+    await fromStore(this.#redis.del(this.#keys.slot));
+  }
+
   /** The next fences will be larger than this one. @throws StoreUnavailable */
   async raiseFence(seen: number): Promise<void> {
     await fromStore(this.#raiseFence.run(this.#redis, [this.#keys.fence], [seen]));

@@ -1,4 +1,6 @@
 import { audioMs, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
+import { quoted } from '../../../common/errors/printable.ts';
+import { remedyFor } from '../../../common/redis/remedies.ts';
 import { UPLOAD_DEADLINE_MS } from '../../../common/uploads/upload-jobs.ts';
 import type { InferenceProcess } from '../service-state.ts';
 import type { Status } from './status.ts';
@@ -21,6 +23,8 @@ export interface Wording {
 const LONGEST_SLOT_MS = UPLOAD_DEADLINE_MS + 30_000;
 /** Heartbeats come once a second. */
 const LATE_HEARTBEAT_MS = 2_000;
+/** As in the alert AsrRedisFull. */
+const FULL_SHARE = 0.9;
 const LONG_BACKLOG_MS = audioMs(MAX_BACKLOG_BYTES) / 2;
 
 /** What is wrong with the service, the worst first; nothing while all is well. */
@@ -31,11 +35,34 @@ export function findings(status: Status, wording: Wording): Finding[] {
       const [wrong = '', ...todo] = warning.split('; ');
       return { about: 'redis', wrong, todo: todo.join('; ') };
     }),
+    ...ofRedis(status, wording),
     ...ofRecognizers(recognizers),
     ...ofSlot(status, wording),
     ...ofQueue(status),
     ...ofVersions(recognizers, wording),
   ];
+}
+
+function ofRedis({ refused, wrongKeys, memoryShare = 0 }: Status, { command }: Wording): Finding[] {
+  const about = 'redis';
+  const found: Finding[] = wrongKeys.map(({ key, type, expected }) => ({
+    about: key.endsWith(':slot') ? 'slot' : about,
+    wrong: `another program has written the key ${key}: it is a ${type}, and the service needs a ${expected}`,
+    todo: key.endsWith(':slot') ? `free it: ${command} free-slot` : `delete it: redis-cli DEL '${key}'`,
+  }));
+  if (memoryShare >= FULL_SHARE) {
+    const wrong = `${Math.floor(100 * memoryShare)} % of its maxmemory are used: when it is full, clients get not_ready`;
+    const todo = 'raise its maxmemory (the service needs less than 16 MB), or find what else fills it';
+    found.push({ about, wrong, todo });
+  }
+  // A key of a wrong type is named above.
+  for (const words of refused.filter((words) => wrongKeys.length === 0 || !words.includes('WRONGTYPE')))
+    found.push({
+      about,
+      wrong: `it refuses: ${words}`,
+      todo: remedyFor(words) ?? 'look into its own log, and at what its user may do: redis-cli ACL LIST',
+    });
+  return found;
 }
 
 function ofRecognizers(recognizers: readonly InferenceProcess[]): Finding[] {
@@ -76,7 +103,7 @@ function ofSlot({ slot }: Status, { command }: Wording): Finding[] {
   const about = 'slot';
   const todo = `free it: ${command} free-slot`;
   if (slot.owner === undefined)
-    return [{ about, wrong: `its value is not of this service: ${JSON.stringify(slot.holder)}`, todo }];
+    return [{ about, wrong: `its value is not of this service: ${quoted(slot.holder)}`, todo }];
   if (slot.ageMs > LONGEST_SLOT_MS) {
     const wrong = `one recording has had it for ${seconds(slot.ageMs)}; the longest takes ${seconds(UPLOAD_DEADLINE_MS)}. Everybody else gets busy`;
     return [{ about, wrong, todo }];

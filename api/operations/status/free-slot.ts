@@ -19,27 +19,37 @@ export async function freeSlot(
   agreed: boolean,
   { print, ask }: Dialogue,
 ): Promise<boolean> {
-  const { slot } = await reader.read();
+  const { slot, wrongKeys } = await reader.read();
+  const wrong = wrongKeys.find(({ key }) => key.endsWith(':slot'));
+  if (wrong !== undefined) {
+    print(`taken: another program has written a ${wrong.type} there`);
+    if (!(await agrees(agreed, { print, ask }))) return false;
+    await reader.slot.clear();
+    print('The slot is free now.');
+    return true;
+  }
   if (slot === undefined) {
     print('The slot is free already.');
     return true;
   }
   for (const line of slotLines(slot)) print(line);
   print(consequence(slot.owner));
-  if (!agreed) {
-    const answer = await ask('Free the slot? [y/N] ');
-    if (answer === undefined) print('Nobody can be asked here: say --yes to free it.');
-    if (answer?.trim().toLowerCase() !== 'y') {
-      print('The slot was left as it is.');
-      return false;
-    }
-  }
+  if (!(await agrees(agreed, { print, ask }))) return false;
   print(
     (await reader.slot.release(slot.holder))
       ? 'The slot is free now.'
       : 'That recording has ended meanwhile.',
   );
   return true;
+}
+
+async function agrees(agreed: boolean, { print, ask }: Dialogue): Promise<boolean> {
+  if (agreed) return true;
+  const answer = await ask('Free the slot? [y/N] ');
+  if (answer === undefined) print('Nobody can be asked here: say --yes to free it.');
+  if (answer?.trim().toLowerCase() === 'y') return true;
+  print('The slot was left as it is.');
+  return false;
 }
 
 /**

@@ -4,6 +4,7 @@ import type { InferenceProcess, TakenSlot } from '../service-state.ts';
 import { type Finding, seconds } from './findings.ts';
 import type { RedisStatus, Status } from './status.ts';
 
+const MAX_COLUMNS = 300;
 const MEBIBYTE = 2 ** 20;
 
 /** The status for a person: a paragraph for each part, as far as it is known, then what is wrong. */
@@ -13,17 +14,21 @@ export function screen(status: Status | undefined, found: readonly Finding[]): s
     found.length === 0 ? 'All is well.' : 'What is wrong, and what to do:',
     ...found.flatMap(({ about, wrong, todo }) => [`- ${about}: ${wrong}.`, `  → ${todo}`]),
   ];
-  // Names and values come from the store, where others may write.
-  return lines.map(printable).join('\n');
+  // Names and values come from the store, where others may write, however much.
+  return lines.map((line) => printable(line.slice(0, MAX_COLUMNS))).join('\n');
 }
 
-function parts({ slot, queue, recognizers, redis }: Status): string[] {
+function parts({ slot, queue, recognizers, replicas, redis }: Status): string[] {
   return [
     ...part('slot', slot === undefined ? ['free'] : slotLines(slot)),
     ...part('queue', [
       `${queue.waiting} waiting, ${queue.active} active, ${queue.failed} failed within a minute`,
     ]),
     ...part('recognizers', recognizers.length === 0 ? ['none'] : recognizers.map(recognizerLine)),
+    ...part(
+      'replicas',
+      replicas.length === 0 ? ['none'] : replicas.map(({ id, version }) => `${id}: version ${version}`),
+    ),
     ...part('redis', [redisLine(redis)]),
   ];
 }
@@ -35,7 +40,7 @@ function part(name: string, lines: readonly string[]): string[] {
 /** Who has the slot. */
 export function slotLines({ owner, holder, ageMs, leftMs, backlogMs }: TakenSlot): string[] {
   const left = leftMs === undefined ? 'without end' : `free in ${seconds(leftMs)} if nobody renews it`;
-  if (owner === undefined) return [`taken, ${left}, by ${holder}`];
+  if (owner === undefined) return [`taken, ${left}, by ${holder.slice(0, MAX_COLUMNS / 2)}`];
   const what = owner.via === 'ws' ? 'a stream' : 'an upload';
   const backlog = backlogMs === undefined ? '' : `, backlog ${seconds(backlogMs)}`;
   return [

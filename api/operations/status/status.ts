@@ -1,7 +1,10 @@
 import { Queue } from 'bullmq';
+import type { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { ReadinessStore } from '../../../common/readiness/readiness.ts';
+import { ReplicaStore } from '../../../common/readiness/replicas.ts';
 import { fromStore } from '../../../common/redis/connection.ts';
 import type { RedisKeys } from '../../../common/redis/keys.ts';
+import { reasonOf } from '../../../common/redis/remedies.ts';
 import type { RedisClient } from '../../../common/redis/scripts.ts';
 import { factsOf, type RedisFacts, warningsOf } from '../../../common/redis/warnings.ts';
 import { Slot } from '../../../common/slot/slot.ts';
@@ -12,6 +15,16 @@ import { type ServiceState, ServiceStateReader } from '../service-state.ts';
 export interface Status extends ServiceState {
   readonly queue: QueueCounts;
   readonly redis: RedisStatus;
+  /** What Redis has refused, in its own words. */
+  readonly refused: readonly string[];
+  /** Keys of the service that hold something else. */
+  readonly wrongKeys: readonly WrongKey[];
+}
+
+export interface WrongKey {
+  readonly key: string;
+  readonly type: string;
+  readonly expected: string;
 }
 
 /** The jobs of uploads. Of those that failed, only the ones of the last minute count. */
@@ -35,15 +48,20 @@ export interface RedisStatus {
 
 export class StatusReader {
   readonly #redis: RedisClient;
+  readonly #keys: RedisKeys;
   readonly #slot: Slot;
   readonly #state: ServiceStateReader;
   readonly #queue: Queue<UploadJob>;
 
   constructor(redis: RedisClient, keys: RedisKeys) {
     this.#redis = redis;
+    this.#keys = keys;
     this.#slot = new Slot(redis, keys);
     const readiness = new ReadinessStore(redis, keys);
-    this.#state = new ServiceStateReader({ redis, keys, slot: this.#slot, readiness });
+    this.#state = new ServiceStateReader({
+      ...{ redis, keys, slot: this.#slot, readiness },
+      replicas: new ReplicaStore(redis, keys),
+    });
     this.#queue = new Queue(keys.queueName, {
       prefix: keys.prefix,
       connection: redis,
@@ -62,12 +80,39 @@ export class StatusReader {
 
   /** @throws StoreUnavailable */
   async read(): Promise<Status> {
-    const [state, queue, facts] = await Promise.all([
-      this.#state.read(),
-      this.#counts(),
+    const refused: string[] = [];
+    /** A part that Redis refuses must not hide the others. @throws StoreUnavailable if it does not answer */
+    const orRefused = <T>(part: Promise<T>, otherwise: T): Promise<T> =>
+      part.catch((error: unknown) => {
+        const { cause } = error as StoreUnavailable;
+        if (!(cause instanceof Error) || cause.name !== 'ReplyError') throw error;
+        refused.push(reasonOf(cause));
+        return otherwise;
+      });
+    const nothing = { slot: undefined, recognizers: [], replicas: [], memoryShare: undefined };
+    const [wrongKeys, state, queue, facts] = await Promise.all([
+      this.#wrongKeys(),
+      orRefused<ServiceState>(this.#state.read(), nothing),
+      orRefused(this.#counts(), { waiting: 0, active: 0, failed: 0 }),
       factsOf(this.#redis),
+      // Nothing else here is written, and a full Redis refuses nothing else.
+      orRefused(fromStore(this.#redis.set(this.#keys.replica('status'), '', 'PX', 1)), null),
     ]);
-    return { ...state, queue, redis: redisStatus(facts) };
+    return { ...state, queue, redis: redisStatus(facts), refused: [...new Set(refused)], wrongKeys };
+  }
+
+  async #wrongKeys(): Promise<WrongKey[]> {
+    const { slot, modelCall, fence, sessions, inferences, replicas } = this.#keys;
+    const types = { [slot]: 'string', [modelCall]: 'string', [fence]: 'string', [sessions]: 'stream' };
+    const expected = Object.entries({ ...types, [inferences]: 'zset', [replicas]: 'zset' });
+    const found = await Promise.all(expected.map(([key]) => fromStore(this.#redis.type(key))));
+    const wrong = expected
+      .map(([key, type], i) => ({ key, type: found[i] ?? 'none', expected: type }))
+      .filter(({ type, expected }) => type !== 'none' && type !== expected);
+    // Nobody would ever end such a call, and every upload would wait for it.
+    if ((await fromStore(this.#redis.pttl(modelCall))) === -1 && !wrong.some(({ key }) => key === modelCall))
+      wrong.push({ key: modelCall, type: 'string without an end', expected: 'string that ends' });
+    return wrong;
   }
 
   /** @throws StoreUnavailable */

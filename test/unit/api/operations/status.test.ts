@@ -25,6 +25,10 @@ const TAKEN: TakenSlot = {
 };
 const WELL: Status = {
   slot: undefined,
+  replicas: [],
+  memoryShare: undefined,
+  refused: [],
+  wrongKeys: [],
   recognizers: [READY],
   queue: { waiting: 0, active: 0, failed: 0 },
   redis: { version: '7.0.15', usedBytes: 2 ** 21, maxBytes: 2 ** 28, persists: false, warnings: [] },

@@ -1,0 +1,100 @@
+import { fromStore } from '../redis/connection.ts';
+import type { RedisKeys } from '../redis/keys.ts';
+import { LuaScript, type RedisClient } from '../redis/scripts.ts';
+import { HEARTBEAT_INTERVAL_MS, HEARTBEAT_TTL_MS } from './readiness.ts';
+
+/** What an API replica says of itself once a second. */
+export interface Replica {
+  /** host:pid */
+  readonly id: string;
+  /** Of the program, as its package.json says. */
+  readonly version: string;
+}
+
+/** The heartbeats of the API replicas in the store. */
+export class ReplicaStore {
+  readonly #redis: RedisClient;
+  readonly #keys: RedisKeys;
+  readonly #beat = new LuaScript('readiness/beat.lua');
+
+  constructor(redis: RedisClient, keys: RedisKeys) {
+    this.#redis = redis;
+    this.#keys = keys;
+  }
+
+  /** @throws StoreUnavailable */
+  async beat(replica: Replica): Promise<void> {
+    await this.#run(replica.id, JSON.stringify(replica), HEARTBEAT_TTL_MS);
+  }
+
+  /** The replica is gone for good. @throws StoreUnavailable */
+  async stop(id: string): Promise<void> {
+    await this.#run(id, '', 0);
+  }
+
+  /** @throws StoreUnavailable */
+  async read(): Promise<Replica[]> {
+    const ids = await fromStore(this.#redis.zrange(this.#keys.replicas, 0, '-1'));
+    if (ids.length === 0) return [];
+    const values = await fromStore(this.#redis.mget(...ids.map((id) => this.#keys.replica(id))));
+    return values.flatMap((value, i) => (value === null ? [] : [readReplica(ids[i] ?? '', value)]));
+  }
+
+  async #run(id: string, value: string, ttlMs: number): Promise<void> {
+    const keys = [this.#keys.replica(id), this.#keys.replicas];
+    await fromStore(this.#beat.run(this.#redis, keys, [id, value, ttlMs]));
+  }
+}
+
+/** Another version of this program, or a stranger, may have written it. */
+function readReplica(id: string, text: string): Replica {
+  try {
+    const { version }: Record<string, unknown> = { ...JSON.parse(text) };
+    return { id, version: typeof version === 'string' ? version : '?' };
+  } catch {
+    return { id, version: '?' };
+  }
+}
+
+/**
+ * This replica's heartbeat. It also tells whether Redis takes what the service writes: a full one, or one whose
+ * rules were changed, goes on answering reads.
+ */
+export class ReplicaHeartbeat {
+  readonly #store: ReplicaStore;
+  readonly #replica: Replica;
+  readonly #timer: NodeJS.Timeout;
+  #writtenAtMs = performance.now();
+  #beating: Promise<void>;
+
+  /** Begins at once. @param onBeat hears how each one went */
+  constructor(store: ReplicaStore, replica: Replica, onBeat: (failure: unknown) => void) {
+    this.#store = store;
+    this.#replica = replica;
+    const beat = async (): Promise<void> => {
+      try {
+        await store.beat(replica);
+        this.#writtenAtMs = performance.now();
+        onBeat(undefined);
+      } catch (error) {
+        onBeat(error);
+      }
+    };
+    this.#beating = beat();
+    this.#timer = setInterval(() => {
+      this.#beating = beat();
+    }, HEARTBEAT_INTERVAL_MS);
+  }
+
+  /** Whether one was written within the last 3 s. */
+  get isWritten(): boolean {
+    return performance.now() - this.#writtenAtMs < HEARTBEAT_TTL_MS;
+  }
+
+  /** @throws StoreUnavailable */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#beating;
+    await this.#store.stop(this.#replica.id);
+  }
+}

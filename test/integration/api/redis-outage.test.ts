@@ -254,8 +254,10 @@ test('a Redis that refuses the commands of a user is one line in the log while /
   const asked = async () => (await get(api, '/readyz')).body;
   const refused = { status: 'loading', busy: false, error: 'StoreUnavailable' };
   for (const _ of [1, 2]) expect(await asked()).toEqual(refused);
+  await api.logged((line) => line['msg'] === 'Redis refuses');
   await redis.client.call('ACL', 'SETUSER', 'other', '~{asr}*');
   await expect.poll(asked).toEqual({ status: 'loading', busy: false });
+  await api.logged((line) => line['msg'] === 'Redis works again');
   expect(api.log.filter((line) => String(line['msg']).startsWith('Redis'))).toMatchObject([
     {
       msg: 'Redis refuses',

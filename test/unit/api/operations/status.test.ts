@@ -25,7 +25,7 @@ const TAKEN: TakenSlot = {
 };
 const WELL: Status = {
   slot: undefined,
-  replicas: [],
+  replicas: [{ id: 'web-1:4711', version: '1.0.0' }],
   memoryShare: undefined,
   refused: [],
   wrongKeys: [],
@@ -138,6 +138,7 @@ test('the whole of it', () => {
              id 843f, replica web-2:4711, since 2026-11-28T03:00:12.345Z
 queue        0 waiting, 0 active, 0 failed within a minute
 recognizers  gpu-1:7:ab: ready, x-asr (zipformer2-ctc, cuda), version 1.0.0, heartbeat 0.4 s ago
+replicas     web-1:4711: version 1.0.0
 redis        7.0.15, 2.0 MiB of 256.0 MiB, writes to no disk
 
 All is well.`);

@@ -96,7 +96,7 @@ export async function buildApp({
   app.addHook('onRequest', checkHandshake);
 
   await app.register(healthRoutes(services));
-  await app.register(transcriptionRoutes(services, config.uploadTimeoutMs));
+  await app.register(transcriptionRoutes(services, config));
   await app.register(modelRoute(services));
   await app.register(docsRoutes(config.publicBaseUrl));
   streamRoute(app, {

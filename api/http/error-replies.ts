@@ -53,7 +53,8 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     code,
     body: { error: code, message },
   });
-  if (error instanceof ApiFailure) return answer(error.status, error.code, error.message);
+  if (error instanceof ApiFailure)
+    return { ...answer(error.status, error.code, error.message), code: error.label };
   if (error instanceof WavError) return answer(HTTP_STATUS[error.code], error.code, error.message);
   if (error instanceof FormFailure)
     return { status: 422, code: 'validation', body: { detail: [error.detail] } };

@@ -84,7 +84,7 @@ export class ApiMetrics {
   /** Prometheus sees no rise in a series that begins with 1: rate() and increase() would miss the first of each kind after every start. */
   #beginAtZero(): void {
     const route = '/v1/audio/transcriptions';
-    const others = { '': 200, validation: 422, client_gone: 499, server_error: 500 };
+    const others = { '': 200, validation: 422, client_gone: 499, server_error: 500, too_many_uploads: 503 };
     for (const [code, status] of Object.entries({ ...HTTP_STATUS, ...others }))
       this.#requests.inc({ route, status: String(status), code }, 0);
     for (const code of [...Object.keys(CLOSE_CODE), 'protocol_error'])

@@ -1,8 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { readPcm16 } from '../../common/audio/pcm16.ts';
+import type { ApiConfig } from '../../common/config/config.ts';
 import { ApiFailure, StoreUnavailable } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
+import { BodyMemory } from '../uploads/body-memory.ts';
 import {
   acceptForms,
   checkDeclaredLength,
@@ -20,9 +22,10 @@ const apiError = (description: string) => Type.Ref('ApiError', { description });
  */
 export function transcriptionRoutes(
   services: ApiServices,
-  uploadTimeoutMs: number,
+  { uploadTimeoutMs, uploadMemoryBytes }: Pick<ApiConfig, 'uploadTimeoutMs' | 'uploadMemoryBytes'>,
 ): FastifyPluginAsyncTypebox {
   const { access, readiness, heartbeat, transcriber } = services;
+  const memory = new BodyMemory(uploadMemoryBytes);
   return async (app) => {
     await acceptForms(app);
     app.post(
@@ -63,7 +66,7 @@ export function transcriptionRoutes(
               description: 'multipart `file` missing or request type mismatched',
             }),
             500: apiError('`inference_failed`: model inference failed for this request'),
-            503: apiError('`not_ready`: model not ready yet'),
+            503: apiError('`not_ready`: model not ready yet, or too many uploads at once'),
           },
         },
       },
@@ -76,18 +79,24 @@ export function transcriptionRoutes(
           await ready;
           reply.raw.writeContinue();
         }
-        // The body comes in while Redis is asked for the readiness. Only after that is the client told what is wrong with the body.
-        const pcm = readBody(request.raw, uploadTimeoutMs)
-          .then((body) => {
-            expectUncompressed(request.raw.headers['content-encoding']);
-            return readUploadForm(request, body, request.raw.headersDistinct['content-type']?.[0]);
-          })
-          .then(readPcm16);
-        pcm.catch(() => undefined);
-        await ready;
-        const { text, ...recognized } = await transcriber.transcribe(request.id, await pcm);
-        request.recognized = recognized;
-        return { text, audio_ms: recognized.audioMs, inference_ms: recognized.inferenceMs };
+        const giveBack = memory.take(request.headers['content-length']);
+        try {
+          // The body comes in while Redis is asked for the readiness. Only after that is the client told what is
+          // wrong with the body.
+          const pcm = readBody(request.raw, uploadTimeoutMs)
+            .then((body) => {
+              expectUncompressed(request.raw.headers['content-encoding']);
+              return readUploadForm(request, body, request.raw.headersDistinct['content-type']?.[0]);
+            })
+            .then(readPcm16);
+          pcm.catch(() => undefined);
+          await ready;
+          const { text, ...recognized } = await transcriber.transcribe(request.id, await pcm);
+          request.recognized = recognized;
+          return { text, audio_ms: recognized.audioMs, inference_ms: recognized.inferenceMs };
+        } finally {
+          giveBack();
+        }
       },
     );
   };

@@ -35,6 +35,8 @@ export interface ApiConfig extends CommonConfig {
   /** Addresses and CIDR ranges of load balancers whose X-Forwarded-For counts. */
   readonly trustedProxies: readonly string[];
   readonly uploadTimeoutMs: number;
+  /** For the bodies of all uploads that are under way, in bytes. */
+  readonly uploadMemoryBytes: number;
   /** Metrics and the queue board. */
   readonly admin: AdminConfig | undefined;
 }
@@ -53,6 +55,8 @@ export interface InferenceConfig extends CommonConfig {
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 8_088;
+/** 117 of the largest bodies. */
+const DEFAULT_UPLOAD_MEMORY_MB = 64;
 const DEFAULT_UPLOAD_TIMEOUT_MS = 30_000;
 /** As JSON quotes it. A browser sends the token in `start`, which has to fit into MAX_CONTROL_CHARACTERS, with room for blanks and fields to come. */
 const MAX_TOKEN_CHARACTERS = 900;
@@ -139,6 +143,8 @@ export function readApiConfig(env: Environment): ApiConfig {
     publicBaseUrl: publicBase?.href.replace(/\/+$/, '') ?? `http://127.0.0.1:${port}`,
     trustedProxies: list(env, 'ASR_TRUSTED_PROXIES').map((value) => proxy('ASR_TRUSTED_PROXIES', value)),
     uploadTimeoutMs: integer(env, 'ASR_UPLOAD_TIMEOUT_MS', 100, 600_000) ?? DEFAULT_UPLOAD_TIMEOUT_MS,
+    uploadMemoryBytes:
+      1_000_000 * (integer(env, 'ASR_UPLOAD_MEMORY_MB', 1, 100_000) ?? DEFAULT_UPLOAD_MEMORY_MB),
     admin,
   };
 }

@@ -36,9 +36,12 @@ export type StreamErrorCode = keyof typeof CLOSE_CODE;
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure';
   readonly code: HttpErrorCode;
-  constructor(code: HttpErrorCode, message: string) {
+  /** What logs and metrics call it, where the code does not tell enough. */
+  readonly label: string;
+  constructor(code: HttpErrorCode, message: string, label: string = code) {
     super(message);
     this.code = code;
+    this.label = label;
   }
   get status(): number {
     return HTTP_STATUS[this.code];

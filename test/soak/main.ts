@@ -9,6 +9,7 @@ import { SMALL_CTC } from '../support/fixtures.ts';
 import { Progress } from '../support/progress.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { exitOnSignals, runTool } from '../support/tool.ts';
+import { crowd } from './crowd.ts';
 import { SoakLoad } from './load.ts';
 import { chart, growthTable, holdingOf, minuteTable, type Sample } from './report.ts';
 
@@ -50,7 +51,11 @@ async function main(): Promise<void> {
     await service.untilReady(READY_MS);
     const load = await loadFor(service, tally);
     const [samples] = await Promise.all([sampled(service, redis, minutes, () => load.end()), load.run()]);
-    await report(samples, tally, [...service.faults, ...load.faults]);
+    const [replica] = service.replicas;
+    if (replica === undefined) throw new Error('nobody to ask');
+    const crowded = await crowd(replica);
+    console.log(`${crowded.line}\n`);
+    await report(samples, tally, [...service.faults, ...load.faults, ...crowded.faults]);
   } finally {
     await service.stop();
     await redis.stop();

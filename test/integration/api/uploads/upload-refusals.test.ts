@@ -23,7 +23,7 @@ beforeAll(async () => {
 beforeEach(() => api.services.readiness.beat({ id: 'scripted', host: 'here', pid: 1, state: 'ready' }));
 afterEach(async () => {
   const left = (await redis.keys()).filter(
-    (key) => !key.startsWith('{asr}:inference') && !key.startsWith('{asr}:uploads:'),
+    (key) => !/^{asr}:(inference|replica)/.test(key) && !key.startsWith('{asr}:uploads:'),
   );
   expect(left).toEqual([]);
 });

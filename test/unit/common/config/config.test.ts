@@ -21,6 +21,7 @@ describe('defaults', () => {
       allowedClients: [],
       trustedProxies: [],
       uploadTimeoutMs: 30_000,
+      uploadMemoryBytes: 64_000_000,
       admin: undefined,
       logLevel: 'info',
     });
@@ -241,6 +242,7 @@ describe('wrong values stop the start with one line that names the setting, the 
     ['ASR_UPLOAD_TIMEOUT_MS', '3.5', 'whole number'],
     ['ASR_UPLOAD_TIMEOUT_MS', '99', 'from 100 to 600000'],
     ['ASR_UPLOAD_TIMEOUT_MS', '600001', 'from 100 to 600000'],
+    ['ASR_UPLOAD_MEMORY_MB', '0', 'from 1 to 100000'],
     ['ASR_KEY_PREFIX', 'asr', '{asr}'],
     ['ASR_KEY_PREFIX', '{a}{b}', '{asr}'],
     ['ASR_KEY_PREFIX', 'asr{}', '{asr}'],

@@ -6,7 +6,7 @@ import { Speech } from './clips.ts';
 import { measureEngines } from './engine.ts';
 import { measureWhisper } from './engine-whisper.ts';
 import { measureGrowth } from './growth.ts';
-import { measureHttp, warmUp } from './http.ts';
+import { measureBundled, measureHttp, warmUp } from './http.ts';
 import { circumstances, type Row, table } from './report.ts';
 import { type BenchService, startService } from './service.ts';
 import { measureBusy, measureUtilisation } from './slot.ts';
@@ -14,7 +14,7 @@ import { measureStream } from './stream.ts';
 
 const USAGE = `npm run bench -- [PART ...] [--repetitions N] [--only TEXT]
   PART             http, stream, utilisation, busy, growth: the service with the small CTC model;
-                   engine, whisper: the engine against sherpa-onnx (default: all of them)
+                   bundled: the service with the bundled model; engine, whisper: the engine against sherpa-onnx (default: all of them)
   --repetitions N  uploads of each length, and sessions (default 40); the other parts take a quarter of it
   --only TEXT      of engine, only the models with this in their name, such as "25 M" or "transducer"
 The table is Markdown.`;
@@ -30,6 +30,7 @@ const SERVICE_PARTS: Readonly<Record<string, ServicePart>> = {
 };
 
 const ENGINE_PARTS: Readonly<Record<string, (repetitions: number, only: string) => Promise<Row[]>>> = {
+  bundled: (repetitions) => measureBundled(Speech.read(), repetitions),
   engine: (repetitions, only) => measureEngines(quarter(repetitions), only),
   whisper: (repetitions) => measureWhisper(quarter(repetitions)),
 };

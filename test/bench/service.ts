@@ -10,7 +10,7 @@ import { startRedis, type TestRedis } from '../support/redis.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { HttpClient } from './http-client.ts';
 
-/** The service as it is deployed, with the small CTC model, and beside it what it is compared with. */
+/** The service as it is deployed, and beside it what it is compared with. */
 export interface BenchService {
   readonly redis: TestRedis;
   readonly origin: string;
@@ -24,10 +24,11 @@ export interface BenchService {
   stop(): Promise<void>;
 }
 
-export async function startService(): Promise<BenchService> {
+/** @param model as ASR_MODEL names it */
+export async function startService(model: string = SMALL_CTC): Promise<BenchService> {
   const redis = await startRedis();
   const folder = temporaryFolder();
-  const env = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN, ASR_MODEL: SMALL_CTC, ASR_PORT: '0' };
+  const env = { REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN, ASR_MODEL: model, ASR_PORT: '0' };
   const children: ChildProcess[] = [];
   const killAll = (): void => {
     for (const child of children) child.kill('SIGKILL');

@@ -2,7 +2,8 @@
 #
 #   docker build --target api --tag chinese-asr-api \
 #     --build-arg REVISION=$(git rev-parse HEAD) --build-arg SOURCE=$(git remote get-url origin) .
-FROM node:24-bookworm-slim AS packages
+ARG NODE_IMAGE=node:24-bookworm-slim
+FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 # The CUDA libraries are gigabytes that a CPU never needs; nor are onnxruntime's binaries for other platforms.
 ENV ONNXRUNTIME_NODE_INSTALL=skip
@@ -14,7 +15,7 @@ RUN npm ci --omit=dev --workspaces=false \
  && cd node_modules/onnxruntime-node/bin/napi-v6 \
  && find . -mindepth 2 -maxdepth 2 ! -path "./linux/$(node -p process.arch)" -exec rm -r {} +
 
-FROM node:24-bookworm-slim AS build
+FROM ${NODE_IMAGE} AS build
 WORKDIR /build
 ENV ONNXRUNTIME_NODE_INSTALL=skip
 COPY package.json package-lock.json .npmrc ./
@@ -27,7 +28,7 @@ RUN node_modules/.bin/tsc -b common models client page api inference \
  && mkdir /app \
  && tar -xzf ./*.tgz -C /app --strip-components=1
 
-FROM node:24-bookworm-slim AS service
+FROM ${NODE_IMAGE} AS service
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app ./
@@ -60,7 +61,7 @@ FROM service AS inference
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "dist/inference/health.js"]
 CMD ["node", "dist/inference/main.js"]
 
-FROM node:24-bookworm-slim AS cuda
+FROM ${NODE_IMAGE} AS cuda
 WORKDIR /app
 RUN apt-get update && apt-get install -y --no-install-recommends python3-pip && rm -rf /var/lib/apt/lists/*
 COPY launch/setup/gpu-install.mjs launch/setup/

@@ -144,8 +144,22 @@ test('nothing can be written, and nobody is root', async () => {
     await expect(write).rejects.toThrow('EROFS');
   }
   const redis = await of('redis');
+  expect(await docker('exec', redis, 'id', '-u')).toBe('999');
   expect(await docker('exec', redis, 'redis-cli', 'CONFIG', 'GET', 'save')).toBe('save');
   expect(await docker('exec', redis, 'redis-cli', 'CONFIG', 'GET', 'appendonly')).toMatch(/no$/);
+});
+
+test('no container can take all memory, all processes, or the disk for its log', async () => {
+  for (const service of ['redis', 'inference', 'api', 'haproxy']) {
+    const [container = ''] = await compose.containers(service);
+    const host = JSON.parse(await docker('inspect', '--format', '{{json .HostConfig}}', container));
+    expect(host, service).toMatchObject({
+      CapDrop: ['ALL'],
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
+    });
+    expect(host.Memory, service).toBeGreaterThan(200 * 1024 * 1024);
+    expect(host.PidsLimit, service).toBeGreaterThanOrEqual(512);
+  }
 });
 
 test('replicas that are stopped finish their stream first; the last one goes on without one failure', async () => {

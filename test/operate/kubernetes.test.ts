@@ -1,8 +1,7 @@
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
@@ -13,72 +12,52 @@ import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
 import { TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { wavFile } from '../support/wav.ts';
-
-const FOLDER = join(packageRoot(), 'deploy/kubernetes');
-const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
-const run = promisify(execFile);
-
-interface Env {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
-}
-interface Container {
-  readonly image: string;
-  readonly env?: readonly Env[];
-}
+import {
+  containersOf,
+  hasKubectl,
+  installValidator,
+  kustomize,
+  read,
+  VERSIONS,
+  validate,
+} from './kubernetes-files.ts';
 
 const kustomization: {
   resources: string[];
   images: { name: string; newTag: string }[];
   configMapGenerator: { name: string; literals?: string[] }[];
-} = parse(read('kustomization.yaml'));
+} = parse(read('kubernetes/kustomization.yaml'));
+const RESOURCES = kustomization.resources.map((file) => `kubernetes/${file}`);
 
 describe('the schemas of the oldest and the newest Kubernetes', () => {
-  const packages = join(packageRoot(), '.cache/kubernetes-validate-1.37.0');
-  beforeAll(async () => {
-    if (!existsSync(packages))
-      await run('python3', ['-m', 'pip', 'install', '--target', packages, 'kubernetes-validate==1.37.0']);
-  }, 300_000);
-
-  const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+  beforeAll(installValidator, 300_000);
   const built = temporaryFolder();
   afterAll(() => built.remove());
 
-  async function validate(version: string, files: readonly string[]): Promise<string> {
-    const args = ['-m', 'kubernetes_validate', '--strict', '--kubernetes-version', version, ...files];
-    const env = { ...process.env, PYTHONPATH: packages };
-    const { stdout, stderr } = await run('python3', args, { cwd: FOLDER, env });
-    return stdout + stderr;
-  }
-
-  test.each(['1.30.0', '1.37.0'])('of %s fit each file', async (version) => {
-    const said = await validate(version, kustomization.resources);
-    const documents = kustomization.resources.flatMap((file) => parseAllDocuments(read(file)));
+  test.each(VERSIONS)('of %s fit each file', async (version) => {
+    const said = await validate(version, RESOURCES);
+    const documents = RESOURCES.flatMap((file) => parseAllDocuments(read(file)));
     expect(said.match(/ passed for resource /g)).toHaveLength(documents.length);
     expect(said).not.toContain('WARN');
   });
 
   test.skipIf(!hasKubectl)('fit what kustomize makes of them, where kubectl is there', async () => {
-    const { stdout } = await run('kubectl', ['kustomize', FOLDER]);
+    const text = await kustomize('kubernetes');
     const file = join(built.path, 'built.yaml');
-    writeFileSync(file, stdout);
+    writeFileSync(file, text);
     expect(await validate('1.37.0', [file])).not.toMatch(/WARN|ERROR/);
     const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
-    for (const { name } of kustomization.images) expect(stdout).toContain(`image: ${name}:${version}`);
+    for (const { name } of kustomization.images) expect(text).toContain(`image: ${name}:${version}`);
   });
 });
 
 describe('the pods', () => {
   const literals = kustomization.configMapGenerator.find(({ name }) => name === 'asr')?.literals ?? [];
   const shared = Object.fromEntries(literals.map((literal) => literal.split(/=(.*)/s).slice(0, 2)));
-  const containers = (file: string): Container[] => {
-    const [deployment] = parseAllDocuments(read(file), { merge: true });
-    return deployment?.toJS().spec.template.spec.containers;
-  };
+  const all = ['api', 'inference', 'redis'].flatMap((name) => containersOf(`kubernetes/${name}.yaml`));
 
   test('give each process settings that it takes, and the token by reference', () => {
-    const env = containers('api.yaml').find(({ image }) => image === 'chinese-asr-api')?.env ?? [];
+    const env = all.find(({ name }) => name === 'api')?.env ?? [];
     const own = Object.fromEntries(env.map(({ name, value = TOKEN }) => [name, value]));
     expect(readApiConfig({ ...shared, ...own })).toMatchObject({
       host: '127.0.0.1',
@@ -89,11 +68,16 @@ describe('the pods', () => {
       name: 'ASR_API_TOKEN',
       valueFrom: { secretKeyRef: { name: 'asr', key: 'api-token' } },
     });
-    expect(readInferenceConfig(shared)).toMatchObject({ model: 'bundled' });
+    const inference = all.find(({ name }) => name === 'inference');
+    const ownOfInference = Object.fromEntries(inference?.env?.map(({ name, value }) => [name, value]) ?? []);
+    expect(readInferenceConfig({ ...shared, ...ownOfInference })).toMatchObject({
+      model: 'bundled',
+      // The probe's alone.
+      admin: { host: '127.0.0.1', port: 9_465 },
+    });
   });
 
   test('write no disk and are not root', () => {
-    const all = ['api.yaml', 'inference.yaml', 'redis.yaml'].flatMap(containers);
     expect(all).toHaveLength(4);
     const securityContext = {
       allowPrivilegeEscalation: false,
@@ -114,8 +98,9 @@ describe('the proxy in the pod of the API', () => {
     service = await TestService.start({ env: { ASR_PUBLIC_BASE_URL: 'https://asr.example.com' } });
     const port = await freePort();
     origin = `http://127.0.0.1:${port}`;
-    const config = read('haproxy.cfg')
+    const config = read('kubernetes/haproxy.cfg')
       .replace('bind :8080', `bind 127.0.0.1:${port}`)
+      .replace('bind :8081', `bind 127.0.0.1:${await freePort()}`)
       .replace('127.0.0.1:8088', new URL(service.api.origin).host);
     writeFileSync(join(folder.path, 'haproxy.cfg'), config);
     haproxy = spawn('haproxy', ['-db', '-f', join(folder.path, 'haproxy.cfg')], { stdio: 'ignore' });

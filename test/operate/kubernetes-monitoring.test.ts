@@ -103,12 +103,12 @@ test('Prometheus gives both processes the jobs that the rules name, and leaves e
   expect(authorization).toEqual({ credentials_file: '/etc/asr-admin/token' });
   const file = join(folder.path, 'prometheus.yml');
   writeFileSync(file, JSON.stringify({ scrape_configs: [{ ...rest, static_configs: ports }] }));
-  const { stdout } = spawnSync('promtool', ['check', 'service-discovery', '--timeout=1s', file, 'asr'], {
+  const { stdout } = spawnSync('promtool', ['check', 'service-discovery', '--timeout=3s', file, 'asr'], {
     encoding: 'utf8',
   });
   const kept: { labels: Record<string, string> }[] = JSON.parse(stdout);
   const found = kept.map(({ labels }) => [labels['instance'], labels['job']]);
-  expect(found.filter(([instance]) => instance)).toEqual([
+  expect(found.filter(([instance]) => instance).sort()).toEqual([
     ['api:1', 'asr-api'],
     ['inference:1', 'asr-inference'],
   ]);

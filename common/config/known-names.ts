@@ -27,6 +27,8 @@ const KNOWN: readonly string[] = [
   'ASR_MODEL_MIRROR',
   'ASR_TEST_REDIS_IMAGE',
   'ASR_REDIS_IMAGES',
+  'ASR_API_MEMORY',
+  'ASR_INFERENCE_MEMORY',
 ];
 /** Kubernetes sets these for a Service called asr, or asr-api. */
 const OF_KUBERNETES = /^ASR_(?:.+_)?(?:SERVICE|PORT)_/;

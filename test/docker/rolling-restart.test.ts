@@ -4,9 +4,11 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { Clients, REAL_TIME_MS, speak } from './clients.ts';
-import { buildImages, Compose } from './compose.ts';
+import { buildImages, Compose, docker } from './compose.ts';
 
 const ROLL_MS = 200_000;
+/** What the script rolls, as far as a machine without a card can run it. */
+const ROLLED = ['inference', 'inference-standby', 'api'];
 /** So that the two clients take turns at the slot. */
 const PAUSE_MS = 200;
 
@@ -41,8 +43,32 @@ async function stream(): Promise<string> {
   return last?.type === 'error' ? String(last['code']) : `${last?.type} ${code}`;
 }
 
+interface Roll {
+  readonly code: number;
+  readonly said: string;
+}
+
+/** @param env what the shell sets besides the deployment's own settings */
+async function roll(env: Readonly<Record<string, string>> = {}): Promise<Roll> {
+  const options = {
+    cwd: packageRoot(),
+    env: { ...process.env, COMPOSE: compose.command.join(' '), ...env },
+  };
+  return promisify(execFile)('deploy/rolling-restart.sh', options).then(
+    ({ stderr }) => ({ code: 0, said: stderr }),
+    ({ code, stderr }: { code: number; stderr: string }) => ({ code, said: stderr }),
+  );
+}
+
+/** Ids of every container of these services, also of those that have ended. */
+async function all(...services: string[]): Promise<string[]> {
+  const ids = await compose.compose('--profile', 'standby', 'ps', '--all', '--quiet', ...services);
+  return ids.split('\n').filter((id) => id !== '');
+}
+
 test('a rolling restart under load loses no request but to `busy`', { timeout: ROLL_MS }, async () => {
-  const before = [...(await compose.containers('api')), ...(await compose.containers('inference'))];
+  await compose.compose('--profile', 'standby', 'up', '--detach', '--no-build', 'inference-standby');
+  const before = await all(...ROLLED);
   const outcomes: Record<string, Record<string, number>> = {};
   const rolled = new AbortController();
   const load = async (name: string, act: () => Promise<unknown>): Promise<void> => {
@@ -59,18 +85,47 @@ test('a rolling restart under load loses no request but to `busy`', { timeout: R
     load('streams', stream),
     load('readyz', () => clients.status(`${compose.origin}/readyz`)),
   ];
-  await promisify(execFile)('deploy/rolling-restart.sh', {
-    cwd: packageRoot(),
-    env: { ...process.env, COMPOSE: compose.command.join(' ') },
-  }).finally(() => rolled.abort());
+  const { code, said } = await roll().finally(() => rolled.abort());
   await Promise.all(loads);
 
   console.log(outcomes);
-  const after = [...(await compose.containers('api')), ...(await compose.containers('inference'))];
+  expect(said).toContain('inference-gpu has no container; skipped');
+  expect(said).toContain('done: inference (1) inference-standby (1) api (2)');
+  expect(code).toBe(0);
+  const after = await all(...ROLLED);
   expect(after).toHaveLength(before.length);
   expect(after.filter((id) => before.includes(id))).toEqual([]);
   const { uploads = {}, streams = {}, readyz = {} } = outcomes;
   expect(Object.keys(uploads).filter((status) => status !== '409')).toEqual(['200']);
   expect(Object.keys(streams).filter((end) => end !== 'busy')).toEqual(['final 1000']);
   expect(Object.keys(readyz)).toEqual(['200']);
+});
+
+test('a roll that fails says why, and leaves what was there', { timeout: ROLL_MS }, async () => {
+  const before = await all(...ROLLED);
+  for (const attempt of [1, 2]) {
+    const { code, said } = await roll({ ASR_LOG_LEVEL: 'loud' });
+    expect(code, `${attempt}`).toBe(1);
+    expect(said).toContain('ASR_LOG_LEVEL');
+    expect(said).toContain('inference ends right after its start; its new containers are removed');
+    expect((await all(...ROLLED)).sort()).toEqual(before.sort());
+  }
+  expect(await clients.status(`${compose.origin}/readyz`)).toBe(200);
+});
+
+test('what does not run is skipped, and only healthy containers are counted', {
+  timeout: ROLL_MS,
+}, async () => {
+  const [stopped = ''] = await all('api');
+  await docker('stop', stopped);
+  await docker('rm', '--force', ...(await all('inference', 'inference-standby')));
+  const { code, said } = await roll();
+  expect(said).toContain('inference has no container; skipped');
+  expect(said).toContain('api: 1 new for 2 old');
+  expect(said).toContain('done: api (1)');
+  expect(code).toBe(0);
+  expect(await all(...ROLLED)).toHaveLength(1);
+
+  await docker('rm', '--force', ...(await all('api')));
+  expect(await roll()).toMatchObject({ code: 1, said: expect.stringContaining('nothing runs here') });
 });

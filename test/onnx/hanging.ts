@@ -10,13 +10,16 @@ const CHUNK_FRAMES = 16;
 const SIZE = 8_000;
 const PRODUCTS = 20;
 
-/** A CTC model that loads, and says nothing of silence; of anything louder its run does not come back within minutes. */
-export function writeHangingModel(folder: string): void {
+/**
+ * A CTC model that loads, and says nothing of silence; of anything louder its run does not come back within minutes.
+ * @param matrixSize smaller: it comes back, after a time that grows with its cube
+ */
+export function writeHangingModel(folder: string, matrixSize = SIZE): void {
   const graph = new OnnxGraph();
   const shell = new Zipformer2Shell(graph, CHUNK_FRAMES);
   const energy = graph.op('ReduceMean', [shell.x], { keepdims: 0 });
   const isLoud = graph.op('Cast', [graph.op('Greater', [energy, graph.float(LOUD)])], { to: 7 });
-  const size = graph.op('Add', [graph.op('Mul', [isLoud, graph.ints([SIZE - 1])]), graph.ints([1])]);
+  const size = graph.op('Add', [graph.op('Mul', [isLoud, graph.ints([matrixSize - 1])]), graph.ints([1])]);
   const square = graph.op('Expand', [
     graph.op('Mul', [energy, graph.float(0)]),
     graph.op('Concat', [size, size], { axis: 0 }),

@@ -7,11 +7,12 @@ import type { StreamClient } from './stream-client.ts';
 
 const READY_MS = 30_000;
 
-/** An api replica as a real process on a free port. */
+/** An api replica as a real process on a free port. @param script below `dist/`, if it is to be another build's */
 export async function startApiProcess(
   env: Readonly<Record<string, string>>,
+  script = 'api/main.js',
 ): Promise<{ process: ProcessUnderTest; origin: string; wsUrl: string }> {
-  const api = new ProcessUnderTest('api/main.js', { ASR_API_TOKEN: TOKEN, ASR_PORT: '0', ...env });
+  const api = new ProcessUnderTest(script, { ASR_API_TOKEN: TOKEN, ASR_PORT: '0', ...env });
   const ended = api.exited.then(() => {
     throw new Error(`the api has ended:\n${api.stdout}${api.stderr}`);
   });

@@ -18,8 +18,8 @@ import { RULES } from './prometheus.ts';
 /** By which every time of the rules is shorter here: an hour is two minutes, a scrape comes every half second. */
 const FACTOR = 30;
 const TEST_MS = 150_000;
-/** About two seconds for one of speech, give or take a factor of two for the machine. */
-const SLOW_MATRIX = 700;
+/** What the slow model takes for a second of speech. */
+const SLOW_MS = 2_000;
 const SPEECH = fixture('e00');
 const SHORT_WAV = wavFile(scriptedPcm(0.3));
 
@@ -66,6 +66,16 @@ async function replaceInference(model?: string): Promise<void> {
   const old = service.members('inference');
   await service.addInference(model);
   for (const member of old) await service.kill(member);
+}
+
+/** @returns what it takes for a second of speech, in ms */
+async function slowModel(matrixSize: number): Promise<number> {
+  const model = join(folder.path, `slow-${matrixSize}`);
+  mkdirSync(model);
+  writeHangingModel(model, matrixSize);
+  await replaceInference(model);
+  const { body } = await upload(anApi().origin, wavFile(scriptedPcm(1)));
+  return Number(body['inference_ms']);
 }
 
 test('a healthy service raises none, nor does a rolling restart', { timeout: TEST_MS }, async () => {
@@ -136,14 +146,15 @@ test('AsrProcessGone, AsrNoRecognizer, AsrNotReady: it hangs', { timeout: TEST_M
 test('AsrModelSlow, AsrFinalLate, AsrOverloaded, AsrBusy, AsrRedisSlow: all is slow', {
   timeout: TEST_MS,
 }, async () => {
-  const model = join(folder.path, 'slow');
-  mkdirSync(model);
-  writeHangingModel(model, SLOW_MATRIX);
-  await replaceInference(model);
+  // The first one shows how fast this machine is.
+  const trialSize = 500;
+  const trialMs = await slowModel(trialSize);
+  await slowModel(Math.round(trialSize * Math.cbrt(SLOW_MS / trialMs)));
   service.relay.slow(60);
   // Over two seconds wait for the model at once.
   for (let count = 0; count < 3; count += 1) {
-    const client = await openStream(anApi().wsUrl);
+    // The model's call for the one before may still be running.
+    const client = await until(() => openStream(anApi().wsUrl));
     client.send(scriptedPcm(6));
     await expect(client.message('final')).rejects.toThrow('overloaded');
   }

@@ -10,8 +10,9 @@ set -eu
 compose=${COMPOSE:-docker compose}
 # Without it Compose does not know these services.
 export COMPOSE_PROFILES=standby,gpu
-# Ids of the containers that are on trial.
-new=
+# The service whose new containers are on trial, and the ids of its old ones.
+trial=
+old=
 
 say() { echo "rolling-restart: $*" >&2; }
 
@@ -39,15 +40,16 @@ restarted() {
   return 1
 }
 
+new_ones() { containers "$trial" | grep -vF "$old" || true; }
+
 undo() {
-  [ -n "$new" ] || return 0
-  # shellcheck disable=SC2086 # a list of ids
-  docker rm --force $new >/dev/null
-  new=
+  [ -n "$trial" ] || return 0
+  for id in $(new_ones); do docker rm --force "$id" >/dev/null; done
+  trial=
 }
 
 fail() {
-  for id in $new; do docker logs --tail 3 "$id" 2>&1 | cut -c 1-500 >&2; done
+  for id in $(new_ones); do docker logs --tail 3 "$id" 2>&1 | cut -c 1-500 >&2; done
   undo
   say "$1; its new containers are removed, the old ones go on"
   exit 1
@@ -68,10 +70,10 @@ roll() {
   # shellcheck disable=SC2086
   set -- $old
   say "$service: $count new for $# old"
-  up=0
-  $compose up --detach --no-build --no-deps --no-recreate --scale "$service=$(($# + count))" "$service" || up=$?
-  new=$(containers "$service" | grep -vF "$old") || true
-  [ $up = 0 ] || fail "Compose could not start $service"
+  trial=$service
+  $compose up --detach --no-build --no-deps --no-recreate --scale "$service=$(($# + count))" "$service" ||
+    fail "Compose could not start $service"
+  new=$(new_ones)
   tries=120
   # shellcheck disable=SC2086
   until [ "$(healthy $new | grep -c .)" = "$count" ]; do
@@ -83,7 +85,7 @@ roll() {
   done
   # haproxy asks for the addresses once a second, and checks a new one every 500 ms.
   sleep 3
-  new=
+  trial=
   # shellcheck disable=SC2086
   docker stop --time 60 $old >/dev/null
   # shellcheck disable=SC2086

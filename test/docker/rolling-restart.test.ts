@@ -1,8 +1,12 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
+import { temporaryFolder } from '../support/tool.ts';
 import { Clients, REAL_TIME_MS, speak } from './clients.ts';
 import { buildImages, Compose, docker } from './compose.ts';
 
@@ -48,16 +52,24 @@ interface Roll {
   readonly said: string;
 }
 
-/** @param env what the shell sets besides the deployment's own settings */
-async function roll(env: Readonly<Record<string, string>> = {}): Promise<Roll> {
-  const options = {
-    cwd: packageRoot(),
-    env: { ...process.env, COMPOSE: compose.command.join(' '), ...env },
-  };
+/** @param env what the shell sets besides the deployment's own settings. @param command Compose with its options */
+async function roll(env: Readonly<Record<string, string>> = {}, command = compose.command): Promise<Roll> {
+  const options = { cwd: packageRoot(), env: { ...process.env, COMPOSE: command.join(' '), ...env } };
   return promisify(execFile)('deploy/rolling-restart.sh', options).then(
     ({ stderr }) => ({ code: 0, said: stderr }),
     ({ code, stderr }: { code: number; stderr: string }) => ({ code, said: stderr }),
   );
+}
+
+/** Compose with a file whose service for GPUs runs here, too: without a card, and on the CPU. */
+function withoutCard(folder: string): string[] {
+  const text = readFileSync(join(packageRoot(), 'docker-compose.yml'), 'utf8')
+    .replace('image: chinese-asr-inference-gpu', 'image: chinese-asr-inference')
+    .replace('ASR_EXECUTION_PROVIDERS: cuda', 'ASR_EXECUTION_PROVIDERS: cpu')
+    .replace(/^ *deploy: .*nvidia.*\n/m, '');
+  const file = join(folder, 'docker-compose.yml');
+  writeFileSync(file, text);
+  return [...compose.command, '--file', file, '--project-directory', packageRoot()];
 }
 
 /** Ids of every container of these services, also of those that have ended. */
@@ -113,6 +125,17 @@ test('a roll that fails says why, and leaves what was there', { timeout: ROLL_MS
   expect(await clients.status(`${compose.origin}/readyz`)).toBe(200);
 });
 
+test('a roll that is interrupted leaves what was there', { timeout: ROLL_MS }, async () => {
+  const before = await all(...ROLLED);
+  const env = { ...process.env, COMPOSE: compose.command.join(' ') };
+  const script = spawn('deploy/rolling-restart.sh', { cwd: packageRoot(), env, stdio: 'ignore' });
+  const exited = once(script, 'exit');
+  await vi.waitFor(async () => expect(await all('inference')).toHaveLength(2), 20_000);
+  script.kill('SIGTERM');
+  expect(await exited).toEqual([143, null]);
+  expect((await all(...ROLLED)).sort()).toEqual(before.sort());
+});
+
 test('what does not run is skipped, and only healthy containers are counted', {
   timeout: ROLL_MS,
 }, async () => {
@@ -128,4 +151,24 @@ test('what does not run is skipped, and only healthy containers are counted', {
 
   await docker('rm', '--force', ...(await all('api')));
   expect(await roll()).toMatchObject({ code: 1, said: expect.stringContaining('nothing runs here') });
+});
+
+test('the service for GPUs is rolled like the others', { timeout: ROLL_MS }, async () => {
+  const folder = temporaryFolder();
+  const command = withoutCard(folder.path);
+  const [file = '', ...options] = command;
+  const gpu = async (...args: string[]): Promise<string> => {
+    const { stdout } = await promisify(execFile)(file, [...options, '--profile', 'gpu', ...args]);
+    return stdout.trim();
+  };
+  await gpu('up', '--detach', '--no-build', '--no-deps', 'inference-gpu');
+  const before = await gpu('ps', '--quiet', 'inference-gpu');
+  const { code, said } = await roll({}, command);
+  const after = await gpu('ps', '--quiet', 'inference-gpu');
+  await docker('rm', '--force', after);
+  folder.remove();
+  expect(said).toContain('done: inference-gpu (1)');
+  expect(code).toBe(0);
+  expect(after).toMatch(/^\w+$/);
+  expect(after).not.toBe(before);
 });

@@ -53,7 +53,8 @@ export async function serve(listensItself: () => void): Promise<void> {
     config.admin &&
     (await (await import('./operations/admin.ts')).buildAdmin(config.admin, services, metrics));
   servers.push({ name: 'admin', run: async () => admin?.close() });
-  // Serving without Redis is right too (not_ready until it is there). But the first requests of a normal start should not see that.
+  // Serving without Redis is right too (not_ready until it is there). But the first requests of a normal
+  // start should not see that.
   log.debug({ atMostMs: WAIT_FOR_REDIS_MS }, 'waiting for Redis');
   await whenReady(services.redis, WAIT_FOR_REDIS_MS);
   if (!stopping.aborted) {

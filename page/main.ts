@@ -132,7 +132,8 @@ class Page {
   }
 
   #failed(failure: Failure): void {
-    // Otherwise a screen reader would find "listening" or "trying again" there when that is over. After a lost microphone, the recording's text stays there.
+    // Otherwise a screen reader would find "listening" or "trying again" there when that is over. After a
+    // lost microphone, the recording's text stays there.
     if (failure.kind !== 'microphone_lost') announce('');
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
       this.#status.stop();

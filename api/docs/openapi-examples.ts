@@ -1,4 +1,7 @@
-/** Real answers of the service: path → method → status → name → body. A test compares them with their schemas and with what the service says. */
+/**
+ * Real answers of the service: path → method → status → name → body. A test compares them with their schemas
+ * and with what the service says.
+ */
 type Examples = Readonly<Record<string, object>>;
 type ByStatus = Readonly<Record<string, Examples>>;
 
@@ -51,7 +54,10 @@ export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, ByStatus>
   },
 };
 
-/** The object under these names. @throws Error naming the first that is missing: then an example is about something that does not exist. */
+/**
+ * The object under these names.
+ * @throws Error naming the first that is missing: then an example is about something that does not exist.
+ */
 function within(description: object, ...names: string[]): object {
   return names.reduce((parent: object, name) => {
     const value: unknown = Reflect.get(parent, name);
@@ -71,7 +77,10 @@ const HEADERS: Readonly<Record<string, object>> = {
   503: RETRY_AFTER,
 };
 
-/** Puts into an OpenAPI description what the schemas of the routes cannot say: examples, headers that go with a status, and the type of the form's file. */
+/**
+ * Puts into an OpenAPI description what the schemas of the routes cannot say: examples, headers that go with
+ * a status, and the type of the form's file.
+ */
 export function addExamples(description: object): void {
   const path = ['paths', '/v1/audio/transcriptions', 'post', 'requestBody', 'content', 'multipart/form-data'];
   Object.assign(within(description, ...path), { encoding: { file: { contentType: 'audio/wav' } } });

@@ -10,7 +10,10 @@ import {
 } from '../../common/messages/http.ts';
 import { addExamples } from './openapi-examples.ts';
 
-/** Whether this is the default of ASR_PUBLIC_BASE_URL, of no use on another machine. An address with a path was set, for a proxy on this machine. */
+/**
+ * Whether this is the default of ASR_PUBLIC_BASE_URL, of no use on another machine. An address with a path
+ * was set, for a proxy on this machine.
+ */
 export const isLoopbackUrl = (url: string): boolean =>
   new URL(url).hostname === '127.0.0.1' && publicPath(url) === '';
 
@@ -19,8 +22,9 @@ export const publicPath = (publicBaseUrl: string): string =>
   new URL(publicBaseUrl).pathname.replace(/\/+$/, '');
 
 /**
- * Where the HTTP interface is. The first address is the one that the description was read from: the pages may send requests nowhere else (their policy, and
- * no CORS). The second is the public one, for readers of a copy. If the public one has a path of its own, it comes first: the pages are opened there.
+ * Where the HTTP interface is. The first address is the one that the description was read from: the pages may
+ * send requests nowhere else (their policy, and no CORS). The second is the public one, for readers of a
+ * copy. If the public one has a path of its own, it comes first: the pages are opened there.
  */
 function servers(publicBaseUrl: string): { url: string; description: string }[] {
   const own = { url: '/', description: 'where this description was read' };
@@ -32,7 +36,10 @@ function servers(publicBaseUrl: string): { url: string; description: string }[] 
   return publicPath(publicBaseUrl) === '' ? [own, there] : [there, own];
 }
 
-/** Makes `app.swagger()` the OpenAPI 3.1 description of the routes that are registered after this, with the resources by their names. */
+/**
+ * Makes `app.swagger()` the OpenAPI 3.1 description of the routes that are registered after this, with the
+ * resources by their names.
+ */
 export async function registerOpenApi(app: FastifyInstance, publicBaseUrl: string): Promise<void> {
   for (const schema of [
     HealthResult,

@@ -26,9 +26,11 @@ export function wantedLanguage(header = ''): Language {
 }
 
 /**
- * The Markdown reference as one HTML page, with a table of contents beside it and the same anchors as its Markdown has on code hosts.
+ * The Markdown reference as one HTML page, with a table of contents beside it and the same anchors as its
+ * Markdown has on code hosts.
  * @param styles the address of its style sheet
- * @param original the English reference: its anchors lead to the same places in every language, because one address serves them all
+ * @param original the English reference: its anchors lead to the same places in every language, because one
+ * address serves them all
  */
 export function referencePage(
   markdown: string,

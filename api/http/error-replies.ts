@@ -20,7 +20,10 @@ export interface Refusal {
   readonly code: string;
 }
 
-/** Answers every failure of a request in the interface's form. Of a fault of ours the client learns only the exception's type and the request's id. */
+/**
+ * Answers every failure of a request in the interface's form. Of a fault of ours the client learns only the
+ * exception's type and the request's id.
+ */
 export function replyWithError(
   error: FastifyError | Error,
   request: FastifyRequest,
@@ -63,7 +66,8 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
-  // 404: also a method that only RTSP has. 403: an odd path, refused by the documentation's static files; our own 403 is an ApiFailure.
+  // 404: also a method that only RTSP has. 403: an odd path, refused by the documentation's static files; our
+  // own 403 is an ApiFailure.
   if (status === 404 || status === 403) return answer(404, 'not_found', noSuchPath(request));
   if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);
   request.log.error({ err: error }, 'a request failed through a fault of the server');
@@ -82,7 +86,8 @@ export function replyNotFound(request: FastifyRequest, reply: FastifyReply): voi
 }
 
 /**
- * Answers every method that a path does not have with 405 and `Allow` (RFC 9110, section 15.5.6). It hears of the routes that are added from now on.
+ * Answers every method that a path does not have with 405 and `Allow` (RFC 9110, section 15.5.6). It hears of
+ * the routes that are added from now on.
  * @returns what to call when all of them are there
  */
 export function refuseOtherMethods(app: FastifyInstance): () => void {

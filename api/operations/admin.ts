@@ -11,7 +11,8 @@ import type { UploadJob } from '../../common/uploads/upload-jobs.ts';
 import type { ApiMetrics } from './metrics.ts';
 
 /**
- * The board asks another host for its fonts. If that host cannot be reached and says nothing, a browser shows a blank page until it gives up.
+ * The board asks another host for its fonts. If that host cannot be reached and says nothing, a browser shows
+ * a blank page until it gives up.
  */
 const BOARD_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";

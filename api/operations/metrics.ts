@@ -14,7 +14,10 @@ interface AnsweredRequest {
   readonly recognized?: Omit<Transcription, 'text'> | undefined;
 }
 
-/** Prometheus metrics of one API replica. The gauges are read from the store when they are scraped, so every replica shows the same ones. */
+/**
+ * Prometheus metrics of one API replica. The gauges are read from the store when they are scraped, so every
+ * replica shows the same ones.
+ */
 export class ApiMetrics {
   readonly registry = new Registry();
   readonly #requests = new Counter({
@@ -81,7 +84,10 @@ export class ApiMetrics {
     this.#beginAtZero();
   }
 
-  /** Prometheus sees no rise in a series that begins with 1: rate() and increase() would miss the first of each kind after every start. */
+  /**
+   * Prometheus sees no rise in a series that begins with 1: rate() and increase() would miss the first of
+   * each kind after every start.
+   */
   #beginAtZero(): void {
     const route = '/v1/audio/transcriptions';
     const others = { '': 200, validation: 422, client_gone: 499, server_error: 500, too_many_uploads: 503 };

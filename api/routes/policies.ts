@@ -16,7 +16,10 @@ export const PAGE_HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** For Swagger UI, served from here as well. It sets styles on its elements, makes them from strings (so no trusted types), and holds its pictures itself. */
+/**
+ * For Swagger UI, served from here as well. It sets styles on its elements, makes them from strings (so no
+ * trusted types), and holds its pictures itself.
+ */
 export const DOCS_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
   "img-src 'self'",
   "img-src 'self' data:",

@@ -14,15 +14,19 @@ import { EXAMPLE_HEADERS, PAGE_HEADERS } from './policies.ts';
 
 const HTML = 'text/html; charset=utf-8';
 
-/** The service's address for this reader: the public one, or else the one that has just worked. Its parts are what the client, or a proxy for it, said. */
+/**
+ * The service's address for this reader: the public one, or else the one that has just worked. Its parts are
+ * what the client, or a proxy for it, said.
+ */
 function baseUrl({ protocol, host }: FastifyRequest, publicBaseUrl: string): string {
   const own = `${protocol}://${host}`;
   return isLoopbackUrl(publicBaseUrl) && /^https?:\/\/[\w.:[\]-]+$/.test(own) ? own : publicBaseUrl;
 }
 
 /**
- * The reference: /api-reference.md, the same as a page at /api-reference, and its browser examples, ready to try, under /examples/.
- * In Chinese it is /api-reference.zh-CN.md. The page comes in the language that the browser asks for, and in either at an address of its own.
+ * The reference: /api-reference.md, the same as a page at /api-reference, and its browser examples, ready to
+ * try, under /examples/. In Chinese it is /api-reference.zh-CN.md. The page comes in the language that the
+ * browser asks for, and in either at an address of its own.
  */
 export function referenceRoutes(publicBaseUrl: string): FastifyPluginAsync {
   return async (app) => {

@@ -10,8 +10,9 @@ function names(header: string, tag: string): boolean {
 }
 
 /**
- * An onSend hook for what people read. The reader keeps a copy and asks each time whether it is still the present one. So a new version shows at once, and the
- * same one is not sent twice. Streams pass: the static files among them have tags of their own.
+ * An onSend hook for what people read. The reader keeps a copy and asks each time whether it is still the
+ * present one. So a new version shows at once, and the same one is not sent twice. Streams pass: the static
+ * files among them have tags of their own.
  */
 export async function revalidate(
   request: FastifyRequest,

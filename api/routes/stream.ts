@@ -78,7 +78,8 @@ export function streamRoute(
       });
       // A breach of the WebSocket protocol; the end of the connection is 'close'.
       socket.on('error', (breach) => session.broken(breach.message));
-      // The WebSocket layer ends our side when it has answered a close frame or a breach of the protocol. Then it waits seconds for the peer's side.
+      // The WebSocket layer ends our side when it has answered a close frame or a breach of the protocol.
+      // Then it waits seconds for the peer's side.
       request.socket.once('finish', () => session.disconnected());
       socket.on('close', () => session.disconnected());
     },
@@ -101,7 +102,10 @@ export class StreamDrain {
     if (this.#sessions.size === 0) this.#emptied?.();
   }
 
-  /** Ends the connections without a recording at once, waits at most `drainMs` for the recordings under way, then ends those too. */
+  /**
+   * Ends the connections without a recording at once, waits at most `drainMs` for the recordings under way,
+   * then ends those too.
+   */
   async drain(drainMs: number): Promise<void> {
     this.#draining = true;
     for (const session of this.#sessions) if (!session.recording) session.shutDown();

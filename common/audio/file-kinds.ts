@@ -46,7 +46,10 @@ export function kindOfFile(start: Uint8Array): FileKind | undefined {
   return typeof kind === 'string' ? { name: kind, todo: CONVERT } : kind;
 }
 
-/** A frame of MP3 or AAC without a tag in front (ISO 11172-3, 2.4.2.3; ISO 13818-7, 6.2). Bare samples near zero have the same first bits. */
+/**
+ * A frame of MP3 or AAC without a tag in front (ISO 11172-3, 2.4.2.3; ISO 13818-7, 6.2). Bare samples near
+ * zero have the same first bits.
+ */
 function mpegFrame([first = 0, second = 0, third = 0]: Uint8Array): string | undefined {
   if (first !== 0xff) return undefined;
   if ((second & 0xf6) === 0xf0) return 'AAC';

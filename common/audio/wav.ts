@@ -20,8 +20,9 @@ export const isWav = (file: Uint8Array): boolean =>
   latin1(file, 0, 4) === 'RIFF' && latin1(file, 8, 4) === 'WAVE';
 
 /**
- * Finds and describes the samples of a WAV file. What counts is whether audio is missing, not whether the header is tidy. It also reads chunks in any order,
- * padding, `WAVE_FORMAT_EXTENSIBLE`, a wrong block align or byte rate, an open size or one up to 44 bytes too large, and a part of a sample at the end.
+ * Finds and describes the samples of a WAV file. What counts is whether audio is missing, not whether the
+ * header is tidy. It also reads chunks in any order, padding, `WAVE_FORMAT_EXTENSIBLE`, a wrong block align
+ * or byte rate, an open size or one up to 44 bytes too large, and a part of a sample at the end.
  * @throws WavError `invalid_format`, saying what was found; `empty_audio` for no byte at all
  */
 export function readWav(file: Uint8Array): Wav {
@@ -44,7 +45,8 @@ export function readWav(file: Uint8Array): Wav {
 
 /**
  * Describes a WAV file of which only the beginning is there.
- * @returns undefined while format or audio have not begun. `bytes`, the size of the audio, is undefined where it goes on to the end.
+ * @returns undefined while format or audio have not begun. `bytes`, the size of the audio, is undefined where
+ * it goes on to the end.
  * @throws WavError `invalid_format`
  */
 export function readWavStart(
@@ -77,7 +79,10 @@ function notWav(file: Uint8Array): WavError {
   return new WavError('invalid_format', finding, kind.todo, kind.todo === CONVERT ? 'foreign' : 'other');
 }
 
-/** Whether the file was read or sent as a string. Then it has grown at each byte over 127, and its fields are elsewhere. An intact file is no UTF-8. */
+/**
+ * Whether the file was read or sent as a string. Then it has grown at each byte over 127, and its fields are
+ * elsewhere. An intact file is no UTF-8.
+ */
 function isText(file: Uint8Array): boolean {
   if (latin1(file, 0, 4) !== 'RIFF') return false;
   try {

@@ -4,7 +4,8 @@ import { fail } from './config-error.ts';
 const NOT_HTTP = 'must begin with http:// or https://';
 
 /**
- * @param value `null` (a local file or a sandboxed page in a browser), `file://` (a local file in an app), or scheme, host and port
+ * @param value `null` (a local file or a sandboxed page in a browser), `file://` (a local file in an app), or
+ * scheme, host and port
  * @returns it as clients write it into their Origin header. @throws ConfigError
  */
 export function browserOrigin(name: string, value: string): string {

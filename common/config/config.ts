@@ -58,7 +58,10 @@ const DEFAULT_PORT = 8_088;
 /** 117 of the largest bodies. */
 const DEFAULT_UPLOAD_MEMORY_MB = 64;
 const DEFAULT_UPLOAD_TIMEOUT_MS = 30_000;
-/** As JSON quotes it. A browser sends the token in `start`, which has to fit into MAX_CONTROL_CHARACTERS, with room for blanks and fields to come. */
+/**
+ * As JSON quotes it. A browser sends the token in `start`, which has to fit into MAX_CONTROL_CHARACTERS, with
+ * room for blanks and fields to come.
+ */
 const MAX_TOKEN_CHARACTERS = 900;
 const DEFAULT_ORIGINS = ['http://localhost:8088', 'http://127.0.0.1:8088'];
 
@@ -90,7 +93,8 @@ export function readStoreConfig(env: Environment): CommonConfig {
   try {
     redis = parseRedisUrl(url);
   } catch (error) {
-    // Hidden up to the last @: a password that is not percent-encoded may hold another. If the slashes are missing, what looks like a scheme may be the user.
+    // Hidden up to the last @: a password that is not percent-encoded may hold another. If the slashes are
+    // missing, what looks like a scheme may be the user.
     const safeUrl = url.replace(/^([a-z+]+:\/\/)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
     fail('REDIS_URL', safeUrl, messageOf(error));
   }

@@ -15,7 +15,8 @@ interface Credentials {
 }
 
 /**
- * `redis://`, `rediss://` (TLS), `redis+sentinel://[user:password@]host:port,host:port/master[/db]`, `redis+cluster://[user:password@]host:port,host:port`.
+ * `redis://`, `rediss://` (TLS), `redis+sentinel://[user:password@]host:port,host:port/master[/db]`,
+ * `redis+cluster://[user:password@]host:port,host:port`.
  * @throws Error that says what is wrong with the address (without its password).
  */
 export function parseRedisUrl(url: string): RedisTarget {

@@ -2,7 +2,10 @@
 // as one failure.
 import { readFileSync } from 'node:fs';
 
-/** @type {{ numPassedTests: number, numFailedTests: number, testResults: { status: string, assertionResults: { status: string }[] }[] }} */
+/**
+ * @type {{ numPassedTests: number, numFailedTests: number, testResults: { status: string, assertionResults: {
+ * status: string }[] }[] }}
+ */
 const result = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
 const brokenFiles = result.testResults.filter(
   (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),

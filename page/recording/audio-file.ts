@@ -25,8 +25,9 @@ const DECODED_WITHIN_MS = 20_000;
 const DECODED_RATE_HZ = 48_000;
 
 /**
- * Makes a chosen file ready for the service: a WAV of any kind by the client's reader, and whatever else this browser can decode (MP3, M4A, Ogg).
- * The samples of a WAV that has the service's own format stay as they are, to the bit.
+ * Makes a chosen file ready for the service: a WAV of any kind by the client's reader, and whatever else this
+ * browser can decode (MP3, M4A, Ogg). The samples of a WAV that has the service's own format stay as they
+ * are, to the bit.
  * @throws Failure or AsrError, for `asFailure` to tell
  */
 export async function readAudioFile(file: File): Promise<Int16Array> {

@@ -76,8 +76,9 @@ export class Dictation {
     try {
       const ended = await new Promise<CaptureEnd>((resolve, reject) => {
         const frame = (pcm: Int16Array): void => {
-          // Only now: an open microphone can be seconds from its first sound, and what is said meanwhile is lost. A stream without audio would hold the one
-          // slot for as long, and while somebody reads the browser's question.
+          // Only now: an open microphone can be seconds from its first sound, and what is said meanwhile is
+          // lost. A stream without audio would hold the one slot for as long, and while somebody reads the
+          // browser's question.
           if (live === undefined) {
             this.#enter('recording');
             live = this.#goLive();
@@ -165,8 +166,9 @@ export class Dictation {
       const failure = await this.#explained(asFailure(error));
       // The answer was so late that another recording has begun.
       if (abort !== this.#abort) return;
-      // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end. Not `stop()`, which the person asks for: the recording is
-      // kept, short as it is, to try again with the right token.
+      // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end. Not
+      // `stop()`, which the person asks for: the recording is kept, short as it is, to try again with the
+      // right token.
       if (failure.kind === 'unauthorized') this.#capture?.stop();
       else if (this.#state === 'recording') this.#view.liveTextLost(failure);
     });

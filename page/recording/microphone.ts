@@ -19,7 +19,10 @@ export interface Capture {
 const LOADED_WITHIN_MS = 10_000;
 const FRAME_WITHIN_MS = 4_000;
 const TAIL_WITHIN_MS = 1_000;
-/** Long enough for the audio thread, also a busy one, to take the nodes apart. If the context is closed before that, Chromium never lets go of them. */
+/**
+ * Long enough for the audio thread, also a busy one, to take the nodes apart. If the context is closed before
+ * that, Chromium never lets go of them.
+ */
 const TAKEN_APART_MS = 1_000;
 
 const BY_NAME: Readonly<Record<string, FailureKind>> = {
@@ -40,8 +43,8 @@ function microphoneFailure(error: unknown): Failure {
 /**
  * Opens the microphone and starts capturing at once. Must be called from a press, or the browser keeps the audio suspended.
  * @param deviceId the microphone to use, and no other; '' for the system's choice
- * @param signal ends the wait for the microphone, also for the answer to the browser's question, with its reason. A microphone that comes
- * later is let go.
+ * @param signal ends the wait for the microphone, also for the answer to the browser's question, with its
+ * reason. A microphone that comes later is let go.
  * @throws Failure when there is no microphone for this page.
  */
 export async function openMicrophone(

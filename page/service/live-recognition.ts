@@ -17,8 +17,9 @@ export interface LiveRecognition {
 }
 
 /**
- * The stream side of one recording: frames go in as they are captured, partial texts come out. A session that does not get as far as
- * `ready` is tried again for about 1.5 s, with the audio held so far, so that nothing said meanwhile is lost.
+ * The stream side of one recording: frames go in as they are captured, partial texts come out. A session that
+ * does not get as far as `ready` is tried again for about 1.5 s, with the audio held so far, so that nothing
+ * said meanwhile is lost.
  * @param open starts a session with the service.
  */
 export function recognizeLive(

@@ -4,7 +4,10 @@ import type { Transport } from '../../client/stream/socket.ts';
 import { browserTransport } from '../../client/stream/socket-browser.ts';
 import { Failure } from './failures.ts';
 
-/** A browser does not tell a page why a handshake failed: an origin that is not allowed, a proxy that passes on no WebSockets, or nobody there. */
+/**
+ * A browser does not tell a page why a handshake failed: an origin that is not allowed, a proxy that passes
+ * on no WebSockets, or nobody there.
+ */
 const transport: Transport = {
   ...browserTransport,
   connect: (url, apiToken, events) =>

@@ -25,8 +25,8 @@ interface Item {
 }
 
 /**
- * The recordings of this tab, each shown once. The latest one is large, on the stage, while nothing else goes on there. The others are below.
- * A recording is identified by its samples: trying again replaces its row.
+ * The recordings of this tab, each shown once. The latest one is large, on the stage, while nothing else goes
+ * on there. The others are below. A recording is identified by its samples: trying again replaces its row.
  */
 export class Recordings {
   readonly #stage = find('ol#latest');

@@ -17,7 +17,10 @@ export class Waveform {
     Waveform.#redrawInColour(new WeakRef(this));
   }
 
-  /** The browser keeps a list with a listener for ever, and all that the listener holds. That must not be the recording behind this. */
+  /**
+   * The browser keeps a list with a listener for ever, and all that the listener holds. That must not be the
+   * recording behind this.
+   */
   static #redrawInColour(held: WeakRef<Waveform>): void {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
       const waveform = held.deref();

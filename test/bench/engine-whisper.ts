@@ -22,7 +22,10 @@ const GOAL_UPDATE_S = 15;
 const SHORT_S = 6;
 const PAUSE_S = 1;
 
-/** The bundled Whisper: against sherpa-onnx on real recordings, by length of the audio, by sentences, and until the first text. */
+/**
+ * The bundled Whisper: against sherpa-onnx on real recordings, by length of the audio, by sentences, and
+ * until the first text.
+ */
 export async function measureWhisper(repetitions: number): Promise<Row[]> {
   const clips = await readRealClips();
   const rows: Row[] = [];

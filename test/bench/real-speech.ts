@@ -7,7 +7,10 @@ const FRAME_BYTES = (BYTES_PER_SECOND * FRAME_MS) / 1000;
 const SPEECH_DB = -20;
 /** A click is shorter. */
 const SPEECH_FRAMES = 3;
-/** Of silence that stays at both ends in dense speech. Without it the bundled Whisper left out sentences in 5 of 12 such recordings. */
+/**
+ * Of silence that stays at both ends in dense speech. Without it the bundled Whisper left out sentences in 5
+ * of 12 such recordings.
+ */
 const EDGE_MS = 200;
 
 /** A recording of a real person: 16 kHz mono PCM16, little-endian. */

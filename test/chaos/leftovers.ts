@@ -46,8 +46,8 @@ export class Leftovers {
   }
 
   /**
-   * Waits until no key of a recording is there, but for those of dead processes. Those go with their time: a text when its replica is dead, and audio when the
-   * inference process that had it is dead, too.
+   * Waits until no key of a recording is there, but for those of dead processes. Those go with their time: a
+   * text when its replica is dead, and audio when the inference process that had it is dead, too.
    * @param hit names of processes. @throws Error with what is left
    */
   async none(hit: ReadonlySet<string>): Promise<void> {

@@ -89,7 +89,8 @@ function timeAndFence({ time, fence }: Record<string, unknown>): { atMs: number;
 }
 
 /**
- * Two recognitions at once: a call that began while another process was in one, unless that one stood still; and a call for work that was over already.
+ * Two recognitions at once: a call that began while another process was in one, unless that one stood still;
+ * and a call for work that was over already.
  * @param calls by when they began. @returns what is wrong, for a person
  */
 export function callsAtOnce(calls: readonly ModelCall[]): string | undefined {

@@ -27,7 +27,10 @@ async function replicas(): Promise<string[]> {
   return addresses.map((address) => `http://${address}:${compose.port}`);
 }
 
-/** Until the load balancer has found them all: one that was just started is down for it, and with only that one left a request is 503. */
+/**
+ * Until the load balancer has found them all: one that was just started is down for it, and with only that
+ * one left a request is 503.
+ */
 async function untilAllAreServing(): Promise<void> {
   const origins = await replicas();
   await vi.waitFor(async () => {
@@ -40,7 +43,10 @@ async function untilAllAreServing(): Promise<void> {
   }, 20_000);
 }
 
-/** The container whose process a value in Redis names, by its host name in front: the slot's and the lease's are there for an operator to read. */
+/**
+ * The container whose process a value in Redis names, by its host name in front: the slot's and the lease's
+ * are there for an operator to read.
+ */
 async function containerNamedIn(services: readonly string[], key: string): Promise<string> {
   const [redis = ''] = await compose.containers('redis');
   const value = await docker('exec', redis, 'redis-cli', '--raw', 'GET', key);

@@ -14,7 +14,10 @@ const SERVICE_PORT = 8_088;
 const SILENCE_MS = 36_000;
 const QUESTIONS_BEFORE_SILENCE = 5;
 
-/** A replica that answers everything, beside the engine's name server, which gives this container's address a few times and then nothing more. */
+/**
+ * A replica that answers everything, beside the engine's name server, which gives this container's address a
+ * few times and then nothing more.
+ */
 const REPLICA_AND_NAME_SERVER = `
   const [{ address }] = Object.values(os.networkInterfaces()).flat().filter((each) => !each.internal);
   http.createServer((_, response) => response.end('alive')).listen(${SERVICE_PORT});

@@ -9,7 +9,8 @@ export default defineConfig({
     globalSetup: ['test/support/build.ts'],
     testTimeout: 60_000,
     hookTimeout: 600_000,
-    // The tests of a file are one story of one deployment, which has the machine for itself: a model that is too slow is "overloaded".
+    // The tests of a file are one story of one deployment, which has the machine for itself: a model that is
+    // too slow is "overloaded".
     fileParallelism: false,
     bail: 1,
     retry: 0,

@@ -37,7 +37,8 @@ afterAll(async () => {
 
 function killAndRestart(): void {
   inference.kill('SIGKILL');
-  // On a busy machine it starts later than 4 s after the kill, which is when nobody waits any more: its first heartbeat comes from here.
+  // On a busy machine it starts later than 4 s after the kill, which is when nobody waits any more: its first
+  // heartbeat comes from here.
   const readiness = new ReadinessStore(service.redis.client, new RedisKeys('{asr}'));
   const starting = { id: 'starting', host: 'host', pid: 1, state: 'loading' } as const;
   const beats = setInterval(() => void readiness.beat(starting), 500);
@@ -45,7 +46,10 @@ function killAndRestart(): void {
   inference = startInferenceProcess({ REDIS_URL: service.redis.url });
 }
 
-/** What a new process does first, which on a busy machine takes over ten seconds: it starts, loads its model, and takes the upload. */
+/**
+ * What a new process does first, which on a busy machine takes over ten seconds: it starts, loads its model,
+ * and takes the upload.
+ */
 const whenStarted = { interval: 1, timeout: 25_000 };
 const whileActive = (count: () => Promise<number>) => expect.poll(count, whenStarted).toBe(1);
 

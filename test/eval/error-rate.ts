@@ -10,8 +10,9 @@ const DIGITS = '零一二三四五六七八九';
 const SAME_DIGIT: Readonly<Record<string, string>> = { 幺: '一', 〇: '零' };
 
 /**
- * What counts of a text. NFKC (full-width forms become half-width) and lower case; each ASCII digit is the Chinese one, so 29 is 二九 and not 二十九;
- * 幺 is 一 and 〇 is 零; punctuation, symbols and spaces are dropped. For what was said and what was heard alike.
+ * What counts of a text. NFKC (full-width forms become half-width) and lower case; each ASCII digit is the
+ * Chinese one, so 29 is 二九 and not 二十九; 幺 is 一 and 〇 is 零; punctuation, symbols and spaces are dropped. For
+ * what was said and what was heard alike.
  * @returns code points
  */
 export function spokenCharacters(text: string): string[] {

@@ -77,8 +77,9 @@ export function hotwordLine(
 }
 
 /**
- * The sentences, the worst first. A sentence counts as its upload or its stream does, whichever is worse; the stream's text is shown where it differs.
- * The texts come last, on lines of their own, because Chinese characters have no sure width in a terminal.
+ * The sentences, the worst first. A sentence counts as its upload or its stream does, whichever is worse; the
+ * stream's text is shown where it differs. The texts come last, on lines of their own, because Chinese
+ * characters have no sure width in a terminal.
  * @param all also those that are right and the same both ways
  */
 export function tableLines(measurements: readonly Measurement[], all: boolean): string[] {

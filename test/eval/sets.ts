@@ -20,8 +20,8 @@ const TEXTS = 'texts.tsv';
 const HEADER = /^file\ttext(\t|$)/;
 
 /**
- * Reads a set: a folder with WAV files and `texts.tsv`. Its first line is the header `file<TAB>text`, and each other line names a recording and
- * what was said. Further columns are for people.
+ * Reads a set: a folder with WAV files and `texts.tsv`. Its first line is the header `file<TAB>text`, and
+ * each other line names a recording and what was said. Further columns are for people.
  * @throws when a line or a file is not as it must be; the message names it.
  */
 export async function readSet(folder: string): Promise<Recording[]> {

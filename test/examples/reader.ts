@@ -21,7 +21,10 @@ export function codeBlocks(markdown: string): CodeBlock[] {
   }));
 }
 
-/** Makes a reader's folder: the examples saved under their names, `recording.wav`, and what `npm install` of client and `ws` would have put there. */
+/**
+ * Makes a reader's folder: the examples saved under their names, `recording.wav`, and what `npm install` of
+ * client and `ws` would have put there.
+ */
 export function readersFolder(blocks: readonly CodeBlock[], recording: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'asr-reader-'));
   copyFileSync(recording, join(folder, 'recording.wav'));

@@ -103,7 +103,10 @@ async function withinLimit(running: Promise<void>): Promise<void> {
 
 const DEFAULT_SEED = 20_261_013;
 
-/** The seed of `npm test`: always the same, so that a red run is about the change under test; FUZZ_SEED repeats one that `npm run fuzz` found. */
+/**
+ * The seed of `npm test`: always the same, so that a red run is about the change under test; FUZZ_SEED
+ * repeats one that `npm run fuzz` found.
+ */
 function testSeed(): number {
   const given = process.env['FUZZ_SEED'];
   if (given === undefined || given === '') return DEFAULT_SEED;

@@ -60,7 +60,10 @@ function chunkedBody(content: Buffer): { body: Buffer; bytes: number } | undefin
   }
 }
 
-/** The interface's table of HTTP errors. `bad_request`, `not_found` and `method_not_allowed` are for what is outside of it: broken HTTP and other paths. */
+/**
+ * The interface's table of HTTP errors. `bad_request`, `not_found` and `method_not_allowed` are for what is
+ * outside of it: broken HTTP and other paths.
+ */
 const STATUS_OF: Readonly<Record<string, readonly number[]>> = {
   invalid_format: [400],
   empty_audio: [400],
@@ -78,7 +81,10 @@ const STATUS_OF: Readonly<Record<string, readonly number[]>> = {
 };
 const LEAKS = [packageRoot(), 'node_modules', '\n    at ', 'file://', '.ts:', '.js:', 'node:'];
 
-/** @returns the error's code, `validation` for a 422, undefined for a success. @throws AssertionError for an answer that the interface does not have */
+/**
+ * @returns the error's code, `validation` for a 422, undefined for a success.
+ * @throws AssertionError for an answer that the interface does not have
+ */
 export function assertDocumented({ status, headers, body }: Answer): string | undefined {
   if (status < 400) return undefined;
   const text = body.toString('utf8');

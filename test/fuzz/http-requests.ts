@@ -142,7 +142,10 @@ const request = fc
     [`${method} ${target} ${version}`, ...headers, '', body].join('\r\n'),
   );
 
-/** Bytes, as latin1 text, that a client, a port scanner or a proxy with a mistake may send: one or more requests, mostly broken. */
+/**
+ * Bytes, as latin1 text, that a client, a port scanner or a proxy with a mistake may send: one or more
+ * requests, mostly broken.
+ */
 export const requestText: fc.Arbitrary<string> = fc.oneof(
   { weight: 12, arbitrary: request },
   {

@@ -5,7 +5,10 @@ import { servedFuzz } from './fuzz.ts';
 import { assertDocumented, parseAnswers } from './http-answers.ts';
 import { requestText } from './http-requests.ts';
 
-/** Whatever comes in, what goes out is HTTP with the interface's bodies, and the connection ends when the client's side has ended. */
+/**
+ * Whatever comes in, what goes out is HTTP with the interface's bodies, and the connection ends when the
+ * client's side has ended.
+ */
 export const rawHttp = servedFuzz(
   'bytes of any kind on the HTTP port',
   400,

@@ -19,7 +19,10 @@ const SETTLE_LIMIT_MS = 8_000;
 const WARN_LEVEL = 40;
 /** What is logged above `info` when a model call fails, as a case may have asked for. */
 const LOGGED_ABOUT_FAILED_CALLS = new Set(['session', 'upload job failed', 'upload']);
-/** Fastify on methods that Node's parser takes but its router does not know (those of RTSP), and the routes that it then lists. */
+/**
+ * Fastify on methods that Node's parser takes but its router does not know (those of RTSP), and the routes
+ * that it then lists.
+ */
 const LOGGED_ABOUT_METHODS = /^the default handler for 404 did not catch this|^└── /;
 const GOOD_PCM = scriptedPcm(0.1, 3);
 
@@ -107,7 +110,10 @@ export class FuzzService {
     this.#afterwards.push(() => this.#slot.release(holder));
   }
 
-  /** Two requests and answers on another connection, one that lasts for all cases: by then, what was sent before has been read. */
+  /**
+   * Two requests and answers on another connection, one that lasts for all cases: by then, what was sent
+   * before has been read.
+   */
   async roundTrip(): Promise<void> {
     this.#witness ??= await RawConnection.open(this.port);
     const before = this.#witness.answers().length;
@@ -119,7 +125,10 @@ export class FuzzService {
     this.#witness.forget();
   }
 
-  /** @throws Error unless the service is as it was before the case: slot free, no key, no fault, nothing secret logged, the next request served. */
+  /**
+   * @throws Error unless the service is as it was before the case: slot free, no key, no fault, nothing
+   * secret logged, the next request served.
+   */
   async afterCase(): Promise<void> {
     for (const connection of this.#connections) connection.destroy();
     this.#connections.clear();

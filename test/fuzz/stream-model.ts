@@ -1,7 +1,10 @@
 import { controlVerdict } from './control-messages.ts';
 import { type Step, type StreamCase, VIOLATIONS } from './stream-steps.ts';
 
-/** How a stream ends: with `final` and 1000, an error message with its code, a bare close code of the WebSocket layer, or because the client left. */
+/**
+ * How a stream ends: with `final` and 1000, an error message with its code, a bare close code of the
+ * WebSocket layer, or because the client left.
+ */
 export type Ending = 'final' | 'left' | `error ${string}` | `close ${number}`;
 
 type Phase = 'before start' | 'opening' | 'ready' | 'finishing';
@@ -12,8 +15,9 @@ const MAX_FRAME_BYTES = 3_200;
 const CHUNK_BYTES = 16_000;
 
 /**
- * The interface's table of a streaming session, read as a machine that says which endings are possible. Where the client does not wait, several are: a frame sent
- * behind `start` is too early or, if the server was quick, in time.
+ * The interface's table of a streaming session, read as a machine that says which endings are possible. Where
+ * the client does not wait, several are: a frame sent behind `start` is too early or, if the server was
+ * quick, in time.
  */
 export class StreamModel {
   readonly #case: StreamCase;

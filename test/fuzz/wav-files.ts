@@ -95,7 +95,10 @@ const wrongFormat = fc
   )
   .map((fields) => formatContent(...fields));
 
-/** Chunks that contradict themselves and each other: sizes that lie, formats that are wrong, the same chunk twice or not at all. */
+/**
+ * Chunks that contradict themselves and each other: sizes that lie, formats that are wrong, the same chunk
+ * twice or not at all.
+ */
 const chunkSoup = fc
   .array(
     fc.record({

@@ -17,8 +17,9 @@ const BEHIND_NO_AUDIO = /^(fmt |data|LIST|id3 |ID3 |fact|bext|cue |smpl|JUNK|PAD
 const EXTENSIBLE_PCM = '0100000000001000800000aa00389b71';
 
 /**
- * What the interface and the design's WAV rules say about a file, written from those and not from the reader: RIFF chunks in any order, the first `fmt `
- * and the first `data` count, odd chunks are padded, data with a streaming size runs to the end of the file, data may be 44 bytes shorter than it says.
+ * What the interface and the design's WAV rules say about a file, written from those and not from the reader:
+ * RIFF chunks in any order, the first `fmt ` and the first `data` count, odd chunks are padded, data with a
+ * streaming size runs to the end of the file, data may be 44 bytes shorter than it says.
  */
 export function wavVerdict(file: Buffer): WavVerdict {
   if (file.length === 0) return { code: 'empty_audio' };

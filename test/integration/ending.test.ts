@@ -20,7 +20,10 @@ async function ended(ending: ProcessUnderTest): Promise<never> {
   throw new Error(`the process has ended:\n${ending.stdout}${ending.stderr}`);
 }
 
-/** Nothing tells these processes to exit: they end when they have nothing to wait for, which a connection that is still tried would be. */
+/**
+ * Nothing tells these processes to exit: they end when they have nothing to wait for, which a connection that
+ * is still tried would be.
+ */
 describe.concurrent.each(['api', 'inference'] as const)('a stop of %s leaves no connection', (part) => {
   const serving = SERVING[part];
 

@@ -65,7 +65,10 @@ export class OnnxGraph {
     return outputs;
   }
 
-  /** The same value, in a shape that nobody knows who only reads the graph. @param from int64: what the shape may depend on, for all that is known */
+  /**
+   * The same value, in a shape that nobody knows who only reads the graph.
+   * @param from int64: what the shape may depend on, for all that is known
+   */
   withOpenShape(value: Value, from: Value): Value {
     const zero = this.op('Mul', [this.op('ReduceMax', [from], { keepdims: 0 }), this.ints([0])]);
     return this.op('Reshape', [value, this.op('Add', [this.op('Shape', [value]), zero])]);

@@ -31,7 +31,10 @@ export class OfflineReference {
     });
   }
 
-  /** @param samples of the whole recording, in [-1, 1]. @returns text and tokens as they are; of Whisper without those that are no whole characters */
+  /**
+   * @param samples of the whole recording, in [-1, 1].
+   * @returns text and tokens as they are; of Whisper without those that are no whole characters
+   */
   recognize(samples: Float32Array): ReferenceResult {
     const stream = this.#recognizer.createStream();
     stream.acceptWaveform({ sampleRate: SAMPLE_RATE_HZ, samples });
@@ -46,7 +49,10 @@ export interface WhisperReferenceFiles {
   readonly tokens: string;
 }
 
-/** A Whisper, greedy and in Chinese. @param tailPaddings frames of zeros behind the recording's; sherpa-onnx's own number without it */
+/**
+ * A Whisper, greedy and in Chinese.
+ * @param tailPaddings frames of zeros behind the recording's; sherpa-onnx's own number without it
+ */
 export function whisperReference(
   { encoder, decoder, tokens }: WhisperReferenceFiles,
   { tailPaddings, threads = 1 }: { readonly tailPaddings?: number; readonly threads?: number } = {},

@@ -33,7 +33,10 @@ export interface SmallParaformer {
   readonly symbols?: readonly string[];
 }
 
-/** The symbols that sherpa-onnx would write as words are never said. A streaming one says `<blank>`, which is no word, now and then. */
+/**
+ * The symbols that sherpa-onnx would write as words are never said. A streaming one says `<blank>`, which is
+ * no word, now and then.
+ */
 function optionsOf(bias: ParaformerOptions['bias'], { int8 = false }: SmallParaformer): ParaformerOptions {
   const size = { sizes: SMALL_SIZES, vocabularySize: PARAFORMER_SYMBOLS.length };
   return { ...size, bias: { [START]: NEVER, [UNKNOWN]: NEVER, ...bias }, int8, seed: 4 };

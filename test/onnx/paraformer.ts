@@ -28,7 +28,10 @@ const KERNEL = 11;
 const TAIL = 0.45;
 const END = Number.MAX_SAFE_INTEGER;
 
-/** A Paraformer of random weights in the form of FunASR's export: one graph, or the encoder and the decoder of a streaming one. */
+/**
+ * A Paraformer of random weights in the form of FunASR's export: one graph, or the encoder and the decoder of
+ * a streaming one.
+ */
 export function buildParaformer(options: ParaformerOptions): { model: Uint8Array; parameters: number } {
   return new ParaformerBuilder(options).offline();
 }

@@ -9,7 +9,10 @@ export interface TransducerHeadOptions {
   readonly seed: number;
   /** Added to the blank's score. */
   readonly blankBias: number;
-  /** Whether the graphs leave open how many values they give: a run's input decides, as far as anybody can tell who only reads the graph. */
+  /**
+   * Whether the graphs leave open how many values they give: a run's input decides, as far as anybody can
+   * tell who only reads the graph.
+   */
   readonly openSizes?: boolean;
 }
 

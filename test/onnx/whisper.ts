@@ -37,7 +37,10 @@ const CHARACTERS = [
   ...'以下是普通话的句子。，一二三四五六七八九十天地人你我他好不在有这中大来上国个到说们为和',
 ];
 
-/** By id: the bytes, in any order; the first two bytes of characters and whole characters; and one of no bytes, as OpenAI's table ends. */
+/**
+ * By id: the bytes, in any order; the first two bytes of characters and whole characters; and one of no
+ * bytes, as OpenAI's table ends.
+ */
 const TOKENS: readonly Uint8Array[] = [
   ...Array.from({ length: 256 }, (_, i) => Uint8Array.of((i + 33) % 256)),
   ...new Map(

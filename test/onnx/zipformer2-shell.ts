@@ -7,8 +7,8 @@ const CHANNELS = 4;
 export const HISTORY = 'cached_conv1_0';
 
 /**
- * The inputs, outputs and metadata of a streaming Zipformer2 with one layer. What it makes of its input is up to the caller, so that
- * a model can be written that does one thing.
+ * The inputs, outputs and metadata of a streaming Zipformer2 with one layer. What it makes of its input is up
+ * to the caller, so that a model can be written that does one thing.
  */
 export class Zipformer2Shell {
   readonly graph: OnnxGraph;

@@ -1,7 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-/** `npm run test:operate`: the files of deploy/, each in the program it is for. They need programs that the service does not, and so are no part of `npm test`. */
+/**
+ * `npm run test:operate`: the files of deploy/, each in the program it is for. They need programs that the
+ * service does not, and so are no part of `npm test`.
+ */
 export default defineConfig({
   root: fileURLToPath(new URL('../..', import.meta.url)),
   test: {

@@ -175,7 +175,10 @@ interface ChainOptions {
   readonly irVersion?: number;
 }
 
-/** A network of a state, which counts the steps whatever is heard, and two products with weights: what is between them is up to the test. */
+/**
+ * A network of a state, which counts the steps whatever is heard, and two products with weights: what is
+ * between them is up to the test.
+ */
 async function chainOf(
   between: (graph: OnnxGraph, value: Value) => Value,
   last: (graph: OnnxGraph, value: Value) => Value = (_, value) => value,

@@ -9,7 +9,10 @@ import { fileFolder } from '../support/folders.ts';
 import { LocalWhisper } from '../unit/inference/engine/local-whisper.ts';
 import { type Recording, realSpeech, withSilence } from '../unit/inference/engine/recordings.ts';
 
-/* sherpa-onnx hears a Whisper without our prompt and rules: here the engine's parts do as it does, and the tokens are compared. */
+/*
+ * sherpa-onnx hears a Whisper without our prompt and rules: here the engine's parts do as it does, and the
+ * tokens are compared.
+ */
 
 /** Seconds where nothing else runs; a shared machine may take many times that. */
 const LONG = { timeout: 120_000 };

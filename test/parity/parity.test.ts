@@ -17,7 +17,10 @@ import { pcmBytes, recordings, withSilence } from '../unit/inference/engine/reco
 
 const kaldi = { features: 'kaldi', int8: false, symbols: CHINESE_SYMBOLS, seed: 5 } as const;
 
-/** Every family, with every step length of the public models somewhere, full precision and quantized, both features, every kind of token. */
+/**
+ * Every family, with every step length of the public models somewhere, full precision and quantized, both
+ * features, every kind of token.
+ */
 const MODELS: readonly SmallModel[] = [
   { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 32 },
   { ...kaldi, family: 'zipformer2-ctc', chunkFrames: 16, int8: true },
@@ -87,7 +90,8 @@ describe.each(MODELS)(
           for (const engine of i % 3 === 0 ? engines : engines.slice(0, 1)) {
             const { tokens, text } = await engine.recognize(pcmBytes(samples));
             expect(tokens, name).toEqual(theirs.tokens);
-            // Its text has bytes as `<0xE5>`, also those of whole characters; ours has the characters, as the model contract wants.
+            // Its text has bytes as `<0xE5>`, also those of whole characters; ours has the characters, as the
+            // model contract wants.
             if (small.symbols !== HIGH_BYTE_SYMBOLS)
               expect(text, name).toBe(theirs.text.replace(SPECIAL_SYMBOLS, ''));
             if (i % 3 !== 0) continue;

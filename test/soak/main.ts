@@ -1,4 +1,7 @@
-/** `npm run soak -- [--minutes N] [--model MODEL]`: whether the service still needs the same memory after a long time at full speed. See USAGE. */
+/**
+ * `npm run soak -- [--minutes N] [--model MODEL]`: whether the service still needs the same memory after a
+ * long time at full speed. See USAGE.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { beginUpload, clips } from '../chaos/clients.ts';

@@ -3,8 +3,9 @@ import { build as compile } from '../../launch/setup/build.mjs';
 import { withSetupLock } from '../../launch/setup/lock.mjs';
 
 /**
- * Before the first test: worker threads and child processes run the compiled program, because Node 20 loads no TypeScript, and browsers
- * the bundled page. Well under a second when the build is up to date. A type error is shown and stops nothing here: `npm run typecheck` is where it counts.
+ * Before the first test: worker threads and child processes run the compiled program, because Node 20 loads
+ * no TypeScript, and browsers the bundled page. Well under a second when the build is up to date. A type
+ * error is shown and stops nothing here: `npm run typecheck` is where it counts.
  */
 export default async function build(): Promise<void> {
   try {

@@ -4,8 +4,9 @@ import { startRedis } from './redis.ts';
 const IMAGE = 'redis:7-alpine';
 
 /**
- * Before the first test: says where its Redis servers run, and sets ASR_TEST_REDIS_IMAGE for all test processes.
- * They run in containers where a Docker engine starts one, else as local processes. An empty ASR_TEST_REDIS_IMAGE asks for local ones.
+ * Before the first test: says where its Redis servers run, and sets ASR_TEST_REDIS_IMAGE for all test
+ * processes. They run in containers where a Docker engine starts one, else as local processes. An empty
+ * ASR_TEST_REDIS_IMAGE asks for local ones.
  */
 export default async function chooseRedis(): Promise<void> {
   const image = process.env['ASR_TEST_REDIS_IMAGE'] ?? IMAGE;

@@ -1,4 +1,7 @@
-/** Stops its ENDING_PART when the log says ENDING_AT, and has no other end than that nothing is left: what `stop()` leaves open keeps the process. */
+/**
+ * Stops its ENDING_PART when the log says ENDING_AT, and has no other end than that nothing is left: what
+ * `stop()` leaves open keeps the process.
+ */
 import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/process/log.ts';
 import { runSteps } from '../../common/process/shutdown.ts';

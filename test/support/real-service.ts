@@ -22,7 +22,10 @@ export async function startApiProcess(
   return { process: api, origin, wsUrl: `${origin.replace('http', 'ws')}/ws/asr` };
 }
 
-/** An inference process with the real engine and, where `env` names no other, the small model; it loads while the test goes on. */
+/**
+ * An inference process with the real engine and, where `env` names no other, the small model; it loads while
+ * the test goes on.
+ */
 export function startInferenceProcess(env: Readonly<Record<string, string>>): ProcessUnderTest {
   return new ProcessUnderTest('inference/main.js', { ASR_MODEL: SMALL_CTC, ...env });
 }
@@ -69,7 +72,10 @@ export async function startRealService(
   };
 }
 
-/** Sends audio, a frame every `periodMs`: faster than real time, and slowly enough that a model that keeps up is never two seconds behind. */
+/**
+ * Sends audio, a frame every `periodMs`: faster than real time, and slowly enough that a model that keeps up
+ * is never two seconds behind.
+ */
 export async function sendPaced(
   client: StreamClient,
   pcm: Buffer,

@@ -3,8 +3,9 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 
 /**
- * Emits `command` for each command that a Redis server carries out, with its name in lower case and its arguments as MONITOR escapes them; ready when the promise
- * is kept. (ioredis' own monitor ends in an error when the first of them comes together with the answer to MONITOR.)
+ * Emits `command` for each command that a Redis server carries out, with its name in lower case and its
+ * arguments as MONITOR escapes them; ready when the promise is kept. (ioredis' own monitor ends in an error
+ * when the first of them comes together with the answer to MONITOR.)
  */
 export class RedisMonitor extends EventEmitter<{ command: [command: [name: string, ...args: string[]]] }> {
   readonly close: () => void;

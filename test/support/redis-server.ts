@@ -16,8 +16,8 @@ export interface RedisServer {
 const READY = /Ready to accept connections|Sentinel ID is/;
 
 /**
- * An image runs in the network of this machine, with the folder for temporary files as its own. So Sentinels, Clusters and replicas
- * find each other as local servers do.
+ * An image runs in the network of this machine, with the folder for temporary files as its own. So Sentinels,
+ * Clusters and replicas find each other as local servers do.
  * @param image e.g. `redis:7-alpine`; none: the `redis-server` of this machine
  */
 export function startServer(args: readonly string[], image?: string): Promise<RedisServer> {
@@ -78,7 +78,10 @@ async function startProcess(args: readonly string[]): Promise<RedisServer> {
   };
 }
 
-/** A test process that is killed runs no clean-up: its end closes the watcher's standard input, and the watcher ends the server. */
+/**
+ * A test process that is killed runs no clean-up: its end closes the watcher's standard input, and the
+ * watcher ends the server.
+ */
 function endWithTestProcess(server: ChildProcess): void {
   const watcher = spawn('sh', ['-c', `read -r _; kill -9 ${server.pid}`], {
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -34,7 +34,8 @@ const NO_PERSISTENCE = [
 /**
  * @param serverArgs e.g. `['--requirepass', 'secret']`; the last of equal options wins.
  * @param firstArgs what must stand before all options: a configuration file, `--sentinel`
- * @param image the container image it runs in; none: the `redis-server` of this machine. test/support/choose-redis.ts sets the variable.
+ * @param image the container image it runs in; none: the `redis-server` of this machine.
+ * test/support/choose-redis.ts sets the variable.
  */
 export async function startRedis(
   serverArgs: readonly string[] = [],

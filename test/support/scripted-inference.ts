@@ -1,4 +1,7 @@
-/** A real inference process with the scripted recognizer, for tests that kill, stop and signal it; talks to `inference-process.ts`. */
+/**
+ * A real inference process with the scripted recognizer, for tests that kill, stop and signal it; talks to
+ * `inference-process.ts`.
+ */
 import { readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/process/log.ts';
 import { shutdownOnSignal } from '../../common/process/shutdown.ts';

@@ -12,8 +12,9 @@ const BYTES_PER_CHARACTER = 16_000;
 const CHARACTERS = '天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜';
 
 /**
- * The text that a recording has after all of `pcm`: one character for each 500 ms, chosen by a hash of everything up to its end; none for
- * digital silence. The last character is written as `…` until the next one has confirmed it, so partials are also rewritten at their end.
+ * The text that a recording has after all of `pcm`: one character for each 500 ms, chosen by a hash of
+ * everything up to its end; none for digital silence. The last character is written as `…` until the next one
+ * has confirmed it, so partials are also rewritten at their end.
  * @param ended whether `finish()` has been called: what is left over counts, and `。` ends the text.
  */
 export function scriptedText(pcm: Uint8Array, ended = true): string {

@@ -6,7 +6,10 @@ import { startRedis, type TestRedis } from './redis.ts';
 import type { ScriptedRecognizer } from './scripted-recognizer.ts';
 import { StreamClient } from './stream-client.ts';
 
-/** One api and one inference process's worth of service on a Redis of its own, and the clients that a test has connected to it. */
+/**
+ * One api and one inference process's worth of service on a Redis of its own, and the clients that a test has
+ * connected to it.
+ */
 export class TestService {
   readonly redis: TestRedis;
   readonly inference: TestInference;
@@ -56,7 +59,10 @@ export class TestService {
     return { code: error['code'], closeCode: await client.closed() };
   }
 
-  /** The slot's end is awaited through the keyspace, as an operator would see it: not as long as its TTL of 5 s, which would end one that is forgotten. */
+  /**
+   * The slot's end is awaited through the keyspace, as an operator would see it: not as long as its TTL of 5
+   * s, which would end one that is forgotten.
+   */
   async slotFree(): Promise<void> {
     await expect
       .poll(() => this.redis.keys('{asr}:s*'), { interval: 5, timeout: 3_000 })

@@ -8,7 +8,10 @@ export interface ReceivedMessage {
   readonly [field: string]: unknown;
 }
 
-/** A bare stream client: sends what the test says and keeps what comes, in order. What is no message of the interface fails the test. */
+/**
+ * A bare stream client: sends what the test says and keeps what comes, in order. What is no message of the
+ * interface fails the test.
+ */
 export class StreamClient {
   readonly received: ReceivedMessage[] = [];
   readonly #socket: WebSocket;
@@ -31,7 +34,11 @@ export class StreamClient {
     socket.on('error', () => undefined);
   }
 
-  /** Connects; rejects with the status of a refused handshake in its message. @param url e.g. `ws://127.0.0.1:8088/ws/asr`. @param ca trusted besides others */
+  /**
+   * Connects; rejects with the status of a refused handshake in its message.
+   * @param url e.g. `ws://127.0.0.1:8088/ws/asr`.
+   * @param ca trusted besides others
+   */
   static async connect(
     url: string,
     headers: Record<string, string> = {},

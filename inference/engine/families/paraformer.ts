@@ -67,7 +67,10 @@ export function streamingParaformerLayout(
   return { ...layout, encoderDim, caches };
 }
 
-/** @throws ModelLoadError when the metadata of one file and output 0 of `graph` disagree. A size that the graph leaves open is right. */
+/**
+ * @throws ModelLoadError when the metadata of one file and output 0 of `graph` disagree. A size that the
+ * graph leaves open is right.
+ */
 function checkRows({ fileName }: OnnxOutline, key: string, size: number, graph: OnnxOutline): void {
   const found = graph.outputs[0]?.shape.at(-1);
   if (typeof found !== 'number' || found === size) return;

@@ -13,8 +13,9 @@ import { TranscriptWriter } from '../text/transcript.ts';
 import type { SenseVoiceLayout } from './sense-voice.ts';
 
 /**
- * Output frames in front of the recording's own. They answer four questions (language, emotion, event, text form), mostly with a tag each.
- * sherpa-onnx drops the first four tokens instead: when one of these frames says nothing, the text loses its first token there.
+ * Output frames in front of the recording's own. They answer four questions (language, emotion, event, text
+ * form), mostly with a tag each. sherpa-onnx drops the first four tokens instead: when one of these frames
+ * says nothing, the text loses its first token there.
  */
 const TAG_FRAMES = 4;
 

@@ -8,7 +8,10 @@ import { checkInputs, dimensionText, type InputSpec } from '../onnx/tensors.ts';
 /** Of int16, from [-1, 1]. */
 const FULL_SCALE = 32_768;
 
-/** Sizes and numbers of a SenseVoice in the file that sherpa-onnx's export script writes (`scripts/sense-voice/export-onnx.py` there). */
+/**
+ * Sizes and numbers of a SenseVoice in the file that sherpa-onnx's export script writes
+ * (`scripts/sense-voice/export-onnx.py` there).
+ */
 export interface SenseVoiceLayout {
   /** What samples in [-1, 1] are multiplied by. */
   readonly sampleScale: number;

@@ -21,7 +21,10 @@ const PAST_ROWS = 5;
 const AHEAD_ROWS = 3;
 const CONTEXT_ROWS = PAST_ROWS + AHEAD_ROWS;
 const BLANK_ID = 0;
-/** ln(10,000) / 279: position p has a sine and a cosine of p · exp(−d · this), for d from 0 to 279 (FunASR's sinusoidal encoder). */
+/**
+ * ln(10,000) / 279: position p has a sine and a cosine of p · exp(−d · this), for d from 0 to 279 (FunASR's
+ * sinusoidal encoder).
+ */
 const POSITION_DECAY = Math.fround(0.03301197265941284);
 
 /**

@@ -91,7 +91,10 @@ export class WhisperDecoder implements TokenDecoder<DecoderState> {
   }
 }
 
-/** @param positions how many of them have been written. @returns (layers, parents, …) of a tensor (layers, hypotheses, positions, width) */
+/**
+ * @param positions how many of them have been written.
+ * @returns (layers, parents, …) of a tensor (layers, hypotheses, positions, width)
+ */
 function hypothesesOf(from: Tensor, parents: readonly number[], positions?: number): Tensor {
   const [layers = 0, hypotheses = 0, length = 0, width = 0] = from.dims;
   const values = from.data;

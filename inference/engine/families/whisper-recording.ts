@@ -15,9 +15,15 @@ import { beginsCredit, echoesPrompt, isNoText, maxTextTokens } from './whisper-g
 import { joinPieces, saysAgain, settledText } from './whisper-text.ts';
 
 const FRAMES_PER_SECOND = SAMPLE_RATE_HZ / FRAME_SHIFT_SAMPLES;
-/** A window below 6.5 s makes the model miss its end and repeat itself (character error rate over 100 %). From 8 s on nothing is gained. */
+/**
+ * A window below 6.5 s makes the model miss its end and repeat itself (character error rate over 100 %). From
+ * 8 s on nothing is gained.
+ */
 const MIN_WINDOW_FRAMES = 8 * FRAMES_PER_SECOND;
-/** Silence behind the recording. With half a second, sentences were said twice: error rate 18.7 % of 60 recordings, instead of 14.6 %. */
+/**
+ * Silence behind the recording. With half a second, sentences were said twice: error rate 18.7 % of 60
+ * recordings, instead of 14.6 %.
+ */
 const TAIL_FRAMES = 2 * FRAMES_PER_SECOND;
 /** Behind a piece of it. Without any, the error rate of recordings over 6 s is 75.6 %, with it 17.1 %. */
 const PIECE_TAIL_FRAMES = FRAMES_PER_SECOND / 2;
@@ -38,7 +44,10 @@ interface Open {
   readonly start: number;
   /** Tokens of the last update. */
   previous: readonly number[];
-  /** What two updates in a row have begun with. It is given to the next one: so half as many characters are rewritten (353 instead of 742). */
+  /**
+   * What two updates in a row have begun with. It is given to the next one: so half as many characters are
+   * rewritten (353 instead of 742).
+   */
   agreed: readonly number[];
   hasSpeech: boolean;
 }

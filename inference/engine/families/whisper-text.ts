@@ -1,8 +1,14 @@
 const CHINESE_DIGITS = '零一二三四五六七八九';
-/** Pieces are the text if they say this much more than the whole. Of 200 recordings of several sentences, 2 lost one instead of 41. */
+/**
+ * Pieces are the text if they say this much more than the whole. Of 200 recordings of several sentences, 2
+ * lost one instead of 41.
+ */
 const MORE_SYLLABLES = 3;
 const MORE_SHARE = 1.15;
-/** Of the syllables of one voice: a sentence that was really said twice had at most 4.4 a second, one that was not at least 4.8. */
+/**
+ * Of the syllables of one voice: a sentence that was really said twice had at most 4.4 a second, one that was
+ * not at least 4.8.
+ */
 const MAX_SYLLABLES_PER_SECOND = 4.6;
 const BEGINS_MARKED = /^\p{Punctuation}/u;
 const ENDS_MARKED = /\p{Punctuation}$/u;
@@ -22,8 +28,9 @@ interface Letter {
 }
 
 /**
- * The text of a recording, by its whole and its pieces. Over pauses Whisper loses sentences, or says them again: then the pieces are right.
- * Where nothing is wrong, the whole is: it was decoded with more context and a wider search.
+ * The text of a recording, by its whole and its pieces. Over pauses Whisper loses sentences, or says them
+ * again: then the pieces are right. Where nothing is wrong, the whole is: it was decoded with more context
+ * and a wider search.
  */
 export function settledText(whole: string, pieces: readonly DecodedPiece[]): string {
   const texts = pieces.map(({ text }) => (pieces.length > 1 ? oneCopy(text) : text));
@@ -62,7 +69,10 @@ export function saysAgain(text: string): boolean {
   return false;
 }
 
-/** A short piece is sometimes said twice (打开maps打开maps): cut if the same letters come again and again from its start on, 1.4 times or more. */
+/**
+ * A short piece is sometimes said twice (打开maps打开maps): cut if the same letters come again and again from its
+ * start on, 1.4 times or more.
+ */
 function oneCopy(text: string): string {
   const letters = lettersOf(text);
   for (let period = 3; 1.4 * period <= letters.length; period++) {
@@ -72,7 +82,10 @@ function oneCopy(text: string): string {
   return text;
 }
 
-/** Puts a full stop where one piece ends and the next begins, if the text has the letters of both there, once, and no mark between them. */
+/**
+ * Puts a full stop where one piece ends and the next begins, if the text has the letters of both there, once,
+ * and no mark between them.
+ */
 function withStop(text: string, before: string, behind: string): string {
   const [last, first] = [lettersOf(before).at(-1)?.sound, lettersOf(behind)[0]?.sound];
   const letters = lettersOf(text);

@@ -32,7 +32,10 @@ export interface WhisperLayout {
   readonly sharesAudio: boolean;
 }
 
-/** Whether it is the encoder of a Whisper (Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022). */
+/**
+ * Whether it is the encoder of a Whisper (Radford et al., "Robust Speech Recognition via Large-Scale Weak
+ * Supervision", 2022).
+ */
 export function isWhisper(encoder: OnnxOutline): boolean {
   return encoder.metadata.text('model_type')?.startsWith('whisper') === true;
 }

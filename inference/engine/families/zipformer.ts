@@ -23,7 +23,10 @@ export function isZipformer2(outline: OnnxOutline): boolean {
   return outline.metadata.text('model_type') === SECOND;
 }
 
-/** Whether the file is the encoder of a transducer with the first Zipformer (icefall's `pruned_transducer_stateless7_streaming`). */
+/**
+ * Whether the file is the encoder of a transducer with the first Zipformer (icefall's
+ * `pruned_transducer_stateless7_streaming`).
+ */
 export function isFirstZipformer(outline: OnnxOutline): boolean {
   return outline.metadata.text('model_type') === FIRST;
 }

@@ -29,8 +29,9 @@ const TOKENS_FILE = 'tokens.txt';
 const WHISPER_PART = /^(.+-)?(encoder|decoder)(\.(int8|fp16))?\.onnx$/;
 
 /**
- * Chooses the files of a folder as the public archives name them. `encoder*.onnx`, `decoder*.onnx` and `joiner*.onnx` make a
- * transducer. Encoder and decoder alone (behind the same name or none) make a Whisper or a streaming Paraformer. Any other `*.onnx` is a single model.
+ * Chooses the files of a folder as the public archives name them. `encoder*.onnx`, `decoder*.onnx` and
+ * `joiner*.onnx` make a transducer. Encoder and decoder alone (behind the same name or none) make a Whisper
+ * or a streaming Paraformer. Any other `*.onnx` is a single model.
  * @param preferred int8 is the faster one on a processor. The transducer's decoder is so small that full precision is taken.
  */
 export async function findModelFiles(folder: string, preferred: Precision = 'int8'): Promise<ModelFiles> {

@@ -31,8 +31,9 @@ interface Piece {
 }
 
 /**
- * Turns token ids into text. Byte tokens become characters, and `▁` becomes a space. Spaces between Chinese characters (and their punctuation) go.
- * If the model is a transducer, spaces before punctuation go too. Bytes of a character that is not complete are not shown.
+ * Turns token ids into text. Byte tokens become characters, and `▁` becomes a space. Spaces between Chinese
+ * characters (and their punctuation) go. If the model is a transducer, spaces before punctuation go too.
+ * Bytes of a character that is not complete are not shown.
  */
 export class TranscriptWriter implements Transcript {
   readonly #pieces = new Map<number, Piece>();

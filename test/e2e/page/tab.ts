@@ -73,7 +73,10 @@ export class Tab {
     return this.page.locator(`#status[data-status="${name}"]`).waitFor();
   }
 
-  /** What the page says about a failure of this kind, while it does: beside the record button, or in the place of the latest result. */
+  /**
+   * What the page says about a failure of this kind, while it does: beside the record button, or in the place
+   * of the latest result.
+   */
   notice(kind: string): Locator {
     return this.page.locator(`:is(#notice, #latest .said)[data-kind="${kind}"]:visible`);
   }
@@ -104,7 +107,10 @@ export class Tab {
     return this.page.locator('#latest .said').textContent();
   }
 
-  /** The result, which is the text of the samples that the page keeps: nothing was lost, doubled or cut on the way to the scripted recognizer. */
+  /**
+   * The result, which is the text of the samples that the page keeps: nothing was lost, doubled or cut on the
+   * way to the scripted recognizer.
+   */
   async heardText(): Promise<string> {
     const text = await this.resultText();
     const samples = await this.savedSamples();

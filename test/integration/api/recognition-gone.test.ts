@@ -9,7 +9,10 @@ import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts'
 import type { StreamClient } from '../../support/stream-client.ts';
 import { wavFile } from '../../support/wav.ts';
 
-/** From the end of the last heartbeat until the client has its answer and the slot is free: design, "recognition gone in the middle". */
+/**
+ * From the end of the last heartbeat until the client has its answer and the slot is free: design,
+ * "recognition gone in the middle".
+ */
 const BOUND_MS = 3_000;
 const FRAME_BYTES = 3_200;
 const CHUNK_BYTES = 16_000;
@@ -217,7 +220,10 @@ describe.concurrent('recognition that goes away', () => {
     const service = await Service.start(context);
     const { victim } = service;
     const stop = async (): Promise<void> => victim.kill('SIGSTOP');
-    /** It goes on with what it had, while another one serves the next recording: it runs nothing, says nothing, and leaves the slot alone. */
+    /**
+     * It goes on with what it had, while another one serves the next recording: it runs nothing, says
+     * nothing, and leaves the slot alone.
+     */
     const wake = async (other: TestInference): Promise<void> => {
       const calls = victim.calls.length;
       const pcm = scriptedPcm(0.6, 2);

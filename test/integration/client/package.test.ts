@@ -9,7 +9,10 @@ import { fileFolder } from '../../support/folders.ts';
 const run = promisify(execFile);
 const root = packageRoot();
 
-/** A project of somebody else, in which npm has installed the packed client; without a registry, so that `ws` comes from a file, too. */
+/**
+ * A project of somebody else, in which npm has installed the packed client; without a registry, so that `ws`
+ * comes from a file, too.
+ */
 const project = fileFolder();
 let installed: string;
 

@@ -33,7 +33,10 @@ function start(env: Record<string, string>): ProcessUnderTest {
   return process;
 }
 
-/** As `eventually`, for what is there when a process has started and loaded its model: on a busy machine that takes over ten seconds. */
+/**
+ * As `eventually`, for what is there when a process has started and loaded its model: on a busy machine that
+ * takes over ten seconds.
+ */
 function whenLoaded<T>(check: () => T | Promise<T>): Promise<T> {
   return vi.waitFor(check, { timeout: 25_000, interval: 20 });
 }

@@ -17,8 +17,9 @@ export type HttpScript = (response: ServerResponse, request: SeenRequest) => voi
 export type StreamScript = (session: ScriptedSession) => void;
 
 /**
- * A server on real sockets that answers as the test says, for what the real service does rarely or never: proxies' pages, broken connections,
- * closes without a word. The last HTTP script answers all further requests.
+ * A server on real sockets that answers as the test says, for what the real service does rarely or never:
+ * proxies' pages, broken connections, closes without a word. The last HTTP script answers all further
+ * requests.
  */
 export class ScriptedService {
   readonly requests: SeenRequest[] = [];

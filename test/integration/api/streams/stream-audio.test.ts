@@ -28,7 +28,8 @@ describe('frames → invalid_frame, 1008', () => {
 
 describe('amount of audio', () => {
   test.each([
-    // The first chunk is in a model call, so it waits no more: the replica has heard that when it has heard what is said behind it.
+    // The first chunk is in a model call, so it waits no more: the replica has heard that when it has heard
+    // what is said behind it.
     ['the last model call', 0, 20],
     ['a partial, also where a failover has lost what was said before it', 32_000, 25],
   ])(

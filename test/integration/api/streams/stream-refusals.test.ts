@@ -158,7 +158,8 @@ test('audio that Redis refuses ends the recording', async () => {
     await redis.config('SET', 'maxmemory', '0');
     await redis.del('{asr}:model-call');
   });
-  // No process may claim the session before Redis is full: of one that is claimed the abort, too, is refused, and its slot runs out.
+  // No process may claim the session before Redis is full: of one that is claimed the abort, too, is refused,
+  // and its slot runs out.
   await redis.set('{asr}:model-call', 'another');
   const client = await service.ready();
   await redis.config('SET', 'maxmemory', '1');

@@ -155,7 +155,8 @@ describe('refused before or while the body comes', () => {
     },
   );
 
-  // Of a client that would keep it, too: several write no more of a body that is answered, and the next request into the same connection.
+  // Of a client that would keep it, too: several write no more of a body that is answered, and the next
+  // request into the same connection.
   test.each([
     ['HTTP/1.1', 'Host: x\r\n'],
     ['HTTP/1.1', 'Host: x\r\nConnection: close\r\n'],

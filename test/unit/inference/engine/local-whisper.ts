@@ -14,7 +14,10 @@ import type { WhisperFiles } from '../../../onnx/whisper.ts';
 /** A kaldi-native-fbank frame ends this far behind the last sample at most, where the samples are mirrored. */
 const MIRRORED_SAMPLES = 400;
 
-/** The engine's parts of a Whisper, put together as sherpa-onnx does it (`offline-recognizer-whisper-impl.h` and the greedy decoder there). */
+/**
+ * The engine's parts of a Whisper, put together as sherpa-onnx does it (`offline-recognizer-whisper-impl.h`
+ * and the greedy decoder there).
+ */
 export class LocalWhisper {
   readonly layout: WhisperLayout;
   readonly #metadata: OnnxOutline['metadata'];

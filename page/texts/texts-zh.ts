@@ -39,7 +39,7 @@ export const chinese: Texts = {
     recordings: '本标签页的录音',
     recordingsHint: '只保存在本标签页，保留最近 20 条。',
     dropHere: '把录音文件拖放到这里',
-    documentation: '在线试用接口',
+    documentation: '在线试用接口（英文）',
     reference: '接口文档',
     notStored: '服务器不保存录音。使用前请核对文字。',
   },
@@ -111,7 +111,7 @@ export const chinese: Texts = {
   },
   measures: {
     audio_ms: '录音时长',
-    finalize_ms: '结束后用时',
+    finalize_ms: '说完后等待',
     inference_ms: '识别用时',
   },
   button: {

@@ -98,7 +98,7 @@ test('during a stream: the final is that of an undisturbed run, partials only gr
 test.each([
   // Slower than in real time, because other tests take the processor, too.
   ['the bundled model', 250],
-  ['a streaming Paraformer', 50],
+  ['a streaming Paraformer', 200],
 ])('during a stream with %s, and a standby: the same final', { timeout: 60_000 }, async (model, paceMs) => {
   await inference.stop();
   const folder = testFolder();

@@ -24,12 +24,12 @@ export class Clients {
     this.#authorized = { authorization: `Bearer ${compose.token}` };
   }
 
-  /** The answer's status, or why there is none. */
+  /** 200, or the status and who said it: haproxy's own refusal is a page, the service's is an object. Or why there is none. */
   async status(url: string): Promise<number | string> {
     try {
       const response = await fetch(url, { headers: this.#authorized, signal: AbortSignal.timeout(10_000) });
-      await response.arrayBuffer();
-      return response.status;
+      const said = await response.text();
+      return response.ok ? response.status : `${response.status}: ${said}`;
     } catch (error) {
       return String(error);
     }

@@ -49,3 +49,12 @@ test('one argument names the base of all images, so that one digest pins it', ()
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the Dockerfile's own
   expect(new Set(outside)).toEqual(new Set(['${NODE_IMAGE}']));
 });
+
+test('whatever the Dockerfile copies from this folder is in what Docker gets of it', () => {
+  const copied = [...read('Dockerfile').matchAll(/^COPY (?!--)(.+) \S+$/gm)].flatMap(([, files = '']) =>
+    files.split(' '),
+  );
+  const included = [...read('.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path = '']) => path);
+  expect(copied).toContain('launch/setup/gpu-install.mjs');
+  for (const file of copied.filter((file) => file !== '.')) expect(included).toContain(file);
+});

@@ -61,7 +61,7 @@ class PartsLoader {
     this.#file = file;
     this.#outline = outline;
     this.#signature = signature;
-    this.#options = options;
+    this.#options = { ...options, isPart: true };
     this.#values = new Map([[signature.input.name, zeroTensor(signature.input)]]);
   }
 

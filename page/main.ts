@@ -43,6 +43,7 @@ class Page {
         this.#notice.waiting(retry);
         // The slot is somebody else's.
         this.#status.working(undefined);
+        this.#button.show('waiting');
         // The notice has one.
         this.#stop.hidden = true;
         this.#checkService(asFailure(retry.error));
@@ -50,6 +51,7 @@ class Page {
       recognizing: ({ fileName, levels }, number, count) => {
         this.#notice.hide();
         this.#status.working('recognizing');
+        this.#button.show('recognizing');
         this.#wave.show(levels);
         this.#transcript.wait((texts) => texts.recognizing(fileName ?? texts.thisRecording, number, count));
         this.#stop.hidden = count === 1;

@@ -16,13 +16,14 @@ export class RecordButton {
     this.#onSpaceBar(gesture);
   }
 
-  show(state: DictationState): void {
+  show(state: DictationState | 'waiting'): void {
     // A device on which a pointer can hover is taken to have a space bar.
     const hasKeyboard = state === 'idle' && matchMedia('(any-hover: hover)').matches;
     const button = this.#button;
-    button.dataset['state'] = state;
-    button.setAttribute('aria-disabled', String(state === 'recognizing'));
-    button.setAttribute('aria-busy', String(state === 'opening' || state === 'recognizing'));
+    const isAtWork = state === 'recognizing' || state === 'waiting';
+    button.dataset['state'] = isAtWork ? 'recognizing' : state;
+    button.setAttribute('aria-disabled', String(isAtWork));
+    button.setAttribute('aria-busy', String(state === 'opening' || isAtWork));
     this.#language.show(button, (texts) => button.setAttribute('aria-label', texts.button[state][0]));
     this.#language.say(this.#hint, (texts) => {
       const [name, hint = name] = texts.button[state];

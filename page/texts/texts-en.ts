@@ -137,6 +137,7 @@ export const english: Texts = {
     opening: ['Waiting for the microphone…'],
     recording: ['Stop recording', 'Press again to finish, or let go if you are holding.'],
     recognizing: ['Recognizing…'],
+    waiting: ['Waiting for the service…'],
   },
   placeholder: 'Press the button and speak Chinese. Your words appear here as you say them.',
   copy: 'Copy',
@@ -164,8 +165,7 @@ export const english: Texts = {
   keepSpeaking: 'Keep speaking: the whole recording will be recognized when you stop.',
   notNow: 'One recording at a time: finish this one first.',
   tooManyFiles: `At most ${MAX_FILES} files are taken at once: choose the others later.`,
-  recognizing: (name, number, count) =>
-    count === 1 ? `Recognizing ${name}` : `Recognizing file ${number} of ${count}: ${name}`,
+  recognizing: (name, number, count) => (count === 1 ? name : `File ${number} of ${count}: ${name}`),
   limitReached: 'The 15 seconds are up; the recording has ended.',
   remaining: ['', ' s left'],
   left: (seconds) => `${seconds} seconds left`,

@@ -119,6 +119,7 @@ export const chinese: Texts = {
     opening: ['正在等待麦克风……'],
     recording: ['结束录音', '再按一下结束；按住说话时松开即可。'],
     recognizing: ['正在识别……'],
+    waiting: ['正在等待服务……'],
   },
   placeholder: '按下按钮，说一句中文。文字会实时显示在这里。',
   copy: '复制',
@@ -146,8 +147,7 @@ export const chinese: Texts = {
   keepSpeaking: '请继续说：结束后会识别整段录音。',
   notNow: '一次只能处理一段录音：请先完成这一段。',
   tooManyFiles: `一次最多识别 ${MAX_FILES} 个文件，其余的请稍后再选。`,
-  recognizing: (name, number, count) =>
-    count === 1 ? `正在识别 ${name}` : `正在识别第 ${number} 个，共 ${count} 个：${name}`,
+  recognizing: (name, number, count) => (count === 1 ? name : `第 ${number} 个，共 ${count} 个：${name}`),
   limitReached: '已满 15 秒，录音结束。',
   remaining: ['还可录 ', ' 秒'],
   left: (seconds) => `还剩 ${seconds} 秒`,

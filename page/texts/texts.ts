@@ -105,7 +105,7 @@ export interface Texts {
   model(id: string, family: string | undefined): string;
   readonly measures: Readonly<Record<Measure, string>>;
   /** The record button's name in each state, and the hint below if that says more. */
-  readonly button: Readonly<Record<DictationState, readonly [name: string, hint?: string]>>;
+  readonly button: Readonly<Record<DictationState | 'waiting', readonly [name: string, hint?: string]>>;
   readonly copy: string;
   readonly copyAll: string;
   /** Follows the hint how to start, if there is a keyboard. */
@@ -133,7 +133,7 @@ export interface Texts {
   readonly keepSpeaking: string;
   readonly notNow: string;
   readonly tooManyFiles: string;
-  /** What is being recognized: one recording, or a file's place among several. */
+  /** What is being recognized, or waits for that: one recording, or a file's place among several. */
   recognizing(name: string, number: number, count: number): string;
   readonly limitReached: string;
   /** What stands around the seconds that are left. */

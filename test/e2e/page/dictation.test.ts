@@ -72,6 +72,7 @@ describe('a recording on the page', () => {
     await page.mouse.up();
     await again('busy', /页面会自动重试/);
     await tab.status('busy');
+    await page.locator('#hint', { hasText: '正在等待服务' }).waitFor();
 
     // The connection is cut long before the last of its retries.
     await page.clock.install();

@@ -93,7 +93,9 @@ it('a Redis that stands still during the model call of an upload: a standby that
   // The next one is served, and waits for nobody.
   expect(await upload(api.origin, wavFile(pcm))).toMatchObject({ status: 200 });
   const warnings = [...first.log, ...other.log].filter((line) => Number(line['level']) > 30);
-  const ofQueue = warnings.filter((line) => !String(line['msg']).startsWith('Redis is away'));
+  // The standstill may also meet what a process asks Redis at its start.
+  const ofRedis = /^(Redis is away|cannot tell whether this Redis)/;
+  const ofQueue = warnings.filter((line) => !ofRedis.test(String(line['msg'])));
   // One of each process; and a job that stood still twice is no failure where its upload was served.
   const outlived = { msg: expect.stringContaining('outlived its lock') };
   expect(ofQueue).toMatchObject([outlived, outlived]);

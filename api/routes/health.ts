@@ -50,7 +50,7 @@ export function healthRoutes({ access, readiness, heartbeat }: ApiServices): Fas
         };
         try {
           const { ready, busy, error } = await readiness.read();
-          if (!heartbeat.isWritten) throw new StoreUnavailable('Redis takes nothing that is written');
+          await heartbeat.expectWritten();
           if (ready) return { status: 'ready' as const, busy };
           return notReady(busy, error);
         } catch (error) {

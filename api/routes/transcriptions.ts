@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { readPcm16 } from '../../common/audio/pcm16.ts';
 import type { ApiConfig } from '../../common/config/config.ts';
-import { ApiFailure, StoreUnavailable } from '../../common/errors/errors.ts';
+import { ApiFailure } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 import { BodyMemory } from '../uploads/body-memory.ts';
 import {
@@ -71,8 +71,8 @@ export function transcriptionRoutes(
         },
       },
       async (request, reply) => {
-        const ready = readiness.isReady().then((isReady) => {
-          if (!heartbeat.isWritten) throw new StoreUnavailable('Redis takes nothing that is written');
+        const ready = readiness.isReady().then(async (isReady) => {
+          await heartbeat.expectWritten();
           if (!isReady) throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
         });
         if (expectsContinue(request.raw)) {

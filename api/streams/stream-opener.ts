@@ -1,4 +1,3 @@
-import { StoreUnavailable } from '../../common/errors/errors.ts';
 import { TraceSpan, traceparent } from '../../common/process/traces.ts';
 import type { ReplicaHeartbeat } from '../../common/readiness/replicas.ts';
 import type { RedisClient } from '../../common/redis/scripts.ts';
@@ -47,7 +46,7 @@ export class StreamOpener {
     const { access, readiness, heartbeat, slot, redis, keys, scripts, replica, background } = this.#parts;
     checkCredential(access, credential);
     const isReady = await readiness.isReady();
-    if (!heartbeat.isWritten) throw new StoreUnavailable('Redis takes nothing that is written');
+    await heartbeat.expectWritten();
     if (!isReady) throw new StreamFailure('not_ready', 'the model is not ready yet; try again shortly');
     const since = new Date().toISOString();
     const holder = slotHolder({ id: sessionId, via: 'ws', replica, since, trace: traceparent() });

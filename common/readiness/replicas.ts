@@ -1,3 +1,4 @@
+import { StoreUnavailable } from '../errors/errors.ts';
 import { fromStore } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 import { LuaScript, type RedisClient } from '../redis/scripts.ts';
@@ -63,6 +64,7 @@ function readReplica(id: string, text: string): Replica {
 export class ReplicaHeartbeat {
   readonly #store: ReplicaStore;
   readonly #replica: Replica;
+  readonly #onBeat: (failure: unknown) => void;
   readonly #timer: NodeJS.Timeout;
   #writtenAtMs = performance.now();
   #beating: Promise<void>;
@@ -71,18 +73,10 @@ export class ReplicaHeartbeat {
   constructor(store: ReplicaStore, replica: Replica, onBeat: (failure: unknown) => void) {
     this.#store = store;
     this.#replica = replica;
-    const beat = async (): Promise<void> => {
-      try {
-        await store.beat(replica);
-        this.#writtenAtMs = performance.now();
-        onBeat(undefined);
-      } catch (error) {
-        onBeat(error);
-      }
-    };
-    this.#beating = beat();
+    this.#onBeat = onBeat;
+    this.#beating = this.#beat();
     this.#timer = setInterval(() => {
-      this.#beating = beat();
+      this.#beating = this.#beat();
     }, HEARTBEAT_INTERVAL_MS);
   }
 
@@ -91,10 +85,30 @@ export class ReplicaHeartbeat {
     return performance.now() - this.#writtenAtMs < HEARTBEAT_TTL_MS;
   }
 
+  /**
+   * If none was written within the last 3 s, this writes one. This process may have stood still, or Redis may
+   * just be back.
+   * @throws StoreUnavailable
+   */
+  async expectWritten(): Promise<void> {
+    if (!this.isWritten) await this.#beat();
+    if (!this.isWritten) throw new StoreUnavailable('Redis takes nothing that is written');
+  }
+
   /** @throws StoreUnavailable */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#beating;
     await this.#store.stop(this.#replica.id);
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      await this.#store.beat(this.#replica);
+      this.#writtenAtMs = performance.now();
+      this.#onBeat(undefined);
+    } catch (error) {
+      this.#onBeat(error);
+    }
   }
 }

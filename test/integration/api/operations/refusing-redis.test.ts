@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { runStatus } from '../../../../api/operations/status/command.ts';
+import { HEARTBEAT_TTL_MS } from '../../../../common/readiness/readiness.ts';
 import { AUTHORIZED, upload } from '../../../support/api.ts';
 import { scriptedPcm } from '../../../support/scripted-recognizer.ts';
 import { TestService } from '../../../support/service.ts';
@@ -72,6 +73,17 @@ describe('readiness, metrics and status of a Redis', () => {
     await expect.poll(readiness, { timeout: 6_000 }).toBe(200);
     await expect.poll(status, { timeout: 6_000 }).toContain('All is well.');
   });
+});
+
+/** Found by a walk of chaos (seed 1127091977): a replica that was stopped while Redis was away. */
+test('a replica that stood still serves at once, before its next heartbeat', async () => {
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + HEARTBEAT_TTL_MS);
+  try {
+    expect((await upload(service.api.origin, wav)).status).toBe(200);
+    expect(await redisUp()).toBe(true);
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 const KEYS = ['slot', 'model-call', 'fence', 'sessions', 'inferences', 'replicas'] as const;

@@ -48,6 +48,9 @@ export type FailureKind =
 /** What the page is doing. */
 export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
 
+/** What the record button says. `waiting` is for a service that is busy or away. */
+export type ButtonState = DictationState | 'waiting';
+
 /** What the page itself has the service do. */
 export type OwnWork = 'recording' | 'recognizing';
 
@@ -105,7 +108,7 @@ export interface Texts {
   model(id: string, family: string | undefined): string;
   readonly measures: Readonly<Record<Measure, string>>;
   /** The record button's name in each state, and the hint below if that says more. */
-  readonly button: Readonly<Record<DictationState | 'waiting', readonly [name: string, hint?: string]>>;
+  readonly button: Readonly<Record<ButtonState, readonly [name: string, hint?: string]>>;
   readonly copy: string;
   readonly copyAll: string;
   /** Follows the hint how to start, if there is a keyboard. */

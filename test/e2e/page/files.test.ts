@@ -119,13 +119,13 @@ describe('files on the page', () => {
     await tab.choose(WAV, file(Buffer.from('#!AMR\n'), 'memo.amr'), file(wavFile(second), 'b.wav'));
     // The file that is recognized is named and shown.
     await expect.poll(() => asked.length).toBe(1);
-    await page.getByText('第 1 个，共 3 个：h02.wav').waitFor();
+    await page.getByText('第 1 个，共 3 个：h02.wav', { exact: true }).waitFor();
     await expect.poll(() => tab.waveEnds('#wave')).toBeCloseTo(4.2 / 15, 1);
     await tab.status('recognizing');
     // It takes 6 s, after which others have 1.5 s.
     await page.clock.runFor(6_000);
     await asked[0]?.continue();
-    await page.getByText('第 3 个，共 3 个：b.wav').waitFor();
+    await page.getByText('第 3 个，共 3 个：b.wav', { exact: true }).waitFor();
     await page.clock.runFor(1_400);
     await page.evaluate('fetch("/healthz")');
     expect(asked).toHaveLength(1);

@@ -17,7 +17,7 @@ export type Language = keyof typeof WORDS;
 /** The language that a browser asks for by Accept-Language (RFC 9110, 12.5.4): English if it asks for none of ours. */
 export function wantedLanguage(header = ''): Language {
   const ranges = header.split(',').map((range) => {
-    const [tag = '', weight = '1'] = range.toLowerCase().split(/\s*;\s*q=/);
+    const [tag = '', weight = '1'] = range.toLowerCase().split(/;\s*q=/);
     return { tag: tag.trim(), weight: Number(weight) };
   });
   const ours = ranges.filter(({ tag, weight }) => /^(en|zh)(-|$)/.test(tag) && weight > 0);

@@ -31,6 +31,8 @@ export function replyWithError(
 ): void {
   if (error instanceof ClientGone) {
     reply.hijack();
+    // Nobody else ends the socket of a handshake: each would keep its descriptor.
+    request.raw.socket.destroy();
     return;
   }
   const { status, code, body } = answerTo(error, request);

@@ -2,6 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Where the WebSocket is. */
 export const STREAM_PATH = '/ws/asr';
+/** A name in Sec-WebSocket-Protocol (RFC 6455, section 4.1): a token of HTTP. */
+const SUBPROTOCOL = /^[ \t]*([!#$%&'*+.^_`|~\w-]+)[ \t]*$/;
 /** No route has it. */
 const UNKNOWN_PATH = '/undecodable-path';
 
@@ -45,11 +47,16 @@ export async function checkHandshake(
   if (!ws || url === undefined) return;
   if (url !== STREAM_PATH) throw badRequest(`there is no WebSocket at ${url}; the stream is ${STREAM_PATH}`);
   const { 'sec-websocket-version': version, 'sec-websocket-key': key = '' } = headers;
-  if (version === '13' && /^[+/0-9A-Za-z]{22}==$/.test(key)) return;
-  reply.header('Sec-WebSocket-Version', '13');
-  throw badRequest(
-    'the handshake needs Sec-WebSocket-Version 13 and a Sec-WebSocket-Key of 16 bytes in Base64',
-  );
+  if (version !== '13' || !/^[+/0-9A-Za-z]{22}==$/.test(key)) {
+    reply.header('Sec-WebSocket-Version', '13');
+    throw badRequest(
+      'the handshake needs Sec-WebSocket-Version 13 and a Sec-WebSocket-Key of 16 bytes in Base64',
+    );
+  }
+  const names =
+    headers['sec-websocket-protocol']?.split(',').map((name) => SUBPROTOCOL.exec(name)?.[1]) ?? [];
+  if (names.includes(undefined) || new Set(names).size < names.length)
+    throw badRequest('Sec-WebSocket-Protocol must have names with commas between them, each name once');
 }
 
 function badRequest(message: string): Error {

@@ -10,14 +10,15 @@ const MAX_WS_PAYLOAD_BYTES = 1024 * 1024;
 export const WS_OPTIONS = {
   maxPayload: MAX_WS_PAYLOAD_BYTES,
   perMessageDeflate: false,
-  /**
-   * Enough for the longest legal message byte by byte. Before the token is known, each byte is kept with an
-   * object of its own, a hundred times its size.
-   */
-  maxFragments: 4_096,
+  /** Before the token is known. Each is kept as an object of its own: in bytes of one fragment each, 42 MB became 665 MB. */
+  maxFragments: 256,
+  /** One frame a turn: else 40 sockets that sent pongs kept `/healthz` waiting for over 7 s. */
+  allowSynchronousEvents: false,
   /** How long, in ms, a peer may take to answer a close frame before its socket is destroyed. */
   closeTimeout: 5_000,
 };
+/** What the unfinished messages of all sockets may take, as the bodies of uploads by default. */
+export const WS_MEMORY_BYTES = 32 * 1024 * 1024;
 /**
  * Behind the upload's own time limit, which answers in the interface's form. In this time the rest of a slow upload is
  * read and dropped.

@@ -3,7 +3,9 @@ import type { WebSocket } from 'ws';
 import { ApiFailure, StoreUnavailable } from '../../common/errors/errors.ts';
 import { endedWithin } from '../../common/process/shutdown.ts';
 import { STREAM_PATH } from '../http/request-checks.ts';
+import { WS_MEMORY_BYTES } from '../http/server-options.ts';
 import type { ApiServices } from '../services.ts';
+import { MessageMemory } from '../streams/message-memory.ts';
 import type { StreamSummary } from '../streams/session-log.ts';
 import type { StreamTimeouts } from '../streams/stream-clocks.ts';
 import { StreamSession } from '../streams/stream-session.ts';
@@ -21,6 +23,7 @@ export function streamRoute(
   app: FastifyInstance,
   { services, timeouts, drain, onEnd }: StreamRouteOptions,
 ): void {
+  const memory = new MessageMemory(WS_MEMORY_BYTES);
   app.route({
     method: 'GET',
     url: STREAM_PATH,
@@ -72,6 +75,7 @@ export function streamRoute(
         },
       });
       drain.began(session);
+      memory.watch(socket, request.socket, () => session.crowdedOut());
       socket.on('message', (data: Buffer, isBinary: boolean) => {
         if (isBinary) session.audio(data);
         else session.text(data.toString('utf8'));

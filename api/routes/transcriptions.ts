@@ -1,18 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { readPcm16 } from '../../common/audio/pcm16.ts';
 import type { ApiConfig } from '../../common/config/config.ts';
 import { ApiFailure } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 import { BodyMemory } from '../uploads/body-memory.ts';
-import {
-  acceptForms,
-  checkDeclaredLength,
-  expectsContinue,
-  expectUncompressed,
-  readBody,
-  readUploadForm,
-} from '../uploads/upload.ts';
+import { acceptForms, checkDeclaredLength, expectsContinue, readRecording } from '../uploads/upload.ts';
 
 const apiError = (description: string) => Type.Ref('ApiError', { description });
 
@@ -26,6 +18,11 @@ export function transcriptionRoutes(
 ): FastifyPluginAsyncTypebox {
   const { access, readiness, heartbeat, transcriber } = services;
   const memory = new BodyMemory(uploadMemoryBytes);
+  const expectReady = async (): Promise<void> => {
+    const isReady = await readiness.isReady();
+    await heartbeat.expectWritten();
+    if (!isReady) throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
+  };
   return async (app) => {
     await acceptForms(app);
     app.post(
@@ -71,31 +68,25 @@ export function transcriptionRoutes(
         },
       },
       async (request, reply) => {
-        const ready = readiness.isReady().then(async (isReady) => {
-          await heartbeat.expectWritten();
-          if (!isReady) throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
-        });
-        if (expectsContinue(request.raw)) {
-          await ready;
-          reply.raw.writeContinue();
-        }
         const giveBack = memory.take(request.headers['content-length']);
+        let pcm: Promise<Buffer> | undefined;
         try {
+          const asksFirst = expectsContinue(request.raw);
+          if (asksFirst) {
+            await expectReady();
+            reply.raw.writeContinue();
+          }
           // The body comes in while Redis is asked for the readiness. Only after that is the client told what is
           // wrong with the body.
-          const pcm = readBody(request.raw, uploadTimeoutMs)
-            .then((body) => {
-              expectUncompressed(request.raw.headers['content-encoding']);
-              return readUploadForm(request, body, request.raw.headersDistinct['content-type']?.[0]);
-            })
-            .then(readPcm16);
+          pcm = readRecording(request, uploadTimeoutMs);
           pcm.catch(() => undefined);
-          await ready;
+          if (!asksFirst) await expectReady();
           const { text, ...recognized } = await transcriber.transcribe(request.id, await pcm);
           request.recognized = recognized;
           return { text, audio_ms: recognized.audioMs, inference_ms: recognized.inferenceMs };
         } finally {
-          giveBack();
+          // The body of a refused upload still comes in.
+          void (pcm ?? Promise.resolve()).then(giveBack, giveBack);
         }
       },
     );

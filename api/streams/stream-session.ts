@@ -136,6 +136,11 @@ export class StreamSession {
     this.#close('error', { code: 'protocol_error', reason: breach });
   }
 
+  /** There is no more memory for what this connection sends. */
+  crowdedOut(): void {
+    this.#fail(new StreamFailure('not_ready', 'too many unfinished messages at once; try again shortly'));
+  }
+
   /** The process ends: an unfinished recording is not completed. */
   shutDown(): void {
     if (this.#state === 'closed') return;

@@ -5,6 +5,7 @@ import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CONVERT } from '../../common/audio/file-kinds.ts';
 import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../../common/audio/limits.ts';
+import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { ApiFailure, ClientGone, FormFailure, messageOf } from '../../common/errors/errors.ts';
 import { afterSilence } from '../../common/process/timer.ts';
 
@@ -180,4 +181,15 @@ export async function readUploadForm(
     );
   if (wav.length > MAX_WAV_BYTES) throw tooLarge(`the file has ${wav.length} bytes`, MAX_WAV_BYTES);
   return wav;
+}
+
+/**
+ * From the body of an upload to its samples.
+ * @returns PCM bytes (16 kHz mono PCM16, little-endian), as `readPcm16` gives them
+ * @throws what readBody, expectUncompressed, readUploadForm and readPcm16 throw
+ */
+export async function readRecording(request: FastifyRequest, timeoutMs: number): Promise<Buffer> {
+  const body = await readBody(request.raw, timeoutMs);
+  expectUncompressed(request.raw.headers['content-encoding']);
+  return readPcm16(await readUploadForm(request, body, request.raw.headersDistinct['content-type']?.[0]));
 }

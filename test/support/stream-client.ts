@@ -87,6 +87,11 @@ export class StreamClient {
     this.#socket.send(pcm, { binary: true });
   }
 
+  /** The begin of a message whose end never comes. */
+  unfinished(bytes: Uint8Array): void {
+    this.#socket.send(bytes, { binary: true, fin: false });
+  }
+
   /** All of it at once, in frames. */
   send(pcm: Uint8Array, frameBytes = 3_200): void {
     for (let at = 0; at < pcm.length; at += frameBytes) this.audio(pcm.subarray(at, at + frameBytes));

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { Access } from '../../../../api/http/access.ts';
 import { RawConnection } from '../../../fuzz/raw-connection.ts';
 import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../../support/api.ts';
@@ -180,6 +182,25 @@ describe('stream handshake', () => {
     if (status === 400) expect(JSON.stringify(refusal.body)).toContain('the stream is /ws/asr');
     await api.logged((line) => line['msg'] === 'request' && line['status'] === status);
     expect(api.rawLog.join('')).not.toContain(TOKEN);
+  });
+  // Before, ws answered with HTML of its own, past log and metrics.
+  test.each(['a,a', 'a,,b', ' , ', 'a b', 'a/b'])(
+    'the subprotocols %j are refused with 400 and JSON',
+    async (names) => {
+      const api = await start();
+      expect(await StreamClient.refused(api.wsUrl, { 'sec-websocket-protocol': names })).toMatchObject({
+        status: 400,
+        body: { error: 'bad_request', message: expect.stringContaining('Sec-WebSocket-Protocol') },
+      });
+      await api.logged(({ msg, status }) => msg === 'request' && status === 400);
+    },
+  );
+  test('of several subprotocols the first is taken', async () => {
+    const api = await start();
+    const socket = new WebSocket(api.wsUrl, ['b', 'a']);
+    await once(socket, 'open');
+    expect(socket.protocol).toBe('b');
+    socket.terminate();
   });
   test('a wrong Authorization header is refused with 403 and JSON', async () => {
     const api = await start();

@@ -94,8 +94,8 @@ test.each([
 });
 
 test.each([
-  [4_096, 'is read', [expect.stringContaining('"invalid_message"')]],
-  [4_097, 'is cut off', []],
+  [256, 'is read', [expect.stringContaining('"invalid_message"')]],
+  [257, 'is cut off', []],
 ])('a message of %i fragments %s', async (fragments, _what, answers) => {
   const socket = new WebSocket(api.wsUrl);
   await once(socket, 'open');

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { Progress } from '../support/progress.ts';
 import { exitOnSignals, runTool } from '../support/tool.ts';
+import { measureAttacks } from './attacks.ts';
 import { Speech } from './clips.ts';
 import { measureEngines } from './engine.ts';
 import { measureWhisper } from './engine-whisper.ts';
@@ -14,6 +15,7 @@ import { measureStream } from './stream.ts';
 
 const USAGE = `npm run bench -- [PART ...] [--repetitions N] [--only TEXT]
   PART             http, stream, utilisation, busy, growth: the service with the small CTC model;
+                   attacks: what others meet while hostile clients attack a replica;
                    bundled: the service with the bundled model; engine, whisper: the engine against sherpa-onnx (default: all of them)
   --repetitions N  uploads of each length, and sessions (default 40); the other parts take a quarter of it
   --only TEXT      of engine, only the models with this in their name, such as "25 M" or "transducer"
@@ -30,6 +32,7 @@ const SERVICE_PARTS: Readonly<Record<string, ServicePart>> = {
 };
 
 const ENGINE_PARTS: Readonly<Record<string, (repetitions: number, only: string) => Promise<Row[]>>> = {
+  attacks: () => measureAttacks(Speech.read()),
   bundled: (repetitions) => measureBundled(Speech.read(), repetitions),
   engine: (repetitions, only) => measureEngines(quarter(repetitions), only),
   whisper: (repetitions) => measureWhisper(quarter(repetitions)),

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { unreachable } from '../../common/errors/errors.ts';
 import { endedWithin } from '../../common/process/shutdown.ts';
+import { ATTACKS, AttackUnderWay } from '../support/attacks.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 import { beginStream, beginUpload, type Client, type Clip, clips, type Pace } from './clients.ts';
@@ -134,6 +135,16 @@ export class ChaosService {
     this.#hit.add(name);
     const goOn = this.#service.kept(name).standStill();
     this.#heals(delay(ms).then(goOn));
+  }
+
+  /** Hostile clients attack a replica for `ms`: a tenth of what one alone is attacked with, beside seven processes. */
+  attack(name: string, replica: number, ms: number): void {
+    const { kept, origin } = this.#replica(replica);
+    const attack = ATTACKS.find((known) => known.name === name);
+    if (attack === undefined) throw new Error(`no attack "${name}"`);
+    this.#hit.add(`attack on ${kept.name}`);
+    const underWay = new AttackUnderWay(origin, attack, Math.ceil(attack.connections / 10));
+    this.#heals(delay(ms).then(() => underWay.stop()));
   }
 
   /** Something is wrong with Redis for `ms`. */

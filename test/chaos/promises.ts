@@ -16,7 +16,7 @@ export interface Request {
 
 /**
  * Whether a request ended as it may.
- * @param hit processes that were killed or stopped since all was well, and `redis`  @param text of an undisturbed run
+ * @param hit processes that were killed or stopped since all was well, `redis`, and `attack on …`  @param text of an undisturbed run
  * @returns what is wrong, for a person
  */
 export function wrongWith(
@@ -42,8 +42,8 @@ export function wrongWith(
 }
 
 function mayBeTold(code: string, { clip, pace, api, isAlone }: Request, hit: ReadonlySet<string>): boolean {
-  // A replica that stands still for too long loses its slot.
-  const isCaused = hit.has(api) || [...hit].some((name) => name === 'redis' || name.startsWith('inference'));
+  // A replica that stands still for too long loses its slot. An attack on one leaves the others too little of two cores.
+  const isCaused = hit.has(api) || [...hit].some((name) => /^(redis|inference|attack)/.test(name));
   switch (code) {
     case 'busy':
       return !isAlone || hit.size > 0;

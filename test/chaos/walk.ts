@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { messageOf } from '../../common/errors/errors.ts';
+import { ATTACKS } from '../support/attacks.ts';
 import { ChaosService, CLIP_SECONDS, INFERENCES, REPLICAS, type RedisFault } from './chaos-service.ts';
 import type { Tally } from './tally.ts';
 
@@ -135,6 +136,12 @@ function steps(longestFaultMs: number): fc.Arbitrary<Step> {
       },
     }),
   );
+  const attack = fc.tuple(fc.constantFrom(...ATTACKS.map(({ name }) => name)), replica, ms).map(
+    ([what, index, forMs]): Action => ({
+      name: `attack of ${what} at api ${index} for ${forMs} ms`,
+      act: (service) => service.attack(what, index, forMs),
+    }),
+  );
   const settle = fc.constant<Action>({
     name: 'settle',
     act: (service, state) => {
@@ -150,6 +157,7 @@ function steps(longestFaultMs: number): fc.Arbitrary<Step> {
     { weight: 1, arbitrary: restart },
     { weight: 2, arbitrary: stop },
     { weight: 3, arbitrary: redis },
+    { weight: 2, arbitrary: attack },
     { weight: 3, arbitrary: settle },
   );
   return fc.tuple(action, pauseMs).map(([chosen, thenMs]) => new Step(chosen, thenMs));

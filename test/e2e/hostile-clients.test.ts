@@ -21,7 +21,7 @@ async function expectServed(): Promise<void> {
 beforeAll(async () => {
   service = await startRealService();
   pid = Number(service.api.child.pid);
-  await expectServed();
+  await upload(service.origin, wavFile(scriptedPcm(1)));
 });
 afterAll(() => service.stop());
 

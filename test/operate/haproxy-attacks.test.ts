@@ -62,7 +62,7 @@ test.each([
     await expect.poll(status).toBe(200);
     expect(service.api.child.exitCode).toBeNull();
     // What takes memory takes time, too: the kernel's, to read it.
-  if (attack.again) expect(log.filter((line) => / DOWN/.test(line))).toEqual([]);
+    if (attack.again) expect(log.filter((line) => / DOWN/.test(line))).toEqual([]);
   },
   60_000,
 );

@@ -145,6 +145,29 @@ test('upload.go', async (context) => {
   expect(JSON.parse(await output('go run upload.go'))).toMatchObject({ text: spoken });
 });
 
+test('Upload.java', async (context) => {
+  named('Upload.java');
+  const { code } = shell('java Upload.java');
+  needs(context, 'javac -version');
+  expect(JSON.parse(await output(code))).toMatchObject({ text: spoken });
+});
+
+test('ffmpeg in front of Live.java', async (context) => {
+  named('Live.java');
+  const { code } = shell('| java Live.java');
+  needs(context, 'ffmpeg -version', 'javac -version');
+  await makeSpeechFile();
+  const [ready, ...texts] = (await output(code))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect([ready, texts[0], texts.at(-1)]).toMatchObject([
+    { type: 'ready' },
+    { type: 'partial' },
+    { type: 'final', text: spoken },
+  ]);
+});
+
 describe.each([
   {
     sdk: 'OpenAI’s Python SDK',

@@ -50,6 +50,9 @@ it.each(CHINESE)('%s is written as a Chinese engineer writes', (path) => {
   // A percent sign stands at its number, and marks between Chinese are full-width.
   expect(text.match(/.*\d %.*/g)).toBeNull();
   expect(text.match(/.*\p{Script=Han}[,;:?!].*/gu)).toBeNull();
+  // One word a thing: 识别名额（slot） once, then 名额; 流式会话 and 流式连接, for 流 alone can be anything.
+  expect(text.match(/\bslot\b/g)?.length ?? 0).toBeLessThanOrEqual(1);
+  expect(text.match(/.*(?:识别权|错误的设置|流(?![式程量])).*/gu)).toBeNull();
   // A Chinese character takes two columns of a screen.
   const wide = (line: string): number => line.length + (line.match(/[\u2e80-\uffef]/g)?.length ?? 0);
   expect(text.split('\n').filter((line) => !line.startsWith('|') && wide(line) > 160)).toEqual([]);

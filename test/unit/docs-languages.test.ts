@@ -4,7 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 
 /** Pages that exist in English and, beside it, in Chinese: NAME.md and NAME.zh-CN.md. */
-const PAGES = ['api/docs/reference/api-reference', 'docs/clients', 'docs/configuration', 'docs/models'];
+const PAGES = [
+  'api/docs/reference/api-reference',
+  'docs/clients',
+  'docs/configuration',
+  'docs/models',
+  'docs/deployment',
+];
 
 const read = (path: string): string => readFileSync(join(packageRoot(), path), 'utf8');
 

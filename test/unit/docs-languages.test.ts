@@ -46,7 +46,7 @@ describe.each(PAGES)('%s says the same in both languages', (page) => {
   });
 });
 
-const CHINESE = [...PAGES.map((page) => `${page}.zh-CN.md`), 'README.zh-CN.md'];
+const CHINESE = [...PAGES.map((page) => `${page}.zh-CN.md`), 'README.zh-CN.md', 'docs/migration.zh-CN.md'];
 
 it.each(CHINESE)('%s is written as a Chinese engineer writes', (path) => {
   const text = read(path)

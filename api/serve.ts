@@ -4,7 +4,7 @@ import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
 import { unknownNames } from '../common/config/known-names.ts';
 import { listen } from '../common/process/listen-failure.ts';
 import { createLogger } from '../common/process/log.ts';
-import { type ShutdownStep, shutdownOnSignal } from '../common/process/shutdown.ts';
+import { logUnhandledErrors, type ShutdownStep, shutdownOnSignal } from '../common/process/shutdown.ts';
 import { whenReady } from '../common/redis/connection.ts';
 import { buildApp, DRAIN_MS } from './app.ts';
 import { ApiMetrics } from './operations/metrics.ts';
@@ -33,6 +33,7 @@ const readConfig = async (): Promise<ApiConfig> => readApiConfig(process.env);
 export async function serve(listensItself: () => void): Promise<void> {
   const config = await orExit(readConfig());
   const log = createLogger(config.logLevel, 'api', undefined, config.apiToken);
+  logUnhandledErrors(log);
   for (const unknown of unknownNames(process.env)) log.warn(unknown, 'unknown setting');
   // Tracing starts before the first server, because it watches that one. Its SDK is a large import that most replicas do without.
   const traces = config.traces ? [(await import('./operations/tracing.ts')).startTracing()] : [];

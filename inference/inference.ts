@@ -35,6 +35,8 @@ export interface Inference {
   /** Names this process in heartbeats and leases. */
   readonly id: string;
   readonly metrics: ModelMetrics;
+  /** Whether the model is being loaded or called. Nothing but SIGKILL ends what hangs there. */
+  isInModel(): boolean;
   /** Sends one command to Redis. @throws StoreUnavailable */
   askRedis(): Promise<unknown>;
   /**
@@ -96,9 +98,11 @@ export function createInference(parts: InferenceParts): Inference {
   follow(redis, [blocking, connection, reader]);
   const loading = new ModelLoading({ recognizer, heartbeat, modelFolder, log });
   const stopping = new AbortController();
+  let isLoaded = false;
 
   const serveOnceLoaded = async (onAttempt: () => void): Promise<void> => {
     const [info] = await Promise.all([loading.untilLoaded(stopping.signal, onAttempt), jobs.prepare()]);
+    isLoaded = true;
     stopping.signal.throwIfAborted();
     log.info({ model: info }, 'model loaded');
     metrics.loaded(info);
@@ -131,6 +135,7 @@ export function createInference(parts: InferenceParts): Inference {
   return {
     id,
     metrics,
+    isInModel: () => !isLoaded || model.isRunning,
     askRedis: () => slot.holder(),
     start: () =>
       new Promise((resolve) => {

@@ -5,7 +5,12 @@ import { ConfigError, EXIT_CONFIG } from '../common/config/config-error.ts';
 import { unknownNames } from '../common/config/known-names.ts';
 import { listen } from '../common/process/listen-failure.ts';
 import { createLogger } from '../common/process/log.ts';
-import { endProcess, type ShutdownStep, shutdownOnSignal } from '../common/process/shutdown.ts';
+import {
+  endProcess,
+  logUnhandledErrors,
+  type ShutdownStep,
+  shutdownOnSignal,
+} from '../common/process/shutdown.ts';
 import type { Inference } from './inference.ts';
 import { ConfiguredRecognizer } from './model/configured-recognizer.ts';
 import { EngineLost } from './model/exclusive-run.ts';
@@ -23,8 +28,9 @@ export async function serve(listensItself: () => void): Promise<void> {
   try {
     await start(listensItself);
   } catch (error) {
-    if (error instanceof ConfigError) end(error.message, EXIT_CONFIG);
-    throw error;
+    if (!(error instanceof ConfigError)) throw error;
+    sayWhy(error.message);
+    await endProcess(undefined, EXIT_CONFIG);
   }
 }
 
@@ -34,6 +40,7 @@ async function start(listensItself: () => void): Promise<void> {
   process.on('SIGHUP', () => retryLoad());
   const config = readInferenceConfig(process.env);
   const log = createLogger(config.logLevel, 'inference');
+  logUnhandledErrors(log);
   for (const unknown of unknownNames(process.env)) log.warn(unknown, 'unknown setting');
   const hotwords = config.hotwords === undefined ? undefined : new HotwordFile(config.hotwords, log);
   await hotwords?.load();
@@ -44,7 +51,9 @@ async function start(listensItself: () => void): Promise<void> {
     hotwords: hotwords && (() => hotwords.current()),
   });
   let stopSteps = (): ShutdownStep[] => [{ name: 'model', run: () => recognizer.close() }];
-  const stopping = shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, () => stopSteps(), 'SIGKILL');
+  let isInModel = (): boolean => true;
+  const forced = (): 1 | 'SIGKILL' => (isInModel() ? 'SIGKILL' : 1);
+  const stopping = shutdownOnSignal(['SIGTERM', 'SIGINT'], log, DRAIN_MS, () => stopSteps(), forced);
   listensItself();
   // The engine's thread loads the model while this one loads the store's clients, which takes as long. With
   // an admin port it begins later, because that port may be taken: an exit while the engine's thread is in
@@ -66,14 +75,14 @@ async function start(listensItself: () => void): Promise<void> {
       // ours, so its stack would lead nowhere.
       const isProvider = error instanceof ExecutionProviderError;
       log.fatal(isProvider ? { reason: error.message } : { err: error }, 'ending');
-      if (!(error instanceof EngineLost)) end(error.message, isProvider ? EXIT_CONFIG : 1);
       sayWhy(error.message);
-      void endProcess(log, 'SIGKILL');
+      void endProcess(log, error instanceof EngineLost ? 'SIGKILL' : isProvider ? EXIT_CONFIG : 1);
     },
   });
   let admin: FastifyInstance | undefined;
   const closeAdmin = { name: 'admin', run: async () => admin?.close() };
   stopSteps = () => [...inference.stopSteps(), closeAdmin, ...traces];
+  isInModel = () => inference.isInModel();
   retryLoad = () => inference.retryLoad();
   // Before the model: it may take long or not load at all, and that is when somebody looks.
   admin = config.admin && (await serveMetrics(config.admin, inference));
@@ -96,9 +105,4 @@ async function serveMetrics(config: AdminConfig, inference: Inference): Promise<
 
 function sayWhy(message: string): void {
   process.stderr.write(`asr inference: ${message}\n`);
-}
-
-function end(message: string, exitCode: number): never {
-  sayWhy(message);
-  process.exit(exitCode);
 }

@@ -1,15 +1,17 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { errorName } from '../errors/errors.ts';
 import type { Logger, ProcessLogger } from './log.ts';
 
 export interface ShutdownStep {
   readonly name: string;
-  run(): Promise<void>;
+  run(): Promise<unknown>;
 }
 
 /** npm and systemd pass on a signal that has reached us already; a person who means a second one takes longer. */
 export const SAME_SIGNAL_MS = 500;
-/** How long the last lines of the log may take at the end of the process. */
-const LOG_WRITTEN_MS = 2_000;
+/** How long the last lines of the log, and files that are being read, may take at the end of the process. */
+const LAST_FILES_MS = 2_000;
+const FILES_POLL_MS = 10;
 
 /** SIGHUP, too, where it means nothing else: the terminal was closed. */
 type EndingSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
@@ -26,7 +28,7 @@ export function shutdownOnSignal(
   log: ProcessLogger,
   drainMs: number,
   steps: () => readonly ShutdownStep[],
-  forced: 1 | 'SIGKILL' = 1,
+  forced: () => 1 | 'SIGKILL' = () => 1,
 ): AbortSignal {
   const stopping = new AbortController();
   let stoppingSinceMs: number | undefined;
@@ -34,7 +36,7 @@ export function shutdownOnSignal(
     if (stoppingSinceMs !== undefined) {
       if (performance.now() - stoppingSinceMs < SAME_SIGNAL_MS) return;
       log.warn({ reason }, 'second signal: exiting at once');
-      void endProcess(log, forced);
+      void endProcess(log, forced());
       return;
     }
     stoppingSinceMs = performance.now();
@@ -42,7 +44,7 @@ export function shutdownOnSignal(
     log.info({ reason }, 'shutting down');
     const force = setTimeout(() => {
       log.error({ drainMs }, 'not drained in time: exiting');
-      void endProcess(log, forced);
+      void endProcess(log, forced());
     }, drainMs);
     runSteps(log, steps()).then((failures) => {
       clearTimeout(force);
@@ -56,16 +58,27 @@ export function shutdownOnSignal(
 }
 
 /**
- * Ends the process in bounded time. Node itself waits for ever for a pipe that nobody reads, and for a thread
- * in native code, such as a model run that hangs.
- * @param how the exit code, or SIGKILL where there may be such a thread
+ * Ends the process in bounded time. Node itself waits for ever for a pipe that nobody reads, for a file on a
+ * disk that hangs, and for a thread in native code, such as a model run that hangs.
+ * @param log none if it has not been opened. @param how the exit code, or SIGKILL where there may be such a thread
  */
-export async function endProcess(log: ProcessLogger, how: number | 'SIGKILL'): Promise<void> {
+export async function endProcess(log: ProcessLogger | undefined, how: number | 'SIGKILL'): Promise<void> {
   const kill = () => process.kill(process.pid, 'SIGKILL');
-  setTimeout(kill, LOG_WRITTEN_MS);
-  await log.written();
+  setTimeout(kill, LAST_FILES_MS);
+  await log?.written();
   if (how === 'SIGKILL') kill();
-  else process.exit(how);
+  else {
+    while (process.getActiveResourcesInfo().some((kind) => kind.startsWith('FSReq')))
+      await delay(FILES_POLL_MS);
+    process.exit(how);
+  }
+}
+
+/** One log line, before Node ends the process with the stack on standard error. */
+export function logUnhandledErrors(log: Logger): void {
+  process.on('uncaughtExceptionMonitor', (err, origin) =>
+    log.fatal({ err, origin }, 'unhandled error: ending'),
+  );
 }
 
 /** Every step runs, also after one that failed. @returns how many failed. */
@@ -82,11 +95,14 @@ export async function runSteps(log: Logger, steps: readonly ShutdownStep[]): Pro
   return failures;
 }
 
-/** Waits for `ending`, at most `timeoutMs`. (Some clients wait for ever for the end of a connection that is down anyway.) */
-export async function endedWithin(ending: Promise<unknown>, timeoutMs: number): Promise<void> {
+/**
+ * Waits for `ending`, at most `timeoutMs`. (Some clients wait for ever for the end of a connection that is down anyway.)
+ * @returns whether it has ended. @throws what `ending` throws until then
+ */
+export async function endedWithin(ending: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs);
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
   });
-  await Promise.race([ending, late]).finally(() => clearTimeout(timer));
+  return await Promise.race([ending.then(() => true), late]).finally(() => clearTimeout(timer));
 }

@@ -61,6 +61,11 @@ export class ExclusiveRun {
     }
   }
 
+  /** Whether this process is in a model call. */
+  get isRunning(): boolean {
+    return this.#running > 0;
+  }
+
   /** @param caller who is in a model call. @returns whether that is another process */
   isAnothers(caller: string | undefined): boolean {
     return caller !== undefined && caller !== this.#processId;

@@ -3,7 +3,13 @@ import { resolve } from 'node:path';
 import { fail } from '../../common/config/config-error.ts';
 import { messageOf } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
+import { endedWithin } from '../../common/process/shutdown.ts';
 import { type Hotword, parseHotwords } from '../engine/postprocessing/hotword-list.ts';
+
+/** The longest wait for the disk: a recording waits for it, and a network disk that is dead never answers. */
+const LOOK_MS = 1_000;
+/** Far more than a list has. The other end of a link such as `/dev/zero` has none. */
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /** The file that `ASR_HOTWORDS` names. It is read again when it has changed. */
 export class HotwordFile {
@@ -11,17 +17,18 @@ export class HotwordFile {
   readonly #log: Logger;
   #hotwords: readonly Hotword[] = [];
   #version = '';
+  #failure: string | undefined;
+  #isLooking = false;
 
   constructor(path: string, log: Logger) {
     this.#path = resolve(path);
     this.#log = log;
   }
 
-  /** @throws ConfigError if it cannot be read, or is not UTF-8 */
+  /** @throws ConfigError if it cannot be read, not in time, or is not UTF-8 */
   async load(): Promise<void> {
     try {
-      this.#version = await this.#stamp();
-      await this.#read('hot words read; their scores are nats a character, 2.5 where a line has none');
+      await this.#look('hot words read; their scores are nats a character, 2.5 where a line has none');
     } catch (error) {
       fail(
         'ASR_HOTWORDS',
@@ -33,26 +40,43 @@ export class HotwordFile {
 
   /**
    * The phrases as the file has them now; the same array as before if it has not changed. If it cannot be
-   * read, those before stay.
+   * read in time, those before stay.
    */
   async current(): Promise<readonly Hotword[]> {
-    const version = await this.#stamp().catch(messageOf);
-    if (version === this.#version) return this.#hotwords;
-    this.#version = version;
-    await this.#read('hot words read again').catch((error: unknown) =>
-      this.#log.warn({ reason: messageOf(error) }, 'hot words cannot be read: those before stay in use'),
-    );
+    // Each look that hangs keeps one of the four threads that Node reads files with.
+    if (this.#isLooking) return this.#hotwords;
+    try {
+      await this.#look('hot words read again');
+      this.#failure = undefined;
+    } catch (error) {
+      const reason = messageOf(error);
+      if (reason !== this.#failure)
+        this.#log.warn({ reason }, 'hot words cannot be read: those before stay in use');
+      this.#failure = reason;
+    }
     return this.#hotwords;
   }
 
-  async #stamp(): Promise<string> {
-    const { ino, size, mtimeMs } = await stat(this.#path);
-    return `${ino} ${size} ${mtimeMs}`;
+  /** One that comes late counts from the next recording on. */
+  async #look(event: string): Promise<void> {
+    this.#isLooking = true;
+    const looking = this.#readIfChanged(event).finally(() => {
+      this.#isLooking = false;
+    });
+    if (!(await endedWithin(looking, LOOK_MS)))
+      throw new Error(`its disk has not answered within ${LOOK_MS / 1_000} s`);
   }
 
-  async #read(event: string): Promise<void> {
+  async #readIfChanged(event: string): Promise<void> {
+    const file = await stat(this.#path);
+    const version = `${file.ino} ${file.size} ${file.mtimeMs}`;
+    if (version === this.#version) return;
+    if (!file.isFile()) throw new Error('it is no regular file');
+    if (file.size > MAX_BYTES)
+      throw new Error(`it has ${file.size} bytes, and at most ${MAX_BYTES} are read`);
     const text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(this.#path));
     const { hotwords, ignored } = parseHotwords(text);
+    this.#version = version;
     this.#hotwords = hotwords;
     this.#log[hotwords.length === 0 ? 'warn' : 'info']({ phrases: hotwords.length, ignored }, event);
   }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { audioMs } from '../../common/audio/limits.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
+import { SLOT_TTL_MS } from '../../common/slot/slot.ts';
 import {
   UPLOAD_DEADLINE_MS,
   type UploadEnd,
@@ -43,10 +44,13 @@ export type JobOutcome = 'done' | 'slot lost' | 'superseded' | 'samples gone';
 export class UploadRun {
   readonly #parts: UploadRunParts;
   readonly #job: UploadJob;
+  readonly #stopping: AbortSignal;
 
-  constructor(parts: UploadRunParts, job: UploadJob) {
+  /** @param stopping is aborted when the process is told to end */
+  constructor(parts: UploadRunParts, job: UploadJob, stopping: AbortSignal) {
     this.#parts = parts;
     this.#job = job;
+    this.#stopping = stopping;
   }
 
   /**
@@ -79,11 +83,11 @@ export class UploadRun {
    */
   async #start(again: boolean): Promise<UploadStart> {
     const { uploads, model } = this.#parts;
-    const untilMs = waitEnds();
+    const untilMs = performance.now() + UPLOAD_DEADLINE_MS;
     // A Redis that goes on may answer before it sees another process's call. So the second poll counts.
     let mayBeInCall = again;
     for (;;) {
-      const { holder, pcm, caller } = await retryUntilAnswered(untilMs, () => uploads.atStart(this.#job.id));
+      const { holder, pcm, caller } = await this.#answered(() => uploads.atStart(this.#job.id));
       if (holder !== this.#job.holder) return { kind: 'slot lost' };
       const isInCall = model.isAnothers(caller);
       if (!isInCall && !mayBeInCall) return pcm ? { kind: 'samples', pcm } : { kind: 'samples gone' };
@@ -111,12 +115,14 @@ export class UploadRun {
 
   async #recognize(pcm: Buffer): Promise<string> {
     const { model } = this.#parts;
-    const stream = await model.open();
-    try {
-      return await model.run(this.#job, () => stream.finish(pcm));
-    } finally {
-      await stream.close();
-    }
+    return await model.run(this.#job, async () => {
+      const stream = await model.open();
+      try {
+        return await stream.finish(pcm);
+      } finally {
+        await stream.close();
+      }
+    });
   }
 
   async #refuse(outcome: 'superseded' | 'samples gone'): Promise<JobOutcome> {
@@ -130,11 +136,16 @@ export class UploadRun {
    */
   async #finish(end: UploadEnd): Promise<boolean> {
     const { id, holder } = this.#job;
-    return await retryUntilAnswered(waitEnds(), () => this.#parts.uploads.finish(id, holder, end));
+    return await this.#answered(() => this.#parts.uploads.finish(id, holder, end));
   }
-}
 
-/** From this time on, as of `performance.now()`, no replica waits for an upload that is queued by now. */
-function waitEnds(): number {
-  return performance.now() + UPLOAD_DEADLINE_MS;
+  /**
+   * No replica waits longer than this for an upload that is queued by now. A process that is told to end waits
+   * no longer than a slot lasts that nobody renews: else it was killed after 40 s.
+   */
+  #answered<T>(command: () => Promise<T>): Promise<T> {
+    const startedAtMs = performance.now();
+    const patienceMs = (): number => (this.#stopping.aborted ? SLOT_TTL_MS : UPLOAD_DEADLINE_MS);
+    return retryUntilAnswered(() => startedAtMs + patienceMs(), command);
+  }
 }

@@ -31,7 +31,7 @@ export interface UploadWorkerParts extends UploadRunParts {
 export class UploadWorker {
   readonly #parts: UploadWorkerParts;
   #worker: QueueWorker | undefined;
-  #isStopped = false;
+  readonly #stopping = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(parts: UploadWorkerParts) {
@@ -42,7 +42,7 @@ export class UploadWorker {
   async prepare(): Promise<void> {
     // Loaded late: the model's thread has begun by then, and loads meanwhile.
     const { QueueWorker } = await import('./queue-worker.ts');
-    if (this.#isStopped) return;
+    if (this.#stopping.signal.aborted) return;
     const { connection, reader, keys, log } = this.#parts;
     this.#worker = new QueueWorker(
       keys.queueName,
@@ -60,7 +60,9 @@ export class UploadWorker {
       log.error({ uploadId: job?.id, outcome: 'failed', reason: error.message }, 'upload');
     });
     this.#worker.beforeGivenUp = (job, reason) =>
-      new UploadRun(this.#parts, job).giveUp(reason).catch(() => true);
+      this.#runOf(job)
+        .giveUp(reason)
+        .catch(() => true);
   }
 
   /** Takes jobs from now on. */
@@ -70,7 +72,7 @@ export class UploadWorker {
 
   /** Takes no new job. Resolves when the one being served has ended. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stopping.abort();
     await this.#close();
     closeRedis(this.#parts.reader);
   }
@@ -89,10 +91,13 @@ export class UploadWorker {
 
   async #process(job: Job<UploadJob, void>): Promise<void> {
     const startedAtMs = performance.now();
-    const run = new UploadRun(this.#parts, job.data);
-    const recognize = () => run.run(job.stalledCounter > 0);
+    const recognize = () => this.#runOf(job.data).run(job.stalledCounter > 0);
     const outcome = await inSpan('recognition', recognize, readSlotHolder(job.data.holder)?.trace);
     const durationMs = Math.round(performance.now() - startedAtMs);
     this.#parts.log.info({ uploadId: job.data.id, outcome, durationMs }, 'upload');
+  }
+
+  #runOf(job: UploadJob): UploadRun {
+    return new UploadRun(this.#parts, job, this.#stopping.signal);
   }
 }

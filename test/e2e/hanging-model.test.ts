@@ -9,10 +9,13 @@ import { startRedis } from '../support/redis.ts';
 import { scriptedPcm } from '../support/scripted-recognizer.ts';
 import { TestUploads } from '../support/test-upload.ts';
 
-/** An inference process whose model hangs in its first recording, which is submitted. */
-async function inferenceThatHangs(env: Readonly<Record<string, string>> = {}) {
+/**
+ * An inference process whose model hangs in its first recording, which is submitted.
+ * @param matrixSize it comes back after a time that grows with its cube
+ */
+async function inferenceThatHangs(env: Readonly<Record<string, string>> = {}, matrixSize?: number) {
   const folder = testFolder();
-  writeHangingModel(folder);
+  writeHangingModel(folder, matrixSize);
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const uploads = await TestUploads.connect(redis);
@@ -41,6 +44,19 @@ test('a second signal ends inference though its model hangs in native code', asy
   expect(await inference.exited).toEqual({ code: null, signal: 'SIGKILL' });
   expect(inference.logged('second signal: exiting at once')).toHaveLength(1);
 }, 30_000);
+
+test('a second signal is exit code 1 while inference waits for nothing but Redis', async () => {
+  const { redis, inference } = await inferenceThatHangs({ ASR_LOG_LEVEL: 'debug' }, 500);
+  await expect.poll(() => inference.logged('model call begins')).toHaveLength(1);
+  await redis.pause();
+  await expect.poll(() => inference.logged('model call ends'), { timeout: 25_000 }).toHaveLength(1);
+  inference.kill('SIGTERM');
+  await expect.poll(() => inference.logged('shutting down')).toHaveLength(1);
+  await sleep(2 * SAME_SIGNAL_MS);
+  inference.kill('SIGTERM');
+  expect(await inference.exited).toEqual({ code: 1, signal: null });
+  await redis.resume();
+}, 60_000);
 
 test('inference that is to stop ends when its time is over, though its model hangs in native code', async () => {
   // The active recording may take 40 s; here that is a third of a second.

@@ -7,6 +7,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { RedisMonitor } from '../../support/redis-monitor.ts';
 import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
 import { TestSession } from '../../support/test-session.ts';
+import { TestUploads } from '../../support/test-upload.ts';
 
 let redis: TestRedis;
 const processes: ScriptedProcess[] = [];
@@ -233,6 +234,26 @@ describe('SIGTERM', () => {
     await eventually(() => expect(process.stdout).toContain('Redis is away'));
     process.kill('SIGTERM');
     expect(await process.exited).toEqual({ code: 0, signal: null });
+    await own.stop();
+  });
+
+  // It retried for as long as a replica waits, and was killed after 40 s.
+  it('without Redis gives up an upload once its slot is over', async () => {
+    const own = await startRedis();
+    const process = await ScriptedProcess.start(own.url);
+    processes.push(process);
+    await process.hold();
+    const uploads = await TestUploads.connect(own);
+    await uploads.submit(scriptedPcm(0.5));
+    await process.held();
+    await own.pause();
+    process.release();
+    const startedAtMs = performance.now();
+    process.kill('SIGTERM');
+    expect(await process.exited).toEqual({ code: 0, signal: null });
+    expect(performance.now() - startedAtMs).toBeLessThan(15_000);
+    await own.resume();
+    await uploads.close();
     await own.stop();
   });
 });

@@ -11,13 +11,17 @@ import { Slot } from '../../../../common/slot/slot.ts';
 import { type EngineLost, ExclusiveRun } from '../../../../inference/model/exclusive-run.ts';
 import { HeartbeatSender } from '../../../../inference/model/heartbeat.ts';
 import { ModelLoading } from '../../../../inference/model/model-loading.ts';
+import { ModelMetrics } from '../../../../inference/model/model-metrics.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../../../inference/recognizer.ts';
+import { FenceGuard } from '../../../../inference/sessions/fence.ts';
+import { UploadRun } from '../../../../inference/uploads/upload-run.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { testFolder } from '../../../support/folders.ts';
 import { startInference, type TestInference } from '../../../support/inference.ts';
 import { startRedis, type TestRedis } from '../../../support/redis.ts';
 import { deferred, ScriptedRecognizer, scriptedPcm } from '../../../support/scripted-recognizer.ts';
 import { TestSession } from '../../../support/test-session.ts';
+import { TestUploads } from '../../../support/test-upload.ts';
 
 let redis: TestRedis;
 let readiness: ReadinessStore;
@@ -218,6 +222,22 @@ it('a model call that never returns ends the process', async () => {
   expect((await lost.promise).message).toBe('a model call has not returned for 0.03 s');
   gate.release();
   await call;
+});
+
+it('an engine that never opens a recording ends the process', async () => {
+  const recognizer = new ScriptedRecognizer();
+  const before = await recognizer.open();
+  const slot = new Slot(redis.client, new RedisKeys('{asr}'));
+  const lost = deferred<EngineLost>();
+  const model = new ExclusiveRun(recognizer, slot, 'a', log, lost.resolve, 30);
+  const uploads = await TestUploads.connect(redis);
+  const { job } = await uploads.submit(scriptedPcm(0.5));
+  const parts = { uploads: uploads.store, fences: new FenceGuard(slot), model, metrics: new ModelMetrics() };
+  const running = new UploadRun(parts, job, new AbortController().signal).run(false);
+  expect((await lost.promise).message).toBe('a model call has not returned for 0.03 s');
+  await before.close();
+  expect(await running).toBe('done');
+  await uploads.close();
 });
 
 it('a model call that returns is forgotten: it ends no process later, and keeps its slot no longer', async () => {

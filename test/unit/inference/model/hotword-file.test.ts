@@ -1,8 +1,19 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFile,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import pino from 'pino';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../../../common/config/config-error.ts';
 import { HotwordFile } from '../../../../inference/model/hotword-file.ts';
 import { fileFolder } from '../../../support/folders.ts';
@@ -22,6 +33,20 @@ function fileWith(content: string | Uint8Array): { path: string; file: HotwordFi
 
 const phrases = async (file: HotwordFile): Promise<string[]> =>
   (await file.current()).map(({ phrase }) => phrase);
+
+/**
+ * Lets every file of this process hang, as those of a network disk that is dead do: each of the threads that
+ * Node reads files with waits for a pipe that nobody writes to. @returns what ends this, also twice
+ */
+function hangDisk(): () => void {
+  const folder = mkdtempSync(join(workDir, 'disk-'));
+  const pipes = [1, 2, 3, 4].map((number) => join(folder, `pipe-${number}`));
+  execFileSync('mkfifo', pipes);
+  for (const pipe of pipes) readFile(pipe, () => undefined);
+  return () => {
+    for (const pipe of pipes) closeSync(openSync(pipe, 'r+'));
+  };
+}
 
 test('a changed file counts from the next time on, and the log says how many phrases it has, never one', async () => {
   const { path, file, lines } = fileWith('语音\n识别\n海');
@@ -57,6 +82,54 @@ test('a change that cannot be read keeps the list before, and warns once', async
   expect(warnings()).toBe(2);
   writeFileSync(path, '识别');
   expect(await phrases(file)).toEqual(['识别']);
+});
+
+// A pipe that nobody writes to never opens. Of /dev/zero a process took 14 GB.
+test.each([
+  ['a pipe', (path: string) => execFileSync('mkfifo', [path]), 'it is no regular file'],
+  ['a device', (path: string) => symlinkSync('/dev/zero', path), 'it is no regular file'],
+  [
+    'a file of 17 MB',
+    (path: string) => {
+      writeFileSync(path, '');
+      truncateSync(path, 17_000_000);
+    },
+    'it has 17000000 bytes, and at most 16777216 are read',
+  ],
+])('%s in its place keeps the list before', async (_what, replace, reason) => {
+  const { path, file, lines } = fileWith('语音\n');
+  await file.load();
+  rmSync(path);
+  replace(path);
+  const startedAtMs = performance.now();
+  expect(await phrases(file)).toEqual(['语音']);
+  expect(performance.now() - startedAtMs).toBeLessThan(900);
+  expect(lines()).toContain(`"reason":"${reason}"`);
+  await expect(new HotwordFile(path, pino({ level: 'silent' })).load()).rejects.toThrow(reason);
+});
+
+test('a disk that hangs keeps the list before, is looked at once, and counts when it is back', async () => {
+  const { path, file, lines } = fileWith('语音\n');
+  await file.load();
+  writeFileSync(path, '识别\n');
+  const looks = (): number =>
+    process.getActiveResourcesInfo().filter((resource) => resource === 'FSReqPromise').length;
+  const release = hangDisk();
+  onTestFinished(release);
+  const before = looks();
+  const startedAtMs = performance.now();
+  expect(await phrases(file)).toEqual(['语音']);
+  expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+  expect(lines().match(/its disk has not answered within 1 s/g)).toHaveLength(1);
+  expect(looks()).toBe(before + 1);
+  // No recording waits again, nor begins another look.
+  const againAtMs = performance.now();
+  expect(await phrases(file)).toEqual(['语音']);
+  expect(performance.now() - againAtMs).toBeLessThan(500);
+  expect(looks()).toBe(before + 1);
+  release();
+  await expect.poll(() => phrases(file)).toEqual(['识别']);
+  expect(lines().match(/"level":40/g)).toHaveLength(1);
 });
 
 test.each([

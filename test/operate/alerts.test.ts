@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { sendPaced, untilReady } from '../support/real-service.ts';
 import { scriptedPcm } from '../support/scripted-recognizer.ts';
 import { temporaryFolder } from '../support/tool.ts';
 import { wavFile } from '../support/wav.ts';
-import { during, otherVersion, stutter } from './faults.ts';
+import { during, neverEnd, otherVersion, stutter } from './faults.ts';
 import { type Member, MonitoredService, until } from './monitored-service.ts';
 import { RULES } from './prometheus.ts';
 
@@ -27,6 +27,8 @@ const SHORT_WAV = wavFile(scriptedPcm(0.3));
 const folder = temporaryFolder();
 const startedAtMs = performance.now();
 let service: MonitoredService;
+/** Of another version, with files of its own. */
+let otherApi: Member;
 
 beforeAll(async () => {
   service = await MonitoredService.start(FACTOR);
@@ -88,7 +90,7 @@ test('a healthy service raises none, nor does a rolling restart', { timeout: TES
   const load = during(longest, () => turns[turn++ % turns.length]?.() ?? Promise.resolve());
   await service.addInference();
   await service.retire(oldInference);
-  await service.addApi(otherVersion(folder.path));
+  otherApi = await service.addApi(otherVersion(folder.path));
   await service.retire(oldApi);
   await load;
   expect(await service.prometheus.values('count(up == 1)')).toEqual([5]);
@@ -115,6 +117,27 @@ test('AsrTakeover: an inference process ends in a stream', { timeout: TEST_MS },
   client.end();
   await client.message('final');
   await service.raised('AsrTakeover');
+});
+
+test('AsrNotReady: uploads that never end take the memory of the others', { timeout: TEST_MS }, async () => {
+  expect(await service.prometheus.values('ALERTS{alertname="AsrNotReady"}')).toEqual([]);
+  const small = await service.addApi(undefined, { ASR_UPLOAD_MEMORY_MB: '1' });
+  const raised = during(service.raised('AsrNotReady'), () => upload(small.origin, SHORT_WAV));
+  await neverEnd(small, raised);
+  await service.kill(small);
+});
+
+test('AsrCrashLoop: a replica dies again and again', { timeout: TEST_MS }, async () => {
+  let crashing = anApi();
+  await during(service.raised('AsrCrashLoop'), async () => {
+    crashing = await service.crash(crashing);
+    await untilReady(crashing.origin);
+  });
+});
+
+test('AsrServerError: files are gone while the service runs', { timeout: TEST_MS }, async () => {
+  rmSync(join(folder.path, 'page'));
+  await during(service.raised('AsrServerError'), () => fetch(otherApi.origin));
 });
 
 test('AsrSlotStuck: a slot is renewed and not given back', { timeout: TEST_MS }, async () => {

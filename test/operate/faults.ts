@@ -1,7 +1,10 @@
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MAX_MULTIPART_BYTES } from '../../common/audio/limits.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
+import { AUTHORIZED } from '../support/api.ts';
 import type { Member } from './monitored-service.ts';
 
 /** Does it again and again, whatever comes of it, until `ended` is settled. */
@@ -35,6 +38,24 @@ export async function stutter(
     process.kill('SIGCONT');
   };
   await during(ended, standStill, goingMs);
+}
+
+/** Uploads that begin and never end, two at a time. */
+export async function neverEnd({ origin }: Member, ended: Promise<unknown>): Promise<void> {
+  const uploads = [1, 2].map(() => {
+    const headers = {
+      ...AUTHORIZED,
+      'content-type': 'multipart/form-data; boundary=b',
+      'content-length': MAX_MULTIPART_BYTES,
+    };
+    const upload = request(`${origin}/v1/audio/transcriptions`, { method: 'POST', headers });
+    upload.on('error', () => undefined);
+    upload.write('--b');
+    return upload;
+  });
+  await ended.finally(() => {
+    for (const upload of uploads) upload.destroy();
+  });
 }
 
 /** Puts the same program under another version into a folder. @returns the API's script in it, seen from `dist/` */

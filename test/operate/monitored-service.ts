@@ -39,8 +39,8 @@ export class MonitoredService {
     return new MonitoredService(redis, await startRelay(redis.port), await Prometheus.start(factor));
   }
 
-  async addApi(script?: string): Promise<Member> {
-    const { process, origin, wsUrl } = await startApiProcess(this.#settings(), script);
+  async addApi(script?: string, env: Readonly<Record<string, string>> = {}): Promise<Member> {
+    const { process, origin, wsUrl } = await startApiProcess({ ...this.#settings(), ...env }, script);
     return this.#add('api', process, 'serving', { origin, wsUrl });
   }
 
@@ -66,6 +66,12 @@ export class MonitoredService {
   async kill(member: Member): Promise<void> {
     this.prometheus.targets[member.job].delete(member.target);
     await this.#end(member, 'SIGKILL');
+  }
+
+  /** It dies, and is there again under the same address, as under a supervisor. @returns the new one */
+  async crash(api: Member): Promise<Member> {
+    await this.#end(api, 'SIGKILL');
+    return await this.addApi(undefined, { ASR_ADMIN_PORT: new URL(`http://${api.target}`).port });
   }
 
   async #end(member: Member, signal: NodeJS.Signals): Promise<void> {

@@ -19,8 +19,8 @@ export class ProcessUnderTest {
   stderr = '';
 
   /** @param script below `dist/` */
-  constructor(script: string, env: Readonly<Record<string, string>>) {
-    this.child = spawn(process.execPath, [join(packageRoot(), 'dist', script)], {
+  constructor(script: string, env: Readonly<Record<string, string>>, args: readonly string[] = []) {
+    this.child = spawn(process.execPath, [join(packageRoot(), 'dist', script), ...args], {
       env: { PATH: process.env['PATH'], ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });

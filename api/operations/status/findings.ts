@@ -23,6 +23,10 @@ export interface Wording {
 const LONGEST_SLOT_MS = UPLOAD_DEADLINE_MS + 30_000;
 /** Heartbeats come once a second. */
 const LATE_HEARTBEAT_MS = 2_000;
+/** An upload's job is taken at once. Behind another's call it waits for no longer than that one's slot. */
+const LONG_WAIT_MS = 10_000;
+/** A job ends within some milliseconds of its slot. */
+const STRAY_MS = 2_000;
 /** As in the alert AsrRedisFull. */
 const FULL_SHARE = 0.9;
 const LONG_BACKLOG_MS = audioMs(MAX_BACKLOG_BYTES) / 2;
@@ -36,7 +40,7 @@ export function findings(status: Status, wording: Wording): Finding[] {
       return { about: 'redis', wrong, todo: todo.join('; ') };
     }),
     ...ofRedis(status, wording),
-    ...ofRecognizers(recognizers),
+    ...(status.isKnown ? ofRecognizers(recognizers) : []),
     ...ofSlot(status, wording),
     ...ofQueue(status),
     ...ofVersions(recognizers, wording),
@@ -118,10 +122,24 @@ function ofSlot({ slot }: Status, { command }: Wording): Finding[] {
   ];
 }
 
-function ofQueue({ queue: { failed } }: Status): Finding[] {
-  if (failed === 0) return [];
-  const wrong = `uploads that failed within the last minute: ${failed}`;
-  return [{ about: 'queue', wrong, todo: 'read their reason in the log of inference (msg "upload")' }];
+function ofQueue({ slot, queue: { failed, activeIds, waitedMs } }: Status): Finding[] {
+  const about = 'queue';
+  const found: Finding[] = [];
+  const todo = 'read the log of inference; if this stays, restart it';
+  for (const id of activeIds)
+    if (slot?.owner !== undefined && slot.owner.id !== id && slot.ageMs > STRAY_MS)
+      found.push({
+        about,
+        wrong: `inference is busy with the upload ${id}, which has no slot any more`,
+        todo,
+      });
+  if (waitedMs > LONG_WAIT_MS)
+    found.push({ about, wrong: `an upload has waited for inference for ${seconds(waitedMs)}`, todo });
+  if (failed > 0) {
+    const wrong = `uploads that failed within the last minute: ${failed}`;
+    found.push({ about, wrong, todo: 'read their reason in the log of inference (msg "upload")' });
+  }
+  return found;
 }
 
 function ofVersions(recognizers: readonly InferenceProcess[], { version }: Wording): Finding[] {

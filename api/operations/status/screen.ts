@@ -18,16 +18,17 @@ export function screen(status: Status | undefined, found: readonly Finding[]): s
   return lines.map((line) => printable(line.slice(0, MAX_COLUMNS))).join('\n');
 }
 
-function parts({ slot, queue, recognizers, replicas, redis }: Status): string[] {
+function parts({ isKnown, slot, queue, recognizers, replicas, redis }: Status): string[] {
+  const none = isKnown ? 'none' : '?';
   return [
-    ...part('slot', slot === undefined ? ['free'] : slotLines(slot)),
+    ...part('slot', slot === undefined ? [isKnown ? 'free' : '?'] : slotLines(slot)),
     ...part('queue', [
       `${queue.waiting} waiting, ${queue.active} active, ${queue.failed} failed within a minute`,
     ]),
-    ...part('recognizers', recognizers.length === 0 ? ['none'] : recognizers.map(recognizerLine)),
+    ...part('recognizers', recognizers.length === 0 ? [none] : recognizers.map(recognizerLine)),
     ...part(
       'replicas',
-      replicas.length === 0 ? ['none'] : replicas.map(({ id, version }) => `${id}: version ${version}`),
+      replicas.length === 0 ? [none] : replicas.map(({ id, version }) => `${id}: version ${version}`),
     ),
     ...part('redis', [redisLine(redis)]),
   ];

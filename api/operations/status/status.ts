@@ -13,6 +13,8 @@ import { type ServiceState, ServiceStateReader } from '../service-state.ts';
 
 /** What the operator sees of the service at one moment. */
 export interface Status extends ServiceState {
+  /** Whether slot, recognizers and replicas could be read. If not, they are empty. */
+  readonly isKnown: boolean;
   readonly queue: QueueCounts;
   readonly redis: RedisStatus;
   /** What Redis has refused, in its own words. */
@@ -32,6 +34,9 @@ export interface QueueCounts {
   readonly waiting: number;
   readonly active: number;
   readonly failed: number;
+  readonly activeIds: readonly string[];
+  /** For how long the first one has waited; 0 if none waits. */
+  readonly waitedMs: number;
 }
 
 export interface RedisStatus {
@@ -93,12 +98,13 @@ export class StatusReader {
     const [wrongKeys, state, queue, facts] = await Promise.all([
       this.#wrongKeys(),
       orRefused<ServiceState>(this.#state.read(), nothing),
-      orRefused(this.#counts(), { waiting: 0, active: 0, failed: 0 }),
+      orRefused(this.#counts(), { waiting: 0, active: 0, failed: 0, activeIds: [], waitedMs: 0 }),
       factsOf(this.#redis),
       // Nothing else here is written, and a full Redis refuses nothing else.
       orRefused(fromStore(this.#redis.set(this.#keys.replica('status'), '', 'PX', 1)), null),
     ]);
-    return { ...state, queue, redis: redisStatus(facts), refused: [...new Set(refused)], wrongKeys };
+    const isKnown = state !== nothing;
+    return { ...state, isKnown, queue, redis: redisStatus(facts), refused: [...new Set(refused)], wrongKeys };
   }
 
   async #wrongKeys(): Promise<WrongKey[]> {
@@ -117,12 +123,16 @@ export class StatusReader {
 
   /** @throws StoreUnavailable */
   async #counts(): Promise<QueueCounts> {
-    const [{ wait: waiting = 0, active = 0 }, failed] = await Promise.all([
-      fromStore(this.#queue.getJobCounts('wait', 'active')),
-      fromStore(this.#queue.getFailed()),
-    ]);
-    const sinceMs = Date.now() - FAILED_SHOWN_MS;
-    return { waiting, active, failed: failed.filter(({ finishedOn = 0 }) => finishedOn > sinceMs).length };
+    const jobs = [this.#queue.getWaiting(), this.#queue.getActive(), this.#queue.getFailed()] as const;
+    const [waiting, active, failed] = await fromStore(Promise.all(jobs));
+    const nowMs = Date.now();
+    return {
+      waiting: waiting.length,
+      active: active.length,
+      failed: failed.filter(({ finishedOn = 0 }) => finishedOn > nowMs - FAILED_SHOWN_MS).length,
+      activeIds: active.map(({ data }) => data.id),
+      waitedMs: Math.max(0, ...waiting.map(({ timestamp }) => nowMs - timestamp)),
+    };
   }
 }
 

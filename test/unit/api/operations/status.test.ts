@@ -24,13 +24,14 @@ const TAKEN: TakenSlot = {
   backlogMs: 400,
 };
 const WELL: Status = {
+  isKnown: true,
   slot: undefined,
   replicas: [{ id: 'web-1:4711', version: '1.0.0' }],
   memoryShare: undefined,
   refused: [],
   wrongKeys: [],
   recognizers: [READY],
-  queue: { waiting: 0, active: 0, failed: 0 },
+  queue: { waiting: 0, active: 0, failed: 0, activeIds: [], waitedMs: 0 },
   redis: { version: '7.0.15', usedBytes: 2 ** 21, maxBytes: 2 ** 28, persists: false, warnings: [] },
 };
 
@@ -94,9 +95,39 @@ test.each<[string, Partial<Status>, string[], string]>([
   ],
   [
     'failed uploads',
-    { queue: { waiting: 0, active: 1, failed: 2 } },
+    { queue: { ...WELL.queue, failed: 2 } },
     ['queue'],
     'uploads that failed within the last minute: 2',
+  ],
+  [
+    'an upload that is recognized while the slot is another',
+    { slot: TAKEN, queue: { ...WELL.queue, active: 1, activeIds: ['a1'] } },
+    ['queue'],
+    'inference is busy with the upload a1, which has no slot any more',
+  ],
+  [
+    'one whose slot has only just changed hands',
+    { slot: { ...TAKEN, ageMs: 2_000 }, queue: { ...WELL.queue, active: 1, activeIds: ['a1'] } },
+    [],
+    'All is well.',
+  ],
+  [
+    'one that has the slot',
+    { slot: TAKEN, queue: { ...WELL.queue, active: 1, activeIds: ['843f'] } },
+    [],
+    'All is well.',
+  ],
+  [
+    'an upload that nobody takes',
+    { queue: { ...WELL.queue, waiting: 1, waitedMs: 10_100 } },
+    ['queue'],
+    'an upload has waited for inference for 10.1 s',
+  ],
+  [
+    'a Redis that refuses to be read',
+    { isKnown: false, recognizers: [], replicas: [], refused: ['NOPERM x'] },
+    ['redis'],
+    'slot         ?\nqueue        0 waiting, 0 active, 0 failed within a minute\nrecognizers  ?\nreplicas     ?',
   ],
   [
     'a Redis that persists',

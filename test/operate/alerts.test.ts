@@ -121,7 +121,10 @@ test('AsrTakeover: an inference process ends in a stream', { timeout: TEST_MS },
 
 test('AsrNotReady: uploads that never end take the memory of the others', { timeout: TEST_MS }, async () => {
   expect(await service.prometheus.values('ALERTS{alertname="AsrNotReady"}')).toEqual([]);
-  const small = await service.addApi(undefined, { ASR_UPLOAD_MEMORY_MB: '1' });
+  const small = await service.addApi(undefined, {
+    ASR_UPLOAD_MEMORY_MB: '1',
+    ASR_UPLOAD_TIMEOUT_MS: '120000',
+  });
   const raised = during(service.raised('AsrNotReady'), () => upload(small.origin, SHORT_WAV));
   await neverEnd(small, raised);
   await service.kill(small);
@@ -129,10 +132,11 @@ test('AsrNotReady: uploads that never end take the memory of the others', { time
 
 test('AsrCrashLoop: a replica dies again and again', { timeout: TEST_MS }, async () => {
   let crashing = anApi();
-  await during(service.raised('AsrCrashLoop'), async () => {
+  const crash = async (): Promise<void> => {
     crashing = await service.crash(crashing);
-    await untilReady(crashing.origin);
-  });
+  };
+  // A scrape must meet each process.
+  await during(service.raised('AsrCrashLoop'), crash, 700);
 });
 
 test('AsrServerError: files are gone while the service runs', { timeout: TEST_MS }, async () => {

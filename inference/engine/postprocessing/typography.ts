@@ -11,7 +11,10 @@ const FULL_WIDTH_MARKS = '，？！：；';
 const DIGIT_GROUPS = /(?<![A-Za-z0-9.,-])(?=(\d+([-,. ])\d+(?:\2\d+)*))\1(?![.,-]?[A-Za-z0-9])/g;
 const MOBILE_NUMBER = /^1[3-9]\d{9}$/;
 const THOUSANDS = /^\d{1,3}(,\d{3})+$/;
-const DATE_YEAR = /^(19|20)\d\d$/;
+const INTERNET_ADDRESS = /^\d{1,3}(\.\d{1,3}){3}$/;
+/** Shorter rows are dates, numbers of rooms, and numbers that were said one after the other. */
+const MIN_SPELLED_DIGITS = 7;
+const MIN_SINGLE_SHARE = 0.7;
 
 const HAN = /\p{Script=Han}/u;
 const LATIN = /\p{Script=Latin}/u;
@@ -44,11 +47,7 @@ function joinedDigits(row: string, sign: string): string {
   const groups = row.split(sign);
   const digits = groups.join('');
   const singles = groups.filter((group) => group.length === 1).length;
-  const isMobile = sign !== '.' && MOBILE_NUMBER.test(digits);
-  const isSpelled =
-    digits.length >= 5 && (groups.length === 3 ? singles >= 2 : groups.length > 3 && singles >= 1);
-  const isDate = groups.length === 3 && DATE_YEAR.test(groups[0] ?? '');
-  // Decimals, versions, addresses of the Internet Protocol.
-  const isDotted = sign === '.' && groups.length < 5;
-  return (isMobile || isSpelled) && !isDate && !isDotted && !THOUSANDS.test(row) ? digits : row;
+  const isMobile = MOBILE_NUMBER.test(digits) && !THOUSANDS.test(row) && !INTERNET_ADDRESS.test(row);
+  const isSpelled = digits.length >= MIN_SPELLED_DIGITS && singles >= MIN_SINGLE_SHARE * groups.length;
+  return isMobile || isSpelled ? digits : row;
 }

@@ -11,6 +11,9 @@ export function chineseText(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes).replaceAll('\ufffd', '').replace(SPACES_BETWEEN_CHINESE, '').trim();
 }
 
+/** 乾 is 干 (dry) but in 乾隆, 乾坤, 乾安 and 乾元. */
+const NOT_KEPT = /乾(?![隆坤安元])|[^乾]/gu;
+
 /** Writes traditional characters as simplified ones, one by one. */
 export type Simplify = (text: string) => string;
 
@@ -21,5 +24,7 @@ export type Simplify = (text: string) => string;
 export async function readSimplify(path: string): Promise<Simplify> {
   const lines = (await readFile(path, 'utf8')).split('\n');
   const simplified = new Map(lines.map((line) => line.split('\t') as [string, string]));
-  return (text) => Array.from(text, (character) => simplified.get(character) ?? character).join('');
+  // OpenCC's table leaves it as it is; the standard of the mainland has 你 alone.
+  simplified.set('妳', '你');
+  return (text) => text.replace(NOT_KEPT, (character) => simplified.get(character) ?? character);
 }

@@ -140,6 +140,9 @@ test('a placeholder behind speech is not said', async () => {
 test.each([
   ['臺灣的學習', '台湾的学习'],
   ['台湾的學习', '台湾的学习'],
+  ['乾隆扭轉乾坤', '乾隆扭转乾坤'],
+  ['晾乾衣服', '晾干衣服'],
+  ['妳好嗎', '你好吗'],
 ])('traditional characters, also mixed with others, are simplified: %s', async (said, text) => {
   expect(await finalOf(saying(said))).toBe(text);
   expect((await partialsOf(saying(said))).at(-1)).toBe(text.slice(0, -1));

@@ -1,11 +1,6 @@
 import type { Hypothesis } from '../search/token-decoder.ts';
-import { PROMPT_TEXT } from './whisper.ts';
+import { DOUBTFUL_FIRST, PROMPT_TEXT } from './whisper.ts';
 
-/**
- * Below it the first token is doubtful. Measured: 66 noises and silences lie at −2.5 or lower, 82 recordings of speech at
- * −1.7 or higher. Of 110 others, one clear sentence with a rare first word was at −2.42: so one more sign is asked for.
- */
-const DOUBTFUL_FIRST = -2.2;
 /** Clear sentences lie above it. A loop does, too, but it is cut off. */
 const DOUBTFUL_MEAN = -0.7;
 

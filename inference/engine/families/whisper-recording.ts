@@ -7,12 +7,21 @@ import type { ReDecoder } from '../recording/re-decoded-recording.ts';
 import { greedySearch } from '../search/autoregressive-greedy.ts';
 import { beamSearch } from '../search/beam-search.ts';
 import { textLogProbabilities } from '../search/forced-decoding.ts';
-import type { Hypothesis, TokenDecoder } from '../search/token-decoder.ts';
+import type { Hypothesis, SearchRules, TokenDecoder } from '../search/token-decoder.ts';
 import { wholeCharacterTokens } from '../text/byte-tokens.ts';
 import { chineseText, type Simplify } from '../text/chinese-text.ts';
 import type { WhisperVocabulary } from './whisper.ts';
 import { beginsCredit, echoesPrompt, isNoText, maxTextTokens } from './whisper-guards.ts';
-import { joinPieces, saysAgain, settledText } from './whisper-text.ts';
+import {
+  countSyllables,
+  FAST,
+  joinPieces,
+  jointsWithoutMark,
+  saysAgain,
+  settledText,
+  TOO_FAST,
+  withStop,
+} from './whisper-text.ts';
 
 const FRAMES_PER_SECOND = SAMPLE_RATE_HZ / FRAME_SHIFT_SAMPLES;
 /**
@@ -28,8 +37,20 @@ const TAIL_FRAMES = 2 * FRAMES_PER_SECOND;
 /** Behind a piece of it. Without any, the error rate of recordings over 6 s is 75.6 %, with it 17.1 %. */
 const PIECE_TAIL_FRAMES = FRAMES_PER_SECOND / 2;
 const BEAMS = 5;
+/**
+ * What is said twice with a short pause comes once in half of such recordings: the first five texts that come to an end are
+ * short. Among twenty, all of 93 such recordings have one of the right length.
+ */
+const MORE_ENDINGS = 20;
+/** Syllables a second of speech: 13 of 565 recordings have less. Then there was time for more. */
+const SLOW = 3;
 /** Mean log-probability of the text without the prompt. 82 recordings of speech lie at −0.55 or higher. */
 const MIN_MEAN_WITHOUT_PROMPT = -0.9;
+/**
+ * log p(text with the stop) − log p(text without). Of 22 stops at the end of a sentence, 10 lie above it, and 2 of 22
+ * within one.
+ */
+const MIN_STOP_NATS = -3;
 const TRAILING_PUNCTUATION = /[\p{Punctuation}\s]+$/u;
 
 export interface WhisperParts<State> extends WhisperVocabulary {
@@ -111,16 +132,25 @@ export class WhisperRecording<State> implements ReDecoder {
 
   /** Does without what updates agreed on: that would cost three points of the error rate. */
   async finish(): Promise<string> {
-    const whole = await this.#wholeText();
-    if (whole === '') return '';
     const pieces = this.#findPieces();
-    if (pieces.length < 2 && !saysAgain(whole)) return whole;
+    const whole = await this.#wholeText(pieces);
+    if (whole === '' || (pieces.length < 2 && !saysAgain(whole))) return whole;
     const texts = await this.#pieceTexts(pieces);
-    const decoded = pieces.map(({ start, end }, i) => ({
+    const decoded = pieces.map(({ spokenFrames }, i) => ({
       text: texts[i] ?? '',
-      seconds: (end - start) / FRAMES_PER_SECOND,
+      seconds: spokenFrames / FRAMES_PER_SECOND,
     }));
-    return settledText(whole, decoded);
+    return this.#withStops(settledText(whole, decoded), texts);
+  }
+
+  /** With full stops between the pieces, where they make the text likelier or hardly less likely. */
+  async #withStops(text: string, pieces: readonly string[]): Promise<string> {
+    const places = jointsWithoutMark(text, pieces);
+    if (places.length === 0) return text;
+    const [without = 0, ...withOne] = await this.judge([text, ...places.map((at) => withStop(text, at))]);
+    return places
+      .filter((_, i) => (withOne[i] ?? Number.NEGATIVE_INFINITY) - without > MIN_STOP_NATS)
+      .reduceRight(withStop, text);
   }
 
   /** By the whole recording, in one pass each. */
@@ -134,16 +164,28 @@ export class WhisperRecording<State> implements ReDecoder {
     );
   }
 
-  async #wholeText(): Promise<string> {
+  async #wholeText(pieces: readonly Piece[]): Promise<string> {
     const { rules, rulesWithoutPrompt } = this.#parts;
-    const decoder = await this.#encodeFrom(0);
-    const found = await beamSearch(decoder, rules, BEAMS, this.#maxTokens, this.#signal);
+    const found = await this.#search(rules, pieces);
     const text = this.#text(found);
     if (isNoText(found, text)) return '';
     if (!echoesPrompt(text)) return text;
-    const other = await beamSearch(decoder, rulesWithoutPrompt, BEAMS, this.#maxTokens, this.#signal);
+    const other = await this.#search(rulesWithoutPrompt, pieces);
     const otherText = this.#text(other);
     return isNoText(other, otherText) || other.meanLogProbability < MIN_MEAN_WITHOUT_PROMPT ? '' : otherText;
+  }
+
+  async #search(rules: SearchRules, [piece, ...others]: readonly Piece[]): Promise<Hypothesis> {
+    const decoder = await this.#encodeFrom(0);
+    const limits = { width: BEAMS, endings: BEAMS, maxTokens: this.#maxTokens };
+    if (piece === undefined || others.length > 0) return beamSearch(decoder, rules, limits, this.#signal);
+    const rate = (hypothesis: Hypothesis): number =>
+      (countSyllables(this.#text(hypothesis)) * FRAMES_PER_SECOND) / piece.spokenFrames;
+    const found = await beamSearch(decoder, rules, limits, this.#signal, (ended) => rate(ended) <= TOO_FAST);
+    if (rate(found) >= SLOW || found.firstLogProbability < rules.doubtfulFirst) return found;
+    const more = { ...limits, endings: MORE_ENDINGS };
+    const longer = await beamSearch(decoder, rules, more, this.#signal, (ended) => rate(ended) <= FAST);
+    return rate(longer) <= FAST ? longer : found;
   }
 
   #findPieces(): Piece[] {

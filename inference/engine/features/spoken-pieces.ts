@@ -3,6 +3,8 @@ export interface Piece {
   readonly start: number;
   /** Behind its last frame. */
   readonly end: number;
+  /** Frames in it that are speech and no pause. */
+  readonly spokenFrames: number;
 }
 
 /** Mel bands below it (150 Hz) hold hum and wind: 4 of 80. */
@@ -21,7 +23,6 @@ const MIN_PIECE_FRAMES = 100;
 export const MARGIN_FRAMES = PAUSE_FRAMES / 2;
 /** Ends are rounded to it: the levels that they depend on change while a recording grows. */
 const GRID_FRAMES = 10;
-const NOWHERE: Piece = { start: 0, end: 0 };
 
 /**
  * Cuts a recording at its pauses of half a second. The quiet in a pause may be silence, a room or noise.
@@ -37,7 +38,7 @@ export function spokenPieces(logMel: Float32Array, bins: number): Piece[] {
   for (const run of runs) {
     const last = pieces.at(-1);
     if (last !== undefined && run.start - last.end < PAUSE_FRAMES)
-      pieces[pieces.length - 1] = { start: last.start, end: run.end };
+      pieces[pieces.length - 1] = joined(last, run);
     else pieces.push(run);
   }
   return withMargins(withoutShort(pieces), levels.length);
@@ -74,8 +75,9 @@ function loudRuns(levels: Float64Array, threshold: number): Piece[] {
   for (const [frame, level] of levels.entries()) {
     if (level <= threshold) continue;
     const last = runs.at(-1);
-    if (last?.end === frame) runs[runs.length - 1] = { start: last.start, end: frame + 1 };
-    else runs.push({ start: frame, end: frame + 1 });
+    const run = { start: frame, end: frame + 1, spokenFrames: 1 };
+    if (last?.end === frame) runs[runs.length - 1] = joined(last, run);
+    else runs.push(run);
   }
   return runs;
 }
@@ -95,14 +97,18 @@ function withoutShort(pieces: readonly Piece[]): Piece[] {
     const short = left.findIndex(({ start, end }) => end - start < MIN_PIECE_FRAMES);
     if (short < 0 || left.length === 1) return left;
     const first = pause(short) < pause(short + 1) ? short - 1 : short;
-    const [{ start } = NOWHERE, { end } = NOWHERE] = left.slice(first, first + 2);
-    left.splice(first, 2, { start, end });
+    left.splice(first, 2, left.slice(first, first + 2).reduce(joined));
   }
+}
+
+function joined(a: Piece, b: Piece): Piece {
+  return { start: a.start, end: b.end, spokenFrames: a.spokenFrames + b.spokenFrames };
 }
 
 function withMargins(pieces: readonly Piece[], frames: number): Piece[] {
   const onGrid = (frame: number): number => GRID_FRAMES * Math.round(frame / GRID_FRAMES);
-  return pieces.map(({ start, end }) => ({
+  return pieces.map(({ start, end, spokenFrames }) => ({
+    spokenFrames,
     start: Math.max(0, onGrid(start - MARGIN_FRAMES)),
     end: Math.min(frames, onGrid(end + MARGIN_FRAMES)),
   }));

@@ -23,6 +23,7 @@ export async function greedySearch<State>(
   const first = logProbabilities(scores.subarray(behindPrompt, behindPrompt + vocabularySize), rules, true);
   const firstLogProbability = first[indexOfMax(first)] ?? 0;
   let sum = 0;
+  const isDoubtful = firstLogProbability < rules.doubtfulFirst;
   const result = (isCutOff: boolean): Hypothesis => {
     const decoded = tokens.length - forced.length + (isCutOff ? 0 : 1);
     return { tokens, meanLogProbability: sum / Math.max(1, decoded), firstLogProbability, isCutOff };
@@ -33,14 +34,11 @@ export async function greedySearch<State>(
     sum += next[id] ?? 0;
     if (id === rules.endId) return result(false);
     tokens.push(id);
-    const length = lengthWithoutLoop(tokens);
-    if (length !== undefined) {
-      tokens.length = length;
-      return result(true);
-    }
+    if (isDoubtful && lengthWithoutLoop(tokens) < tokens.length) break;
     signal.throwIfAborted();
     ({ scores, state } = await decoder.run(state, [[id]]));
   }
+  tokens.length = lengthWithoutLoop(tokens);
   return result(true);
 }
 

@@ -13,20 +13,29 @@ interface Candidate {
   readonly sum: number;
 }
 
+export interface BeamLimits {
+  /** Texts that are followed at once. */
+  readonly width: number;
+  /** The search is over when so many have come to an end. */
+  readonly endings: number;
+  /** Of a text. */
+  readonly maxTokens: number;
+}
+
 /**
- * Follows the `width` most likely texts at once, as `BeamSearchDecoder` in openai/whisper's decoding.py does. Of those
+ * Follows the most likely texts at once, as `BeamSearchDecoder` in openai/whisper's decoding.py does. Of those
  * that came to an end, it takes the one with the highest mean log-probability. It takes one that is cut off only if none
  * came to an end.
- * @param maxTokens of a text.
+ * @param fits which of those that came to an end are preferred.
  * @param signal aborts between two runs.
  * @throws InferenceError when a run fails; the signal's reason.
  */
 export async function beamSearch<State>(
   decoder: TokenDecoder<State>,
   rules: SearchRules,
-  width: number,
-  maxTokens: number,
+  { width, endings, maxTokens }: BeamLimits,
   signal: AbortSignal,
+  fits: (ended: Hypothesis) => boolean = () => true,
 ): Promise<Hypothesis> {
   const { vocabularySize } = decoder;
   const limit = Math.min(maxTokens, decoder.maxTokens - rules.prompt.length);
@@ -53,19 +62,20 @@ export async function beamSearch<State>(
       const { parent, id, sum } = candidate;
       const before = beams[parent]?.tokens ?? [];
       if (id === rules.endId) {
-        if (ended.length < width) ended.push(hypothesis(before, sum / (before.length + 1), first, false));
+        if (ended.length < endings) ended.push(hypothesis(before, sum / (before.length + 1), first, false));
         continue;
       }
       const tokens = [...before, id];
-      const length = tokens.length < limit ? lengthWithoutLoop(tokens) : tokens.length;
-      if (length !== undefined) {
+      const length = lengthWithoutLoop(tokens);
+      if (tokens.length >= limit || (first < rules.doubtfulFirst && length < tokens.length)) {
         cutOff.push(hypothesis(tokens.slice(0, length), sum / tokens.length, first, true));
         continue;
       }
       kept.push(candidate);
       next.push({ tokens, sum });
     }
-    if (ended.length === width || next.length === 0) return best(ended.length > 0 ? ended : cutOff);
+    if (ended.length === endings || next.length === 0)
+      return best([ended.filter(fits), ended, cutOff].find(({ length }) => length > 0) ?? []);
     signal.throwIfAborted();
     const selected = decoder.select(
       state,

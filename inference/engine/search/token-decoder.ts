@@ -33,6 +33,12 @@ export interface SearchRules {
   readonly suppressed: Uint8Array;
   /** Ids that no text begins with, besides. */
   readonly suppressedFirst: ReadonlySet<number>;
+  /**
+   * Below this log-probability the first token is doubtful, and the recording may say nothing. Then a text ends as soon as
+   * it repeats itself. Where the first token is sure, only the time that there is for a text tells a loop from what was
+   * really said eight times.
+   */
+  readonly doubtfulFirst: number;
 }
 
 export interface Hypothesis {

@@ -62,6 +62,7 @@ export class LocalWhisper {
       endId: id('eot'),
       suppressed: new Uint8Array(this.layout.vocabularySize),
       suppressedFirst: new Set(),
+      doubtfulFirst: Number.NEGATIVE_INFINITY,
     };
   }
 

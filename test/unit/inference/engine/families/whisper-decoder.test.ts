@@ -88,7 +88,12 @@ describe.each(['fixed', 'growing'] as const)('a Whisper decoder with %s caches',
 
   test('gives the texts of a beam the likelihood that they have in one run', async () => {
     const rules = whisper.rules();
-    const { tokens, isCutOff, meanLogProbability } = await beamSearch(decoder, rules, 5, 1000, signal);
+    const { tokens, isCutOff, meanLogProbability } = await beamSearch(
+      decoder,
+      rules,
+      { width: 5, endings: 5, maxTokens: 1000 },
+      signal,
+    );
     const said = isCutOff ? tokens : [...tokens, rules.endId];
     const { scores: all } = await decoder.run(decoder.start(), [[...rules.prompt, ...tokens]]);
     const size = decoder.vocabularySize;
@@ -106,7 +111,7 @@ describe.each(['fixed', 'growing'] as const)('a Whisper decoder with %s caches',
     const length = TEXT_CONTEXT - rules.prompt.length;
     const greedy = await greedySearch(decoder, endless, [], 1000, signal);
     expect(greedy).toMatchObject({ isCutOff: true, tokens: { length } });
-    const beam = await beamSearch(decoder, endless, 5, 1000, signal);
+    const beam = await beamSearch(decoder, endless, { width: 5, endings: 5, maxTokens: 1000 }, signal);
     expect(beam).toMatchObject({ isCutOff: true, tokens: { length } });
     const forced = greedy.tokens.slice(0, length - 1);
     expect((await greedySearch(decoder, endless, forced, 1000, signal)).tokens).toEqual(greedy.tokens);

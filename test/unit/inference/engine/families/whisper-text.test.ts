@@ -1,11 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { echoesPrompt } from '../../../../../inference/engine/families/whisper-guards.ts';
-import { saysAgain, settledText } from '../../../../../inference/engine/families/whisper-text.ts';
+import {
+  jointsWithoutMark,
+  saysAgain,
+  settledText,
+  withStop,
+} from '../../../../../inference/engine/families/whisper-text.ts';
 
 /** Texts of the bundled model, as the whole recording and as its pieces. */
 const [BOOK, STOP, SEARCH] = ['他笑说自己完全没准备好。', '将严格落石楼市调控政策。', '想听歌曲至青春'];
+const UNMARKED = BOOK.slice(0, -1);
 
-/** @param seconds of each piece; a sentence of ten letters takes about three. */
+/** @param seconds of speech in each piece; a sentence of ten letters has about three. */
 function settled(whole: string, pieces: readonly string[], seconds = 3.5): string {
   return settledText(
     whole,
@@ -15,10 +21,13 @@ function settled(whole: string, pieces: readonly string[], seconds = 3.5): strin
 
 describe('a sentence that is lost', () => {
   test.each([
-    ['behind a pause', BOOK, [BOOK, STOP], BOOK + STOP],
-    ['before a pause', STOP, [BOOK, STOP], BOOK + STOP],
-    ['between two others', SEARCH + STOP, [SEARCH, BOOK, STOP], `${SEARCH}。${BOOK}${STOP}`],
-    ['that was said twice', BOOK, [BOOK, BOOK], BOOK + BOOK],
+    ['behind a pause', BOOK, [BOOK, STOP], `${UNMARKED}${STOP}`],
+    ['before a pause', STOP, [BOOK, STOP], `${UNMARKED}${STOP}`],
+    ['between two others', SEARCH + STOP, [SEARCH, BOOK, STOP], `${SEARCH}${UNMARKED}${STOP}`],
+    ['that was said twice', BOOK, [BOOK, BOOK], `${UNMARKED}${BOOK}`],
+    // code_half.wav
+    ['that is a number, said twice', BOOK, [BOOK, '139139'], `${UNMARKED}139139`],
+    ['between digits or Latin letters', '29', ['打开maps。', 'open file', '29'], '打开maps open file 29'],
   ])('%s comes from the pieces', (_where, whole, pieces, text) => {
     expect(settled(whole, pieces)).toBe(text);
   });
@@ -36,36 +45,59 @@ describe('a sentence that is lost', () => {
   });
 
   test('and what the pieces say twice by mistake is cut first', () => {
-    expect(settled('打开', ['打开maps打开maps', '想听歌曲想听歌曲想听'])).toBe('打开maps。想听歌曲');
+    expect(settled('打开', ['打开maps打开maps', '想听歌曲想听歌曲想听'], 1)).toBe('打开maps想听歌曲');
+  });
+
+  test.each([
+    ['a word that there was time for twice', ['谢谢大家谢谢大家', SEARCH], 2, `谢谢大家谢谢大家${SEARCH}`],
+    ['digits, however fast', ['139139139', SEARCH], 0.5, `139139139${SEARCH}`],
+  ])('but %s stays', (_what, pieces, seconds, text) => {
+    expect(settled('', pieces, seconds)).toBe(text);
+  });
+
+  test('is not told by a piece that says itself again', () => {
+    // A telephone number with a pause of 0.7 s.
+    const whole = '一三四七一五二七四三零九';
+    expect(settled(whole, ['一三四七', '152704309152704309'], 2)).toBe(whole);
   });
 
   test('of a piece without text leaves no mark', () => {
-    expect(settled('你好', ['', SEARCH, '', BOOK])).toBe(`${SEARCH}。${BOOK}`);
+    expect(settled('你好', ['', SEARCH, '', BOOK])).toBe(`${SEARCH}${BOOK}`);
   });
 });
 
 describe('a sentence that the whole says again', () => {
   test('goes, and the pieces are the text', () => {
-    expect(settled(`${BOOK}${STOP}${STOP}${STOP}`, [BOOK, STOP])).toBe(BOOK + STOP);
+    expect(settled(`${BOOK}${STOP}${STOP}${STOP}`, [BOOK, STOP])).toBe(`${UNMARKED}${STOP}`);
     expect(
       settled(
         '设定 29多为了重整智能手机业我为了重整智能手机业我',
         ['设定 29多', '为了重整智能手机业我。'],
-        2.4,
+        1.9,
       ),
-    ).toBe('设定 29多。为了重整智能手机业我。');
+    ).toBe('设定 29多为了重整智能手机业我。');
+    // repeat_15.wav
+    expect(
+      settled(
+        '金五家庭中国现在处于绝对安全位置中国现在处于绝对安全位置',
+        ['金五家庭', '中国现在处于绝对安全未知。'],
+        2.2,
+      ),
+    ).toBe('金五家庭中国现在处于绝对安全未知。');
   });
 
   test('goes, and the rest of the whole is the text where it is nothing else', () => {
     expect(
-      settled('再次释放坚决执行房地产调控信号。再次释放坚决执行房地产调控信号。', [
-        '在此释放坚决执行房地产调控信号。',
-      ]),
+      settled(
+        '再次释放坚决执行房地产调控信号。再次释放坚决执行房地产调控信号。',
+        ['在此释放坚决执行房地产调控信号。'],
+        3.7,
+      ),
     ).toBe('再次释放坚决执行房地产调控信号');
   });
 
   test('goes, and another one that is lost comes back', () => {
-    expect(settled(`${STOP}${STOP}`, ['我们走吧', STOP], 2)).toBe(`我们走吧。${STOP}`);
+    expect(settled(`${STOP}${STOP}`, ['我们走吧', STOP], 2)).toBe(`我们走吧${STOP}`);
   });
 
   test('stays where the pieces say it, too', () => {
@@ -73,8 +105,9 @@ describe('a sentence that the whole says again', () => {
   });
 
   test('stays where there was time to say it twice', () => {
-    expect(settled('手臂肌肉十分发打手臂肌肉十分发打', ['手臂肌肉十分发打'], 4.2)).toBe(
-      '手臂肌肉十分发打手臂肌肉十分发打',
+    // twice_1.5_0015_0.25.wav: one and a half times as fast as it was spoken.
+    expect(settled('上海是第一食品商店上海是第一食品商店', ['上海是第一食品商店'], 2.94)).toBe(
+      '上海是第一食品商店上海是第一食品商店',
     );
     expect(settled('手臂肌肉十分发打手臂肌肉十分发打', ['手臂肌肉十分发打'], 2)).toBe('手臂肌肉十分发打');
   });
@@ -84,36 +117,34 @@ describe('a sentence that the whole says again', () => {
   });
 });
 
-describe('a full stop', () => {
+describe('a full stop may stand', () => {
   test.each([
     [
-      'is put at a joint',
+      'at a joint',
       '九井日本料理没有人会预料到',
       ['九井日本料理', '没有人会预料到'],
       '九井日本料理。没有人会预料到',
     ],
     [
-      'is put for a blank',
+      'for a blank',
       '九井日本料理 没有人会预料到',
       ['九井日本料理', '没有人会预料到'],
       '九井日本料理。没有人会预料到',
     ],
-    [
-      'is not put where a mark is',
-      '九井日本料理,没有人会预料到',
-      ['九井日本料理', '没有人会预料到'],
-      '九井日本料理,没有人会预料到',
-    ],
-    [
-      'is not put where the letters are others',
-      '九井日本料里没有人会预料到',
-      ['九井日本料理', '没有人会预料到'],
-      '九井日本料里没有人会预料到',
-    ],
-    ['is not put where the letters stand twice', '理没有理没有', ['理', '没有理没有'], '理没有理没有'],
-    ['is put at a digit', '13475274309设定29', ['一三四七五二七四三零九', '设定29'], '13475274309。设定29'],
-  ])('%s', (_what, whole, pieces, text) => {
-    expect(settled(whole, pieces)).toBe(text);
+    ['at a digit', '13475274309设定29', ['一三四七五二七四三零九', '设定29'], '13475274309。设定29'],
+  ])('%s', (_where, text, pieces, stopped) => {
+    expect(jointsWithoutMark(text, pieces).map((at) => withStop(text, at))).toEqual([stopped]);
+  });
+
+  test.each([
+    ['where a mark is', '九井日本料理,没有人会预料到', ['九井日本料理', '没有人会预料到']],
+    ['where the letters are others', '九井日本料里没有人会预料到', ['九井日本料理', '没有人会预料到']],
+    ['where the letters stand twice', '理没有理没有', ['理', '没有理没有']],
+    // stop_phone_0.7.wav, and 0095_1.0.wav of the phones.
+    ['between two Chinese digits', '一三九二五八零零四五七', ['一三九二五八零零', '四五七']],
+    ['between two digits', '13925800457', ['13925800', '四五七']],
+  ])('not %s', (_where, text, pieces) => {
+    expect(jointsWithoutMark(text, pieces)).toEqual([]);
   });
 });
 

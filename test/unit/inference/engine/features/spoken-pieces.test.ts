@@ -31,6 +31,14 @@ describe('pieces, in frames of 10 ms', () => {
     ]);
   });
 
+  test('say how much of them is speech', () => {
+    const logMel = [-4, 0, -4, 0, -4].flatMap((level) => Array.from({ length: 60 * BINS }, () => level));
+    // Two pieces of less than a second are one; the room in and around it is no speech.
+    expect(spokenPieces(Float32Array.from(logMel), BINS)).toEqual([
+      { start: 40, end: 270, spokenFrames: 120 },
+    ]);
+  });
+
   test('may be much fainter than others', () => {
     expect(found(['speech', 200], ['room', 100], ['faint', 200])).toEqual([
       [0, 230],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { greedySearch } from '../../../../../inference/engine/search/autoregressive-greedy.ts';
-import { beamSearch } from '../../../../../inference/engine/search/beam-search.ts';
+import { type BeamLimits, beamSearch } from '../../../../../inference/engine/search/beam-search.ts';
 import { textLogProbabilities } from '../../../../../inference/engine/search/forced-decoding.ts';
 import { lengthWithoutLoop } from '../../../../../inference/engine/search/repetition.ts';
 import type { SearchRules } from '../../../../../inference/engine/search/token-decoder.ts';
@@ -13,8 +13,15 @@ const RULES: SearchRules = {
   endId: END,
   suppressed: Uint8Array.from({ length: 10 }, (_, id) => (id === 6 || id === 7 || id === 8 ? 1 : 0)),
   suppressedFirst: new Set([END, 0]),
+  doubtfulFirst: -2,
 };
 const { signal } = new AbortController();
+
+const beams = (width: number, maxTokens: number, endings = width): BeamLimits => ({
+  width,
+  endings,
+  maxTokens,
+});
 
 /** Scores by the text so far, `''` for none, its ids joined with commas; where it names nothing, the end. */
 function decoder(script: Readonly<Record<string, Readonly<Record<number, number>>>>, maxTokens?: number) {
@@ -53,7 +60,7 @@ describe('the greedy search', () => {
     ['no blank behind it', { '': { 3: 20 }, '3': { 0: 20 } }, [3, 0]],
   ])('never says %s', async (_what, script, tokens) => {
     expect((await greedySearch(decoder(script), RULES, [], 10, signal)).tokens).toEqual(tokens);
-    expect((await beamSearch(decoder(script), RULES, 3, 10, signal)).tokens).toEqual(tokens);
+    expect((await beamSearch(decoder(script), RULES, beams(3, 10), signal)).tokens).toEqual(tokens);
   });
 
   test('looks at its signal between two runs', async () => {
@@ -64,7 +71,7 @@ describe('the greedy search', () => {
     });
     for (const search of [
       greedySearch(model, RULES, [], 10, abort.signal),
-      beamSearch(model, RULES, 2, 10, abort.signal),
+      beamSearch(model, RULES, beams(2, 10), abort.signal),
     ])
       await expect(search).rejects.toThrow('closed');
     expect(model.runs).toHaveLength(2);
@@ -87,7 +94,7 @@ describe('the beam search', () => {
       '2': { 3: 20 },
     };
     expect((await greedySearch(decoder(script), RULES, [], 10, signal)).tokens).toEqual([1, 3]);
-    expect((await beamSearch(decoder(script), RULES, 5, 10, signal)).tokens).toEqual([2, 3]);
+    expect((await beamSearch(decoder(script), RULES, beams(5, 10), signal)).tokens).toEqual([2, 3]);
   });
 
   test('keeps the state of each hypothesis with it', async () => {
@@ -97,23 +104,45 @@ describe('the beam search', () => {
       '1': { 3: 10, 4: 10 },
       '2': { 5: 30 },
     };
-    const found = await beamSearch(decoder(script), RULES, 3, 10, signal);
+    const found = await beamSearch(decoder(script), RULES, beams(3, 10), signal);
     expect(found).toMatchObject({ tokens: [2, 5], isCutOff: false });
   });
 
   test('a width of one is the greedy search', async () => {
     const script = { '': { 1: 10, 2: 9 }, '1': { 3: 10, 4: 9 } };
     const greedy = await greedySearch(decoder(script), RULES, [], 10, signal);
-    const beam = await beamSearch(decoder(script), RULES, 1, 10, signal);
+    const beam = await beamSearch(decoder(script), RULES, beams(1, 10), signal);
     expect(beam.tokens).toEqual(greedy.tokens);
     expect(beam.meanLogProbability).toBeCloseTo(greedy.meanLogProbability, 6);
     expect(beam.firstLogProbability).toBeCloseTo(greedy.firstLogProbability, 6);
   });
 });
 
+describe('where there was time for more, the beam search', () => {
+  /** Ends after one, two and four words; each is less likely than the one before. */
+  const model = () =>
+    decoder({
+      '': { 3: 20 },
+      '3': { [END]: 20, 4: 17 },
+      '3,4': { [END]: 20, 5: 17 },
+      '3,4,5': { 5: 20 },
+      '3,4,5,5': { [END]: 20, 5: 17 },
+    });
+  const isLong = ({ tokens }: { tokens: readonly number[] }): boolean => tokens.length >= 4;
+
+  test('goes on to more endings, and takes the likeliest that fits', async () => {
+    const found = await beamSearch(model(), RULES, beams(2, 10, 20), signal, isLong);
+    expect(found).toMatchObject({ tokens: [3, 4, 5, 5], isCutOff: false });
+  });
+
+  test('takes the likeliest of all if none does', async () => {
+    expect((await beamSearch(model(), RULES, beams(2, 10, 2), signal, isLong)).tokens).toEqual([3]);
+  });
+});
+
 test('texts are as likely in one pass each as the search found them', async () => {
   const model = decoder({ '': { 3: 20, 4: 19 }, '3': { 4: 20, 5: 20 }, '4': { 5: 3 } });
-  const found = await beamSearch(model, RULES, 5, 10, signal);
+  const found = await beamSearch(model, RULES, beams(5, 10), signal);
   const searched = model.runs.length;
   const [likely = 0, other = 0, suppressed] = await textLogProbabilities(
     model,
@@ -140,14 +169,32 @@ describe('a text without an end', () => {
 
   test('that repeats itself is left with one copy', async () => {
     expect(await greedySearch(again, RULES, [], 100, signal)).toMatchObject({ tokens: [3], isCutOff: true });
-    expect((await beamSearch(again, RULES, 5, 100, signal)).tokens.length).toBeLessThan(20);
+    expect((await beamSearch(again, RULES, beams(5, 100), signal)).tokens.length).toBeLessThan(20);
+  });
+
+  test('that repeats itself takes all the time that there is, unless its first token is doubtful', async () => {
+    const eight = [3, 3, 3, 3, 3, 3, 3, 3];
+    const saidEightTimes = (): ScriptedDecoder =>
+      new ScriptedDecoder(10, (tokens) => ({ [tokens.length - PROMPT.length < 8 ? 3 : END]: 20 }));
+    const doubtful = { ...RULES, doubtfulFirst: 1 };
+    expect(await greedySearch(saidEightTimes(), RULES, [], 100, signal)).toMatchObject({
+      tokens: eight,
+      isCutOff: false,
+    });
+    expect((await beamSearch(saidEightTimes(), RULES, beams(5, 100), signal)).tokens).toEqual(eight);
+    const model = saidEightTimes();
+    expect(await greedySearch(model, doubtful, [], 100, signal)).toMatchObject({
+      tokens: [3],
+      isCutOff: true,
+    });
+    expect(model.runs).toHaveLength(8);
   });
 
   test.each([10, 30])('that does not is cut after %i tokens', async (maxTokens) => {
     const found = await greedySearch(counting(), RULES, [], maxTokens, signal);
     expect(found).toMatchObject({ isCutOff: true });
     expect(found.tokens).toHaveLength(maxTokens);
-    const beam = await beamSearch(counting(), RULES, 5, maxTokens, signal);
+    const beam = await beamSearch(counting(), RULES, beams(5, maxTokens), signal);
     expect(beam.isCutOff).toBe(true);
     expect(beam.tokens.length).toBeLessThanOrEqual(maxTokens);
   });
@@ -155,7 +202,9 @@ describe('a text without an end', () => {
   test('never asks for more places than the decoder has', async () => {
     const found = await greedySearch(counting(12), RULES, [], 100, signal);
     expect(found.tokens).toHaveLength(12 - PROMPT.length);
-    expect((await beamSearch(counting(12), RULES, 5, 100, signal)).tokens).toHaveLength(12 - PROMPT.length);
+    expect((await beamSearch(counting(12), RULES, beams(5, 100), signal)).tokens).toHaveLength(
+      12 - PROMPT.length,
+    );
   });
 
   test('loses to one with an end', async () => {
@@ -164,21 +213,25 @@ describe('a text without an end', () => {
       const text = tokens.slice(PROMPT.length);
       return text[0] === 3 ? { 3: 20 } : (script[text.join(',') as '' | '4'] ?? { [END]: 20 });
     });
-    expect(await beamSearch(model, RULES, 2, 100, signal)).toMatchObject({ tokens: [4], isCutOff: false });
+    expect(await beamSearch(model, RULES, beams(2, 100), signal)).toMatchObject({
+      tokens: [4],
+      isCutOff: false,
+    });
   });
 });
 
 test.each([
-  [[1, 1, 1, 1, 1, 1, 1], undefined],
+  [[1, 1, 1, 1, 1, 1, 1], 7],
   [[5, 1, 1, 1, 1, 1, 1, 1, 1], 2],
-  [[1, 2, 1, 2, 1, 2, 1, 2], undefined],
-  [[1, 2, 1, 2, 1, 2, 1, 2, 1, 2], 2],
-  [[1, 2, 3, 1, 2, 3], undefined],
+  [[5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], 2],
+  [[1, 2, 1, 2, 1, 2], 6],
+  [[1, 2, 1, 2, 1, 2, 1, 2, 1], 2],
+  [[1, 2, 3, 1, 2, 3], 6],
   [[9, 1, 2, 3, 1, 2, 3, 1, 2, 3], 4],
-  [[1, 2, 3, 4, 1, 2, 3, 5, 1, 2, 3, 4], undefined],
+  [[9, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2], 4],
+  [[1, 2, 3, 4, 1, 2, 3, 5, 1, 2, 3, 4], 12],
   [Array.from({ length: 120 }, (_, i) => i % 40), 40],
-  [Array.from({ length: 123 }, (_, i) => i % 41), undefined],
-  [[], undefined],
+  [[], 0],
 ])('what repeats at the end: %j keeps %o tokens', (tokens, length) => {
   expect(lengthWithoutLoop(tokens)).toBe(length);
 });

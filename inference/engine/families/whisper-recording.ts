@@ -12,16 +12,7 @@ import { wholeCharacterTokens } from '../text/byte-tokens.ts';
 import { chineseText, type Simplify } from '../text/chinese-text.ts';
 import type { WhisperVocabulary } from './whisper.ts';
 import { beginsCredit, echoesPrompt, isNoText, maxTextTokens } from './whisper-guards.ts';
-import {
-  countSyllables,
-  FAST,
-  joinPieces,
-  jointsWithoutMark,
-  saysAgain,
-  settledText,
-  TOO_FAST,
-  withStop,
-} from './whisper-text.ts';
+import { countSyllables, FAST, joinPieces, settledText, TOO_FAST, withStops } from './whisper-text.ts';
 
 const FRAMES_PER_SECOND = SAMPLE_RATE_HZ / FRAME_SHIFT_SAMPLES;
 /**
@@ -46,11 +37,6 @@ const MORE_ENDINGS = 20;
 const SLOW = 3;
 /** Mean log-probability of the text without the prompt. 82 recordings of speech lie at −0.55 or higher. */
 const MIN_MEAN_WITHOUT_PROMPT = -0.9;
-/**
- * log p(text with the stop) − log p(text without). Of 22 stops at the end of a sentence, 10 lie above it, and 2 of 22
- * within one.
- */
-const MIN_STOP_NATS = -3;
 const TRAILING_PUNCTUATION = /[\p{Punctuation}\s]+$/u;
 
 export interface WhisperParts<State> extends WhisperVocabulary {
@@ -134,23 +120,13 @@ export class WhisperRecording<State> implements ReDecoder {
   async finish(): Promise<string> {
     const pieces = this.#findPieces();
     const whole = await this.#wholeText(pieces);
-    if (whole === '' || (pieces.length < 2 && !saysAgain(whole))) return whole;
+    if (whole === '' || pieces.length < 2) return whole;
     const texts = await this.#pieceTexts(pieces);
     const decoded = pieces.map(({ spokenFrames }, i) => ({
       text: texts[i] ?? '',
       seconds: spokenFrames / FRAMES_PER_SECOND,
     }));
-    return this.#withStops(settledText(whole, decoded), texts);
-  }
-
-  /** With full stops between the pieces, where they make the text likelier or hardly less likely. */
-  async #withStops(text: string, pieces: readonly string[]): Promise<string> {
-    const places = jointsWithoutMark(text, pieces);
-    if (places.length === 0) return text;
-    const [without = 0, ...withOne] = await this.judge([text, ...places.map((at) => withStop(text, at))]);
-    return places
-      .filter((_, i) => (withOne[i] ?? Number.NEGATIVE_INFINITY) - without > MIN_STOP_NATS)
-      .reduceRight(withStop, text);
+    return withStops(settledText(whole, decoded), texts, (variants) => this.judge(variants));
   }
 
   /** By the whole recording, in one pass each. */

@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { echoesPrompt } from '../../../../../inference/engine/families/whisper-guards.ts';
-import {
-  jointsWithoutMark,
-  saysAgain,
-  settledText,
-  withStop,
-} from '../../../../../inference/engine/families/whisper-text.ts';
+import { saysAgain, settledText, withStops } from '../../../../../inference/engine/families/whisper-text.ts';
 
 /** Texts of the bundled model, as the whole recording and as its pieces. */
 const [BOOK, STOP, SEARCH] = ['他笑说自己完全没准备好。', '将严格落石楼市调控政策。', '想听歌曲至青春'];
@@ -25,7 +20,6 @@ describe('a sentence that is lost', () => {
     ['before a pause', STOP, [BOOK, STOP], `${UNMARKED}${STOP}`],
     ['between two others', SEARCH + STOP, [SEARCH, BOOK, STOP], `${SEARCH}${UNMARKED}${STOP}`],
     ['that was said twice', BOOK, [BOOK, BOOK], `${UNMARKED}${BOOK}`],
-    // code_half.wav
     ['that is a number, said twice', BOOK, [BOOK, '139139'], `${UNMARKED}139139`],
     ['between digits or Latin letters', '29', ['打开maps。', 'open file', '29'], '打开maps open file 29'],
   ])('%s comes from the pieces', (_where, whole, pieces, text) => {
@@ -76,7 +70,6 @@ describe('a sentence that the whole says again', () => {
         1.9,
       ),
     ).toBe('设定 29多为了重整智能手机业我。');
-    // repeat_15.wav
     expect(
       settled(
         '金五家庭中国现在处于绝对安全位置中国现在处于绝对安全位置',
@@ -84,16 +77,6 @@ describe('a sentence that the whole says again', () => {
         2.2,
       ),
     ).toBe('金五家庭中国现在处于绝对安全未知。');
-  });
-
-  test('goes, and the rest of the whole is the text where it is nothing else', () => {
-    expect(
-      settled(
-        '再次释放坚决执行房地产调控信号。再次释放坚决执行房地产调控信号。',
-        ['在此释放坚决执行房地产调控信号。'],
-        3.7,
-      ),
-    ).toBe('再次释放坚决执行房地产调控信号');
   });
 
   test('goes, and another one that is lost comes back', () => {
@@ -105,46 +88,59 @@ describe('a sentence that the whole says again', () => {
   });
 
   test('stays where there was time to say it twice', () => {
-    // twice_1.5_0015_0.25.wav: one and a half times as fast as it was spoken.
-    expect(settled('上海是第一食品商店上海是第一食品商店', ['上海是第一食品商店'], 2.94)).toBe(
-      '上海是第一食品商店上海是第一食品商店',
-    );
-    expect(settled('手臂肌肉十分发打手臂肌肉十分发打', ['手臂肌肉十分发打'], 2)).toBe('手臂肌肉十分发打');
+    const [whole, pieces] = ['手臂肌肉十分发打手臂肌肉十分发打', ['手臂', '肌肉十分发打']];
+    expect(settled(whole, pieces, 2)).toBe(whole);
+    expect(settled(whole, pieces, 1)).toBe('手臂肌肉十分发打');
   });
 
-  test('stays where its piece is not understood', () => {
-    expect(settled(BOOK + BOOK, [''])).toBe(BOOK + BOOK);
+  test('stays where its pieces are not understood', () => {
+    expect(settled(BOOK + BOOK, ['', ''])).toBe(BOOK + BOOK);
   });
 });
 
-describe('a full stop may stand', () => {
+const [SUSHI, NOBODY] = ['九井日本料理', '没有人会预料到'];
+
+describe('a full stop', () => {
+  /** Of the bundled model. */
+  const STOPS_NATS = {
+    [`${SUSHI}。${NOBODY}`]: -0.14,
+    '出库时被收取两块钱停车费。13566730717': -2.89,
+    '中国现在处于。绝对安全位置': -10.13,
+    '13475274309。设定29': -2,
+  };
+  /** @returns 0 for a text without a stop. */
+  const judge = async (texts: readonly string[]): Promise<number[]> =>
+    texts.map((text) => new Map(Object.entries(STOPS_NATS)).get(text) ?? 0);
+
   test.each([
+    ['at a joint', SUSHI + NOBODY, [SUSHI, NOBODY], `${SUSHI}。${NOBODY}`],
+    ['for a blank', `${SUSHI} ${NOBODY}`, [SUSHI, NOBODY], `${SUSHI}。${NOBODY}`],
     [
-      'at a joint',
-      '九井日本料理没有人会预料到',
-      ['九井日本料理', '没有人会预料到'],
-      '九井日本料理。没有人会预料到',
+      'in front of a number',
+      '出库时被收取两块钱停车费13566730717',
+      ['停车费', '135-6-6-730-717'],
+      '出库时被收取两块钱停车费。13566730717',
     ],
-    [
-      'for a blank',
-      '九井日本料理 没有人会预料到',
-      ['九井日本料理', '没有人会预料到'],
-      '九井日本料理。没有人会预料到',
-    ],
-    ['at a digit', '13475274309设定29', ['一三四七五二七四三零九', '设定29'], '13475274309。设定29'],
-  ])('%s', (_where, text, pieces, stopped) => {
-    expect(jointsWithoutMark(text, pieces).map((at) => withStop(text, at))).toEqual([stopped]);
+    ['behind a number', '13475274309设定29', ['一三四七五二七四三零九', '设定29'], '13475274309。设定29'],
+  ])('is put %s where the judge agrees', async (_where, text, pieces, stopped) => {
+    expect(await withStops(text, pieces, judge)).toBe(stopped);
+  });
+
+  test('is not put where the judge does not', async () => {
+    // A pause of 0.7 s within a sentence.
+    const text = '中国现在处于绝对安全位置';
+    expect(await withStops(text, ['中国现在处于。', '绝对安全位置。'], judge)).toBe(text);
   });
 
   test.each([
-    ['where a mark is', '九井日本料理,没有人会预料到', ['九井日本料理', '没有人会预料到']],
-    ['where the letters are others', '九井日本料里没有人会预料到', ['九井日本料理', '没有人会预料到']],
+    ['where a mark is', `${SUSHI},${NOBODY}`, [SUSHI, NOBODY]],
+    ['where the letters are others', `九井日本料里${NOBODY}`, [SUSHI, NOBODY]],
     ['where the letters stand twice', '理没有理没有', ['理', '没有理没有']],
-    // stop_phone_0.7.wav, and 0095_1.0.wav of the phones.
+    // Telephone numbers with pauses of 0.7 and 1 s between their groups.
     ['between two Chinese digits', '一三九二五八零零四五七', ['一三九二五八零零', '四五七']],
     ['between two digits', '13925800457', ['13925800', '四五七']],
-  ])('not %s', (_where, text, pieces) => {
-    expect(jointsWithoutMark(text, pieces)).toEqual([]);
+  ])('is not put %s, whatever the judge says', async (_where, text, pieces) => {
+    expect(await withStops(text, pieces, async (texts) => texts.map((_, i) => i))).toBe(text);
   });
 });
 

@@ -107,6 +107,63 @@ describe('recordings of several sentences', { timeout: 120_000 }, () => {
   );
 });
 
+describe('what was said, and nothing else:', { timeout: 120_000 }, () => {
+  const BYTES_PER_SECOND = 32_000;
+  /** A stretch of a recording, in seconds. */
+  function cut({ pcm }: Recording, start: number, end: number): Uint8Array {
+    return pcm.subarray(BYTES_PER_SECOND * start, BYTES_PER_SECOND * end);
+  }
+
+  /** Stretches of a recording with pauses between them: its own first 0.1 s again and again. */
+  function withPauses(
+    name: string,
+    seconds: number,
+    stretches: readonly (readonly [number, number])[],
+  ): Buffer {
+    const recording = named(name);
+    const pause = Array.from({ length: 10 * seconds }, () => cut(recording, 0, 0.1));
+    const parts = stretches.flatMap(([start, end]) => [...pause, cut(recording, start, end)]);
+    return Buffer.concat(parts.slice(pause.length));
+  }
+
+  test.each([
+    [
+      'a sentence with a pause in it',
+      'BAC009S0150W0191.wav',
+      0.9,
+      [
+        [0, 1.96],
+        [1.96, 4.28],
+      ],
+      /[。！？].*[\p{L}\p{N}]/u,
+    ],
+    [
+      'a telephone number',
+      'BAC009S0150W0095.wav',
+      0.7,
+      [
+        [0.25, 1.46],
+        [1.46, 2.99],
+        [2.99, 4.54],
+      ],
+      /[。，！？].*[\p{L}\p{N}]/u,
+    ],
+  ] as const)('no stop within %s, not even for a moment', async (_what, name, seconds, stretches, stop) => {
+    const pcm = withPauses(name, seconds, stretches);
+    const text = await open().finish(pcm);
+    expect(text).not.toMatch(stop);
+    const stream = await streamed(pcm);
+    expect(stream.text).toBe(text);
+    for (const partial of stream.partials) expect(partial).not.toMatch(stop);
+  });
+
+  test('a sentence that was said twice with a short pause comes twice', async () => {
+    const sentence = [0.37, 2.92] as const;
+    const text = await open().finish(withPauses('BAC009S0150W0015.wav', 0.1, [sentence, sentence]));
+    expect(text.match(/食品商店/g), text).toHaveLength(2);
+  });
+});
+
 /** 15 s each. Levels in dB below full scale. */
 const NOISES: Readonly<Record<string, (sample: number, random: Weights) => number>> = {
   silence: () => 0,

@@ -46,7 +46,7 @@ LABEL org.opencontainers.image.title="Chinese speech recognition server" \
       org.opencontainers.image.version=$VERSION \
       org.opencontainers.image.revision=$REVISION \
       org.opencontainers.image.source=$SOURCE \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.licenses="Apache-2.0 AND LGPL-2.1-or-later AND MIT"
 
 FROM service AS api
 ENV ASR_HOST=0.0.0.0 ASR_PORT=8088

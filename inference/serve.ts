@@ -47,6 +47,7 @@ async function start(listensItself: () => void): Promise<void> {
   const recognizer = new ConfiguredRecognizer(config.model, {
     providers: config.executionProviders,
     threads: config.threads,
+    languageModel: config.languageModel,
     log: (line) => log.info(line),
     hotwords: hotwords && (() => hotwords.current()),
   });

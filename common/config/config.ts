@@ -49,6 +49,8 @@ export interface InferenceConfig extends CommonConfig {
   readonly threads: number;
   /** A file of phrases that are to be recognized. */
   readonly hotwords: string | undefined;
+  /** Whether a language model corrects final texts, where the recognizer can judge them. */
+  readonly languageModel: boolean;
   /** Metrics. */
   readonly admin: AdminConfig | undefined;
 }
@@ -161,8 +163,16 @@ export function readInferenceConfig(env: Environment): InferenceConfig {
     executionProviders: executionProviders(env),
     threads: integer(env, 'ASR_THREADS', 1, 64) ?? defaultThreads(),
     hotwords: text(env, 'ASR_HOTWORDS'),
+    languageModel: languageModel(env),
     admin: adminConfig(env, 'ASR_INFERENCE_ADMIN_PORT'),
   };
+}
+
+function languageModel(env: Environment): boolean {
+  const name = 'ASR_LANGUAGE_MODEL';
+  const value = text(env, name) ?? 'on';
+  if (value !== 'on' && value !== 'off') fail(name, value, 'must be on or off');
+  return value === 'on';
 }
 
 function executionProviders(env: Environment): ExecutionProviders {

@@ -3,15 +3,16 @@ import { FRAME_SHIFT_SAMPLES, transpose } from '../features/frames.ts';
 import type { GrowingFrames } from '../features/growing-frames.ts';
 import { MARGIN_FRAMES, type Piece, spokenPieces } from '../features/spoken-pieces.ts';
 import { normalizeWhisperWindow } from '../features/whisper-fbank.ts';
+import type { Judgement } from '../postprocessing/judge.ts';
 import type { ReDecoder } from '../recording/re-decoded-recording.ts';
 import { greedySearch } from '../search/autoregressive-greedy.ts';
 import { beamSearch } from '../search/beam-search.ts';
-import { textLogProbabilities } from '../search/forced-decoding.ts';
 import type { Hypothesis, SearchRules, TokenDecoder } from '../search/token-decoder.ts';
 import { wholeCharacterTokens } from '../text/byte-tokens.ts';
 import { chineseText, type Simplify } from '../text/chinese-text.ts';
 import type { WhisperVocabulary } from './whisper.ts';
 import { beginsCredit, echoesPrompt, isNoText, maxTextTokens } from './whisper-guards.ts';
+import { WhisperJudge } from './whisper-judge.ts';
 import { countSyllables, FAST, joinPieces, settledText, TOO_FAST, withStops } from './whisper-text.ts';
 
 const FRAMES_PER_SECOND = SAMPLE_RATE_HZ / FRAME_SHIFT_SAMPLES;
@@ -73,6 +74,7 @@ export class WhisperRecording<State> implements ReDecoder {
   /** What was said before the last pause. */
   #settled = '';
   #open = openFrom(0);
+  #judge: WhisperJudge<State> | undefined;
 
   constructor(parts: WhisperParts<State>, frames: GrowingFrames, signal: AbortSignal) {
     this.#parts = parts;
@@ -129,15 +131,10 @@ export class WhisperRecording<State> implements ReDecoder {
     return withStops(settledText(whole, decoded), texts, (variants) => this.judge(variants));
   }
 
-  /** By the whole recording, in one pass each. */
-  async judge(texts: readonly string[]): Promise<number[]> {
-    const { rules, tokens } = this.#parts;
-    return textLogProbabilities(
-      await this.#encodeFrom(0),
-      rules,
-      texts.map((text) => tokens.encode(text)),
-      this.#signal,
-    );
+  /** By the whole recording. */
+  async judge(texts: readonly string[]): Promise<readonly Judgement[]> {
+    this.#judge ??= new WhisperJudge(await this.#encodeFrom(0), this.#parts, this.#signal);
+    return this.#judge.judge(texts);
   }
 
   async #wholeText(pieces: readonly Piece[]): Promise<string> {

@@ -106,9 +106,9 @@ function oneCopy(text: string): string {
 export async function withStops(text: string, pieces: readonly string[], judge: Judge): Promise<string> {
   const places = jointsWithoutMark(text, pieces);
   if (places.length === 0) return text;
-  const [without = 0, ...withOne] = await judge([text, ...places.map((at) => withStop(text, at))]);
+  const [without, ...withOne] = await judge([text, ...places.map((at) => withStop(text, at))]);
   return places
-    .filter((_, i) => (withOne[i] ?? Number.NEGATIVE_INFINITY) - without > MIN_STOP_NATS)
+    .filter((_, i) => (withOne[i]?.nats ?? Number.NEGATIVE_INFINITY) - (without?.nats ?? 0) > MIN_STOP_NATS)
     .reduceRight(withStop, text);
 }
 

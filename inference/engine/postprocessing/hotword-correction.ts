@@ -1,11 +1,6 @@
 import { type Candidate, HotwordIndex, overlap } from './hotword-index.ts';
 import type { Hotword } from './hotword-list.ts';
-
-/**
- * How likely a recording is to say each of some texts: log-probabilities, in nats.
- * @throws InferenceError
- */
-export type Judge = (texts: readonly string[]) => Promise<readonly number[]>;
+import type { Judge } from './judge.ts';
 
 /** Each costs a pass of the decoder. With 5,000 phrases, 82 texts had at most 9. */
 const MAX_JUDGED = 16;
@@ -59,13 +54,13 @@ function nearest(text: string, candidates: readonly Candidate[]): Gain[] {
 async function judged(text: string, found: readonly Candidate[], judge: Judge): Promise<Gain[]> {
   const candidates = found.slice(0, MAX_JUDGED);
   if (candidates.length === 0) return [];
-  const [old = 0, ...others] = await judge([
-    text,
-    ...candidates.map((candidate) => replaced(text, candidate)),
-  ]);
+  const [old, ...others] = await judge([text, ...candidates.map((candidate) => replaced(text, candidate))]);
   const gains = candidates.map((candidate, i) => {
     const { phrase, score } = candidate.hotword;
-    return { candidate, nats: (others[i] ?? Number.NEGATIVE_INFINITY) - old + score * phrase.length };
+    return {
+      candidate,
+      nats: (others[i]?.nats ?? Number.NEGATIVE_INFINITY) - (old?.nats ?? 0) + score * phrase.length,
+    };
   });
   return gains.filter(({ nats }) => nats > 0);
 }

@@ -1,16 +1,25 @@
-import type { HotwordCorrector, Judge } from './hotword-correction.ts';
+import type { HotwordCorrector } from './hotword-correction.ts';
 import type { Hotword } from './hotword-list.ts';
+import type { Judge } from './judge.ts';
+import { LanguageCorrector } from './language-correction.ts';
+import type { LanguageModel } from './language-model.ts';
 import { chineseTypography } from './typography.ts';
 
 /** What the texts of every family go through on their way out. */
 export class Postprocessor {
-  #corrector: HotwordCorrector | undefined;
+  readonly #language: LanguageCorrector | undefined;
+  #hotwords: HotwordCorrector | undefined;
+
+  /** @param model undefined if texts stay as the recognizer gives them. */
+  constructor(model?: LanguageModel) {
+    this.#language = model && new LanguageCorrector(model);
+  }
 
   /** From now on final texts are corrected by this list. */
   async use(hotwords: readonly Hotword[]): Promise<void> {
     // Its table of readings takes 40 ms and 30 MB, and most services have no list.
     const { HotwordCorrector } = await import('./hotword-correction.ts');
-    this.#corrector = new HotwordCorrector(hotwords);
+    this.#hotwords = new HotwordCorrector(hotwords);
   }
 
   partial(text: string): string {
@@ -19,6 +28,7 @@ export class Postprocessor {
 
   /** @param judge of the recording that the text is of. @throws as the judge */
   async final(text: string, judge: Judge | undefined): Promise<string> {
-    return chineseTypography((await this.#corrector?.corrected(text, judge)) ?? text);
+    const likely = (judge && (await this.#language?.corrected(text, judge))) ?? text;
+    return chineseTypography((await this.#hotwords?.corrected(likely, judge)) ?? likely);
   }
 }

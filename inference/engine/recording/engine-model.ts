@@ -1,5 +1,5 @@
 import type { ModelInfo, RecognizerStream } from '../../recognizer.ts';
-import type { Judge } from '../postprocessing/hotword-correction.ts';
+import type { Judge } from '../postprocessing/judge.ts';
 
 /** A loaded model of any family, as the engine's thread sees it. */
 export interface EngineModel {

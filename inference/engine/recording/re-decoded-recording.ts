@@ -1,5 +1,5 @@
 import type { GrowingFrames } from '../features/growing-frames.ts';
-import type { Judge } from '../postprocessing/hotword-correction.ts';
+import type { Judge } from '../postprocessing/judge.ts';
 import type { EngineRecording } from './engine-model.ts';
 import { sampleBlocks } from './samples.ts';
 

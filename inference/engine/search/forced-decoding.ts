@@ -1,31 +1,32 @@
 import { logProbabilities, type SearchRules, type TokenDecoder } from './token-decoder.ts';
 
-/**
- * How likely each of some texts is, as the search counts it, the end included.
- * @param texts tokens of each, at least one.
- * @param signal aborts between two runs.
- * @returns sums of log-probabilities, in nats; −∞ for a text that has a suppressed token.
- * @throws InferenceError when a run fails; the signal's reason.
- */
-export async function textLogProbabilities<State>(
-  decoder: TokenDecoder<State>,
-  rules: SearchRules,
-  texts: readonly (readonly number[])[],
-  signal: AbortSignal,
-): Promise<number[]> {
-  const { vocabularySize } = decoder;
-  const prompted = await decoder.run(decoder.start(), [rules.prompt]);
-  const first = prompted.scores.subarray(-vocabularySize);
-  const found: number[] = [];
-  for (const tokens of texts) {
-    signal.throwIfAborted();
-    const { scores } = await decoder.run(prompted.state, [tokens]);
-    let sum = 0;
-    for (const [i, id] of [...tokens, rules.endId].entries()) {
-      const row = i === 0 ? first : scores.subarray((i - 1) * vocabularySize, i * vocabularySize);
-      sum += logProbabilities(row, rules, i === 0)[id] ?? 0;
-    }
-    found.push(sum);
+/** Texts in one pass each behind the prompt, which is run once. */
+export class ForcedDecoding<State> {
+  readonly #decoder: TokenDecoder<State>;
+  readonly #rules: SearchRules;
+  readonly #signal: AbortSignal;
+  #prompted: { readonly scores: Float32Array; readonly state: State } | undefined;
+
+  /** @param signal aborts between two runs. */
+  constructor(decoder: TokenDecoder<State>, rules: SearchRules, signal: AbortSignal) {
+    this.#decoder = decoder;
+    this.#rules = rules;
+    this.#signal = signal;
   }
-  return found;
+
+  /**
+   * @param tokens at least one.
+   * @returns log-probabilities of all tokens, as the search counts them, in nats: in the place of each of the
+   * text's tokens, and behind the last one.
+   * @throws InferenceError when a run fails; the signal's reason.
+   */
+  async rows(tokens: readonly number[]): Promise<Float64Array[]> {
+    const { vocabularySize } = this.#decoder;
+    this.#prompted ??= await this.#decoder.run(this.#decoder.start(), [this.#rules.prompt]);
+    this.#signal.throwIfAborted();
+    const { scores } = await this.#decoder.run(this.#prompted.state, [tokens]);
+    const first = this.#prompted.scores.subarray(-vocabularySize);
+    const others = tokens.map((_, i) => scores.subarray(i * vocabularySize, (i + 1) * vocabularySize));
+    return [first, ...others].map((row, i) => logProbabilities(row, this.#rules, i === 0));
+  }
 }

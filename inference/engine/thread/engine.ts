@@ -3,10 +3,12 @@ import type { Hotword } from '../postprocessing/hotword-list.ts';
 import { EngineThread, ThreadStream } from './engine-thread.ts';
 import type { EngineOptions } from './messages.ts';
 
-export interface OnnxRecognizerOptions extends EngineOptions {
+export interface OnnxRecognizerOptions extends Omit<EngineOptions, 'languageModel'> {
+  /** Whether a language model corrects the texts of a model that can judge them; true by default. */
+  readonly languageModel?: boolean;
   /**
-   * Receives one line when `auto` falls back from CUDA, when a large graph cannot be divided, and for hot
-   * words that the model cannot judge.
+   * Receives one line when `auto` falls back from CUDA, when a large graph cannot be divided, when the
+   * language model cannot be read, and for hot words that the model cannot judge.
    */
   readonly log?: (line: string) => void;
   /** Asked for each recording: a list other than before counts from that recording on. */
@@ -51,15 +53,15 @@ export class OnnxRecognizer implements Recognizer {
   #state: State = { name: 'idle' };
 
   constructor(options: OnnxRecognizerOptions) {
-    this.#options = { log: () => {}, hotwords: undefined, ...options };
+    this.#options = { log: () => {}, hotwords: undefined, languageModel: true, ...options };
   }
 
   async load(): Promise<ModelInfo> {
     if (this.#state.name !== 'idle')
       throw new Error(`load() needs an idle engine, this one is ${this.#state.name}`);
-    const { modelDir, modelId, providers, threads, log } = this.#options;
+    const { modelDir, modelId, providers, threads, languageModel, log } = this.#options;
     const startedAtMs = performance.now();
-    const thread = new EngineThread({ modelDir, modelId, providers, threads }, log);
+    const thread = new EngineThread({ modelDir, modelId, providers, threads, languageModel }, log);
     this.#to({ name: 'loading', thread });
     void thread.exited.then(() => this.#forget(thread));
     const info = await thread.loaded.catch(async (cause: unknown) => {

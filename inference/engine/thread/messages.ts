@@ -11,6 +11,8 @@ export interface EngineOptions {
   readonly providers: ExecutionProviders;
   /** Threads of one operator. */
   readonly threads: number;
+  /** Whether a language model corrects the texts of a model that can judge them. */
+  readonly languageModel: boolean;
 }
 
 /** Main thread → worker. Each request but the last is answered by one `done` or `failed`, in their order. */

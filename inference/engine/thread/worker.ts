@@ -5,6 +5,7 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ExecutionProviderError, ModelLoadError } from '../../recognizer.ts';
+import { type LanguageModel, loadLanguageModel } from '../postprocessing/language-model.ts';
 import { Postprocessor } from '../postprocessing/postprocessor.ts';
 import type { EngineModel, EngineRecording } from '../recording/engine-model.ts';
 import { errorText } from '../text/error-text.ts';
@@ -17,15 +18,16 @@ const WITHOUT_JUDGE =
 class EngineWorker {
   readonly #port: MessagePort;
   readonly #model: EngineModel;
-  readonly #postprocessor = new Postprocessor();
+  readonly #postprocessor: Postprocessor;
   #recording: EngineRecording | undefined;
   #abort = new AbortController();
   /** Ends when every request so far has been answered. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(port: MessagePort, model: EngineModel) {
+  constructor(port: MessagePort, model: EngineModel, languageModel: LanguageModel | undefined) {
     this.#port = port;
     this.#model = model;
+    this.#postprocessor = new Postprocessor(languageModel);
   }
 
   serve(): void {
@@ -89,18 +91,17 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
     const { loadModel } = await import('../families/load-model.ts').catch((cause: unknown) => {
       throw runtimeFailure(cause);
     });
-    const model = await loadModel(options.modelDir, {
-      providers: options.providers,
-      threads: options.threads,
-      log: (line) => reply(port, { type: 'log', line }),
-    });
-    new EngineWorker(port, model).serve();
+    const { providers, threads } = options;
+    const log = (line: string): void => reply(port, { type: 'log', line });
+    const model = await loadModel(options.modelDir, { providers, threads, log });
+    const isAsked = options.languageModel && model.judges;
+    new EngineWorker(port, model, isAsked ? await loadLanguageModel(log) : undefined).serve();
     reply(port, {
       type: 'loaded',
       info: {
         id: options.modelId,
         ...model.info,
-        threads: options.threads,
+        threads,
       },
     });
   } catch (cause) {

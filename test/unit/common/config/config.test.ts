@@ -30,6 +30,7 @@ describe('defaults', () => {
       model: 'bundled',
       executionProviders: 'auto',
       hotwords: undefined,
+      languageModel: true,
       admin: undefined,
     });
     expect(inference({}).threads).toBeGreaterThanOrEqual(1);
@@ -289,6 +290,7 @@ describe('wrong values stop the start with one line that names the setting, the 
   });
   test.each([
     ['ASR_THREADS', '0', '1 to 64'],
+    ['ASR_LANGUAGE_MODEL', 'no', 'must be on or off'],
     ['ASR_INFERENCE_ADMIN_PORT', 'on', 'whole number'],
     ['ASR_EXECUTION_PROVIDERS', 'CUDA', 'auto'],
     ['ASR_EXECUTION_PROVIDERS', 'cpu,tpu', '="cpu,tpu": tpu is not known'],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Judge } from '../../../../../inference/engine/postprocessing/hotword-correction.ts';
 import { parseHotwords } from '../../../../../inference/engine/postprocessing/hotword-list.ts';
+import type { Judge } from '../../../../../inference/engine/postprocessing/judge.ts';
 import { Postprocessor } from '../../../../../inference/engine/postprocessing/postprocessor.ts';
 
 /** @param list phrases with commas between them */
@@ -11,7 +11,7 @@ async function processor(list: string): Promise<Postprocessor> {
 }
 
 /** Takes whatever text it is asked about for as likely as the old one. */
-const indifferent: Judge = async (texts) => texts.map(() => 0);
+const indifferent: Judge = async (texts) => texts.map(() => ({ nats: 0, alternatives: [] }));
 
 describe('what sounds like a listed phrase becomes that phrase, if the judge is indifferent', () => {
   test.each([
@@ -51,10 +51,10 @@ describe('the judge decides', () => {
   /** Nats that a text with this phrase is less likely by. */
   function against(cost: Readonly<Record<string, number>>): Judge {
     return async (texts) =>
-      texts.map(
-        (text) =>
-          -Object.entries(cost).reduce((sum, [phrase, nats]) => sum + (text.includes(phrase) ? nats : 0), 0),
-      );
+      texts.map((text) => {
+        const found = Object.entries(cost).filter(([phrase]) => text.includes(phrase));
+        return { nats: -found.reduce((sum, [, nats]) => sum + nats, 0), alternatives: [] };
+      });
   }
 
   test('by the score, in nats a character', async () => {
@@ -80,7 +80,7 @@ describe('the judge decides', () => {
     const asked: string[] = [];
     const judge: Judge = async (texts) => {
       asked.push(...texts);
-      return texts.map(() => -1000);
+      return texts.map(() => ({ nats: -1000, alternatives: [] }));
     };
     const made = await processor('识别器,十倍七,事被其');
     await made.final(`石碑起${'十倍起'.repeat(20)}`, judge);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { greedySearch } from '../../../../../inference/engine/search/autoregressive-greedy.ts';
 import { type BeamLimits, beamSearch } from '../../../../../inference/engine/search/beam-search.ts';
-import { textLogProbabilities } from '../../../../../inference/engine/search/forced-decoding.ts';
+import { ForcedDecoding } from '../../../../../inference/engine/search/forced-decoding.ts';
 import { lengthWithoutLoop } from '../../../../../inference/engine/search/repetition.ts';
 import type { SearchRules } from '../../../../../inference/engine/search/token-decoder.ts';
 import { ScriptedDecoder } from './scripted-decoder.ts';
@@ -144,12 +144,15 @@ test('texts are as likely in one pass each as the search found them', async () =
   const model = decoder({ '': { 3: 20, 4: 19 }, '3': { 4: 20, 5: 20 }, '4': { 5: 3 } });
   const found = await beamSearch(model, RULES, beams(5, 10), signal);
   const searched = model.runs.length;
-  const [likely = 0, other = 0, suppressed] = await textLogProbabilities(
-    model,
-    RULES,
-    [found.tokens, [4, 5], [3, 6]],
-    signal,
-  );
+  const forced = new ForcedDecoding(model, RULES, signal);
+  const sumOf = async (tokens: readonly number[]): Promise<number> => {
+    const rows = await forced.rows(tokens);
+    expect(rows).toHaveLength(tokens.length + 1);
+    return [...tokens, RULES.endId].reduce((sum, id, i) => sum + (rows[i]?.[id] ?? 0), 0);
+  };
+  const likely = await sumOf(found.tokens);
+  const other = await sumOf([4, 5]);
+  const suppressed = await sumOf([3, 6]);
   expect(likely).toBeCloseTo(found.meanLogProbability * (found.tokens.length + 1), 6);
   // ln of e¹⁹ / (e²⁰ + e¹⁹), and of e³ / (e³ + 8).
   expect(other).toBeCloseTo(-Math.log(1 + Math.E) - Math.log(1 + 6 / Math.exp(3)), 2);

@@ -1,0 +1,247 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { textCost } from '../../../../../inference/engine/postprocessing/best-path.ts';
+import type { Alternative } from '../../../../../inference/engine/postprocessing/judge.ts';
+import { LanguageCorrector } from '../../../../../inference/engine/postprocessing/language-correction.ts';
+import {
+  LanguageModel,
+  loadLanguageModel,
+  readLanguageModel,
+} from '../../../../../inference/engine/postprocessing/language-model.ts';
+import { modelFolders } from '../../../../../models/store/store.ts';
+import { fileFolder } from '../../../../support/folders.ts';
+
+const workDir = fileFolder();
+const run = promisify(execFile);
+const folder = join(modelFolders().bundled, 'language');
+const path = join(folder, 'chinese.lm.gz');
+const model = await readLanguageModel(path);
+const corrector = new LanguageCorrector(model);
+
+/** Heard by the bundled model, the likeliest text of this sound, and the log-probabilities of both by KenLM. */
+test.each([
+  ['设定 29 多', '设定 29 多', -35.34, -35.34],
+  ['上海是第一食品商店。', '上海市第一食品商店。', -36.41, -31.3],
+  ['三夜眼镜重', '三叶眼镜中', -36.27, -29.36],
+  ['究竟日本料理', '究竟日本料理', -25.76, -25.76],
+])('%s: %s', (heard, best, heardNats, bestNats) => {
+  expect(corrector.proposed(heard, [])).toBe(best);
+  expect(-textCost(model, heard)).toBeCloseTo(heardNats, 2);
+  expect(-textCost(model, best)).toBeCloseTo(bestNats, 2);
+});
+
+test.each(['', '。', 'ChatGPT', '你好，ChatGPT', '谢谢谢谢', '𠮷，今天'])('%j is its own best path', (text) => {
+  expect(corrector.proposed(text, [])).toBe(text);
+});
+
+test('three and more numerals in a row stay', () => {
+  // Without this rule the likeliest text is 打一三霸凌.
+  expect(corrector.proposed('打一三八零', [])).toContain('一三八零');
+  expect(corrector.proposed('打一三八零八五五三三一六', [])).toContain('一三八零八五五三三一六');
+});
+
+describe('a reading that the recognizer holds for possible', () => {
+  const at = (place: number, ...found: Alternative[]): Alternative[][] =>
+    Array.from({ length: 3 }, (_, i) => (i === place ? found : []));
+
+  test('gives words of another sound', () => {
+    expect(corrector.proposed('连戒值', [])).not.toBe('临界值');
+    expect(corrector.proposed('连戒值', at(0, { character: '林', nats: 0.5 }))).toBe('临界值');
+  });
+
+  test('counts the less the less likely it is', () => {
+    expect(corrector.proposed('连戒值', at(0, { character: '林', nats: 30 }))).not.toBe('临界值');
+  });
+});
+
+describe('the recognizer decides', () => {
+  const decide = async (text: string, nats: (text: string) => number) => {
+    const asked: string[] = [];
+    const corrected = await corrector.corrected(text, async (texts) => {
+      asked.push(...texts);
+      return texts.map((each) => ({ nats: nats(each), alternatives: [] }));
+    });
+    return { corrected, asked };
+  };
+
+  test('against the half of what the language model gains', async () => {
+    const gain = 0.5 * (textCost(model, '上海是第一食品商店') - textCost(model, '上海市第一食品商店'));
+    const against = (cost: number) => (text: string) => (text.includes('上海市') ? -cost : 0);
+    const takes = await decide('上海是第一食品商店', against(gain - 0.01));
+    expect(takes.corrected).toBe('上海市第一食品商店');
+    expect(takes.asked).toEqual(['上海是第一食品商店', '上海市第一食品商店']);
+    const keeps = await decide('上海是第一食品商店', against(gain + 0.01));
+    expect(keeps.corrected).toBe('上海是第一食品商店');
+  });
+
+  test('on each of several places alone, and on each left out', async () => {
+    const text = '上海是第一食品商店，三夜眼镜重';
+    const { corrected, asked } = await decide(text, (each) => (each.includes('三叶') ? -100 : 0));
+    expect(corrected).toBe('上海市第一食品商店，三夜眼镜中');
+    expect(asked).toHaveLength(8);
+    expect(new Set(asked)).toHaveLength(8);
+  });
+
+  test('on nothing but the own text if that is the likeliest, and not on a text without Chinese', async () => {
+    expect(await decide('今天天气很好', () => 0)).toEqual({
+      corrected: '今天天气很好',
+      asked: ['今天天气很好'],
+    });
+    expect(await decide('OK.', () => 0)).toEqual({ corrected: 'OK.', asked: [] });
+  });
+});
+
+describe('a file that is none', () => {
+  const packed = readFileSync(path);
+  const unpacked = gunzipSync(packed);
+  const lines: string[] = [];
+  const load = async (content: Uint8Array): Promise<LanguageModel | undefined> => {
+    const file = join(mkdtempSync(join(workDir, 'lm-')), 'chinese.lm.gz');
+    writeFileSync(file, content);
+    lines.length = 0;
+    return loadLanguageModel((line) => lines.push(line), file);
+  };
+
+  test.each([
+    ['nothing', new Uint8Array(0)],
+    ['half of it', packed.subarray(0, packed.length / 2)],
+    ['a text', Buffer.from('一句话')],
+    ['a packed text', gzipSync('一句话'.repeat(100))],
+    [
+      'another version',
+      gzipSync(Buffer.concat([unpacked.subarray(0, 4), Buffer.of(2), unpacked.subarray(5)])),
+    ],
+    ['one byte too many', gzipSync(Buffer.concat([unpacked, Buffer.of(0)]), { level: 1 })],
+  ])('%s: one line, and no model', async (_what, content) => {
+    expect(await load(content)).toBeUndefined();
+    expect(lines).toEqual([
+      expect.stringMatching(/chinese\.lm\.gz: .*; texts stay as the recognizer gives them/),
+    ]);
+    expect(lines[0]).not.toContain('\n');
+  });
+
+  test('is missing: one line that names it', async () => {
+    lines.length = 0;
+    expect(await loadLanguageModel((line) => lines.push(line), join(workDir, 'none'))).toBeUndefined();
+    expect(lines).toEqual([expect.stringMatching(/none: .*ENOENT/)]);
+  });
+
+  test('a changed byte never ends in another model', async () => {
+    const bytes = fc.tuple(fc.integer({ min: 10, max: packed.length - 1 }), fc.integer({ min: 1, max: 255 }));
+    await fc.assert(
+      fc.asyncProperty(bytes, async ([place, change]) => {
+        const other = Buffer.from(packed);
+        other[place] = (other[place] ?? 0) ^ change;
+        expect(await load(other)).toBeUndefined();
+        expect(lines).toHaveLength(1);
+      }),
+      { numRuns: 20 },
+    );
+  }, 60_000);
+
+  test('whatever numbers and bytes it has, it is read or refused', () => {
+    const header = fc.array(fc.oneof(fc.nat(40), fc.nat(2 ** 31)), { minLength: 6, maxLength: 6 });
+    fc.assert(
+      fc.property(header, fc.uint8Array({ maxLength: 400 }), (counts, rest) => {
+        const head = Buffer.from(unpacked.subarray(0, 32));
+        for (const [i, count] of counts.entries()) head.writeUInt32LE(count, 8 + 4 * i);
+        const read = () => new LanguageModel(new Uint8Array([...head, ...rest]));
+        let small: LanguageModel;
+        try {
+          small = read();
+        } catch (error) {
+          expect(String(error)).toContain('it is no language model');
+          return;
+        }
+        expect(new LanguageCorrector(small).proposed('今天', [])).toHaveLength(2);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+const hasPython = await run('python3', ['--version']).then(
+  () => true,
+  () => false,
+);
+
+describe.skipIf(!hasPython)('pack.py', () => {
+  const script = join(folder, 'pack.py');
+  const ARPA = `\\data\\
+ngram 1=7
+
+\\1-grams:
+-99\t<s>\t0
+-99\t</s>
+-5\t<unk>\t0
+-2\t你\t-0.51
+-2.3\t好\t-0.25
+-1.01\t你好\t-0.5
+-3\t會\t-0.1
+-3\t无音\t-0.1
+
+\\2-grams:
+-0.5\t你 好\t-0.1
+-0.75\t你好 你\t-0.1
+-0.75\t你 會\t-0.1
+
+\\3-grams:
+-0.1\t你 好 你
+
+\\end\\
+`;
+  const DICTIONARY = "你\tni\t0\n好\thao\t-0.1\n好\thong\t-3\n你好\tni'hao\t0\n會\thui\t0\n";
+
+  async function pack(arpa: string, dictionary: string, name: string): Promise<string> {
+    writeFileSync(join(workDir, 'small.arpa'), arpa);
+    writeFileSync(join(workDir, 'small.txt'), dictionary);
+    const out = join(workDir, name);
+    const inputs = [join(workDir, 'small.arpa'), join(workDir, 'small.txt'), join(folder, '..', 't2s.tsv')];
+    await run('python3', [script, ...inputs, out]);
+    return out;
+  }
+
+  test('leaves out trigrams, traditional words, words without a reading and rare readings', async () => {
+    const packed = await pack(ARPA, DICTIONARY, 'small.lm.gz');
+    const [arpa, dictionary] = [join(workDir, 'back.arpa'), join(workDir, 'back.txt')];
+    await run('python3', [script, '--text', packed, arpa, dictionary]);
+    expect(readFileSync(dictionary, 'utf8')).toBe("好\thao\n你\tni\n你好\tni'hao\n");
+    expect(readFileSync(arpa, 'utf8').split('\n').slice(4)).toEqual([
+      '\\1-grams:',
+      '-99\t<s>\t0',
+      '-99\t</s>',
+      '-1\t你好\t-0.5',
+      '-2\t你\t-0.5',
+      '-2.3125\t好\t-0.25',
+      '-5\t<unk>\t0',
+      '',
+      '\\2-grams:',
+      '-0.75\t你好 你',
+      '-0.5\t你 好',
+      '',
+      '\\end\\',
+      '',
+    ]);
+    const again = await pack(readFileSync(arpa, 'utf8'), readFileSync(dictionary, 'utf8'), 'again.lm.gz');
+    expect(readFileSync(again)).toEqual(readFileSync(packed));
+  });
+
+  test('and the service reads what it wrote', async () => {
+    const small = await readLanguageModel(await pack(ARPA, DICTIONARY, 'read.lm.gz'));
+    const [together, one, behind] = [
+      textCost(small, '你好'),
+      textCost(small, '你'),
+      textCost(small, '你好你'),
+    ];
+    expect(together / Math.LN10).toBeCloseTo(1, 6);
+    expect(one / Math.LN10).toBeCloseTo(2, 6);
+    expect(behind / Math.LN10).toBeCloseTo(1.75, 6);
+    expect(textCost(small, '它') / Math.LN10, 'in no list').toBeCloseTo(5, 6);
+    expect(textCost(small, 'A'), 'no Chinese').toBe(9);
+  });
+});

@@ -10,6 +10,8 @@ import { type Hotword, parseHotwords } from '../engine/postprocessing/hotword-li
 const LOOK_MS = 1_000;
 /** Far more than a list has. The other end of a link such as `/dev/zero` has none. */
 const MAX_BYTES = 16 * 1024 * 1024;
+/** Of each reason, line numbers in the log. */
+const MAX_SHOWN_LINES = 10;
 
 /** The file that `ASR_HOTWORDS` names. It is read again when it has changed. */
 export class HotwordFile {
@@ -75,9 +77,15 @@ export class HotwordFile {
     if (file.size > MAX_BYTES)
       throw new Error(`it has ${file.size} bytes, and at most ${MAX_BYTES} are read`);
     const text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(this.#path));
-    const { hotwords, ignored } = parseHotwords(text);
     this.#version = version;
+    const { hotwords, ignored, weighted } = parseHotwords(text);
     this.#hotwords = hotwords;
-    this.#log[hotwords.length === 0 ? 'warn' : 'info']({ phrases: hotwords.length, ignored }, event);
+    const reasons = Object.entries(ignored).map(([reason, lines]) => [
+      reason,
+      { lines: lines.length, first: lines.slice(0, MAX_SHOWN_LINES) },
+    ]);
+    const about = { phrases: hotwords.length, ignored: Object.fromEntries(reasons) };
+    const level = hotwords.length > 0 ? 'info' : reasons.length > 0 ? 'error' : 'warn';
+    this.#log[level](weighted === 0 ? about : { ...about, withoutTheirWeight: weighted }, event);
   }
 }

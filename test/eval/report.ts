@@ -51,10 +51,10 @@ function describe({ errors, recordings, right, realTimeFactor }: Summary): strin
 
 /** How many phrases a list has, and how many lines are ignored for which reason. */
 export function listLine({ hotwords, ignored }: HotwordList): string {
-  const reasons = Object.entries(ignored).map(([reason, lines]) => `${lines} × ${reason}`);
+  const reasons = Object.entries(ignored).map(([reason, lines]) => `${lines.length} × ${reason}`);
   const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
   const plural = hotwords.length === 1 ? '' : 's';
-  return `hot words: ${hotwords.length} phrase${plural}, ${sum(Object.values(ignored))} ignored${why}`;
+  return `hot words: ${hotwords.length} phrase${plural}, ${Object.values(ignored).flat().length} ignored${why}`;
 }
 
 /**

@@ -1,7 +1,6 @@
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { quoted } from '../../../common/errors/printable.ts';
-import { modelFolders } from '../../../models/store/store.ts';
 import { ModelLoadError } from '../../recognizer.ts';
 import { findModelFiles, type ModelFiles } from '../onnx/model-files.ts';
 import { type OnnxOutline, readOnnxOutline } from '../onnx/onnx-outline.ts';
@@ -24,8 +23,6 @@ import { WhisperModel } from './whisper-model.ts';
 import { isFirstZipformer, isZipformer2, modelType, zipformerLayout } from './zipformer.ts';
 
 const WARM_UP_BYTES = CHUNK_BYTES;
-/** It lies with the bundled model's files, because its licence is there. Every Whisper uses it. */
-const SIMPLIFIED_FILE = 't2s.tsv';
 /** An input of NeMo's streaming exports. */
 const NEMO_STATE = 'cache_last_channel';
 
@@ -157,7 +154,7 @@ async function loadEncoderDecoder(
     );
   }
   const layout = whisperLayout(outline, await readOnnxOutline(files.decoder));
-  const simplify = await readSimplify(join(modelFolders().bundled, SIMPLIFIED_FILE));
+  const simplify = await readSimplify();
   const loaded: OnnxModel[] = [];
   return orRelease(loaded, async () => {
     const load = async (path: string): Promise<OnnxModel> => {

@@ -1,6 +1,6 @@
-import { type Candidate, HotwordIndex, overlap } from './hotword-index.ts';
+import { type Candidate, HotwordIndex, withoutOverlap } from './hotword-index.ts';
 import type { Hotword } from './hotword-list.ts';
-import type { Judge } from './judge.ts';
+import { type Judge, replaced } from './judge.ts';
 
 /** Each costs a pass of the decoder. With 5,000 phrases, 82 texts had at most 9. */
 const MAX_JUDGED = 16;
@@ -28,43 +28,27 @@ export class HotwordCorrector {
   async corrected(text: string, judge: Judge | undefined): Promise<string> {
     const spelled = this.#index.spelled(text);
     const candidates = this.#index.candidates(spelled);
-    const gains =
-      judge === undefined ? nearest(spelled, candidates) : await judged(spelled, candidates, judge);
-    const taken: Candidate[] = [];
-    for (const { candidate } of gains.sort((a, b) => b.nats - a.nats))
-      if (!taken.some((other) => overlap(candidate, other))) taken.push(candidate);
-    // Each phrase is as long as what it replaces.
-    return taken.reduce(replaced, spelled);
+    const gains = judge === undefined ? nearest(candidates) : await judged(spelled, candidates, judge);
+    const best = gains.sort((a, b) => b.nats - a.nats).map(({ candidate }) => candidate);
+    return replaced(spelled, withoutOverlap(best));
   }
 }
 
 /** Those of equal sound in the order of the characters that stay. */
-function nearest(text: string, candidates: readonly Candidate[]): Gain[] {
+function nearest(candidates: readonly Candidate[]): Gain[] {
   return candidates
-    .filter(({ rank, hotword }) => rank === 0 && hotword.phrase.length >= MIN_UNJUDGED_CHARACTERS)
-    .map((candidate) => {
-      const { phrase } = candidate.hotword;
-      return {
-        candidate,
-        nats: Array.from(phrase).filter((character, i) => character === text[candidate.start + i]).length,
-      };
-    });
+    .filter(({ rank, characters }) => rank === 0 && characters >= MIN_UNJUDGED_CHARACTERS)
+    .map((candidate) => ({ candidate, nats: candidate.kept }));
 }
 
 async function judged(text: string, found: readonly Candidate[], judge: Judge): Promise<Gain[]> {
   const candidates = found.slice(0, MAX_JUDGED);
   if (candidates.length === 0) return [];
-  const [old, ...others] = await judge([text, ...candidates.map((candidate) => replaced(text, candidate))]);
+  const texts = candidates.map((candidate) => replaced(text, [candidate]));
+  const [old, ...others] = await judge([text, ...texts]);
   const gains = candidates.map((candidate, i) => {
-    const { phrase, score } = candidate.hotword;
-    return {
-      candidate,
-      nats: (others[i]?.nats ?? Number.NEGATIVE_INFINITY) - (old?.nats ?? 0) + score * phrase.length,
-    };
+    const gain = (others[i]?.nats ?? Number.NEGATIVE_INFINITY) - (old?.nats ?? 0);
+    return { candidate, nats: gain + candidate.score * candidate.characters };
   });
   return gains.filter(({ nats }) => nats > 0);
-}
-
-function replaced(text: string, { start, end, hotword }: Candidate): string {
-  return text.slice(0, start) + hotword.phrase + text.slice(end);
 }

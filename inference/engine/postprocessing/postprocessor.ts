@@ -1,3 +1,4 @@
+import { readSimplify } from '../text/chinese-text.ts';
 import type { HotwordCorrector } from './hotword-correction.ts';
 import type { Hotword } from './hotword-list.ts';
 import type { Judge } from './judge.ts';
@@ -19,7 +20,9 @@ export class Postprocessor {
   async use(hotwords: readonly Hotword[]): Promise<void> {
     // Its table of readings takes 40 ms and 30 MB, and most services have no list.
     const { HotwordCorrector } = await import('./hotword-correction.ts');
-    this.#hotwords = new HotwordCorrector(hotwords);
+    const simplify = await readSimplify();
+    const simplified = hotwords.map(({ phrase, score }) => ({ phrase: simplify(phrase), score }));
+    this.#hotwords = new HotwordCorrector(simplified);
   }
 
   partial(text: string): string {

@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { modelFolders } from '../../../models/store/store.ts';
 
 const SPACES_BETWEEN_CHINESE =
   /(?<=[\p{Script=Han}\u3001-\u303f\uff00-\uffef]) +(?=[\p{Script=Han}\u3001-\u303f\uff00-\uffef])/gu;
@@ -18,11 +20,12 @@ const NOT_KEPT = /乾(?![隆坤安元])|[^乾]/gu;
 export type Simplify = (text: string) => string;
 
 /**
- * @param path a line `traditional<TAB>simplified` a character.
+ * It lies with the bundled model's files, because its licence is there: a line `traditional<TAB>simplified` a
+ * character.
  * @throws Error when it cannot be read.
  */
-export async function readSimplify(path: string): Promise<Simplify> {
-  const lines = (await readFile(path, 'utf8')).split('\n');
+export async function readSimplify(): Promise<Simplify> {
+  const lines = (await readFile(join(modelFolders().bundled, 't2s.tsv'), 'utf8')).split('\n');
   const simplified = new Map(lines.map((line) => line.split('\t') as [string, string]));
   // OpenCC's table leaves it as it is; the standard of the mainland has 你 alone.
   simplified.set('妳', '你');

@@ -54,7 +54,7 @@ test('a changed file counts from the next time on, and the log says how many phr
   const before = await file.current();
   expect(before.map(({ phrase }) => phrase)).toEqual(['语音', '识别']);
   expect(await file.current()).toBe(before);
-  expect(lines()).toContain('"phrases":2,"ignored":{"one character":1}');
+  expect(lines()).toContain('"phrases":2,"ignored":{"one character":{"lines":1,"first":[3]}}');
   // As editors and config maps replace files: another one takes the name.
   writeFileSync(`${path}.new`, '净利润\n');
   renameSync(`${path}.new`, path);
@@ -63,10 +63,23 @@ test('a changed file counts from the next time on, and the log says how many phr
   expect(lines().match(/nats a character/g)).toHaveLength(1);
 });
 
-test('a list without a phrase that can be used is a warning', async () => {
-  const { file, lines } = fileWith('海\n');
+test('a list of which every line is ignored is an error, with the first ten numbers of lines', async () => {
+  const { file, lines } = fileWith('海\n'.repeat(12));
   await file.load();
-  expect(lines()).toMatch(/"level":40.*"phrases":0,"ignored":\{"one character":1\}/);
+  expect(lines()).toMatch(/"level":50.*"phrases":0,"ignored":\{"one character":/);
+  expect(lines()).toContain('{"lines":12,"first":[1,2,3,4,5,6,7,8,9,10]}');
+});
+
+test('an empty list is a warning', async () => {
+  const { file, lines } = fileWith('\n');
+  await file.load();
+  expect(lines()).toMatch(/"level":40.*"phrases":0,"ignored":\{\}/);
+});
+
+test('lines with a weight of FunASR are counted', async () => {
+  const { file, lines } = fileWith('周杰伦 20\n');
+  await file.load();
+  expect(lines()).toMatch(/"level":30.*"phrases":1,"ignored":\{\},"withoutTheirWeight":1/);
 });
 
 test('a change that cannot be read keeps the list before, and warns once', async () => {

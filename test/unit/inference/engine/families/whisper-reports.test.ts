@@ -29,7 +29,7 @@ beforeAll(async () => {
   const layout = whisperLayout(encoder, await readOnnxOutline(join(bundled, 'decoder.int8.onnx')));
   vocabulary = whisperVocabulary(encoder, layout, await readTokenTable(join(bundled, 'tokens.txt')));
   vocabularySize = layout.vocabularySize;
-  simplify = await readSimplify(join(bundled, 't2s.tsv'));
+  simplify = await readSimplify();
 });
 
 type Scores = Readonly<Record<number, number>>;

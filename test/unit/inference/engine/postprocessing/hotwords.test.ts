@@ -100,7 +100,7 @@ describe('without a judge', () => {
     ['three characters of the same sound', '敬丽润', '净利润', '净利润'],
     ['not two', '敬丽', '净利', '敬丽'],
     ['not where a syllable is another', '敬离人', '净利润', '敬离人'],
-    ['whatever the score', '敬丽润', '净利润 :-9', '净利润'],
+    ['whatever the score', '敬丽润', '净利润 :0', '净利润'],
     ['of equals the one that leaves more as it is', '敬利润', '静立润,净利润', '净利润'],
   ])('%s: %s, %s', async (_what, text, list, corrected) => {
     expect(await (await processor(list)).final(text, undefined)).toBe(corrected);
@@ -125,4 +125,51 @@ test('a partial text is not corrected, and both are written as Chinese is', asyn
   expect(made.partial('敬利润,好')).toBe('敬利润，好');
   expect(await made.final('敬利润,好', indifferent)).toBe('净利润，好');
   expect(await new Postprocessor().final('敬利润,好', indifferent)).toBe('敬利润，好');
+});
+
+describe('phrases with numbers meet digits and characters, and are written as listed', () => {
+  const unsure: Judge = async (texts) => texts.map((_, i) => ({ nats: i === 0 ? 0 : -5, alternatives: [] }));
+
+  test.each([
+    ['设定29度', '二十九度', '设定二十九度'],
+    ['设定 29 度', '二十九度', '设定二十九度'],
+    ['设定二十九度', '29度', '设定29度'],
+    ['设定２９度', '29度', '设定29度'],
+    ['三百斤硬币', '300斤', '300斤硬币'],
+    ['300斤硬币', '三百斤', '三百斤硬币'],
+    ['200块', '两百块', '两百块'],
+    ['买小米十四', '小米14', '买小米14'],
+    ['10点钟', '十点钟', '十点钟'],
+    ['12000步', '一万二千步', '一万二千步'],
+    ['2008年', '二零零八年', '二零零八年'],
+    ['1205室', '一千二百零五室', '一千二百零五室'],
+    ['设定 29 多', '二十九度', '设定二十九度'],
+    ['设定二十九多', '29度', '设定29度'],
+  ])('%s, %s', async (text, list, corrected) => {
+    // Also where the digits fit the recording better: it is the same word.
+    expect(await (await processor(list)).final(text, unsure)).toBe(corrected);
+  });
+
+  test.each([
+    ['129度', '二十九度', '129度'],
+    ['3.29度', '29度', '3.29度'],
+    ['4G度', 'G度', '4G度'],
+    ['10:29分', '29分', '10:29分'],
+  ])('but not within a larger number: %s, %s', async (text, list, same) => {
+    expect(await (await processor(list)).final(text, unsure)).toBe(same);
+  });
+});
+
+test.each([
+  ['埃隆马斯克说', '埃隆·马斯克', '埃隆·马斯克说'],
+  ['埃隆・马斯克说', '埃隆·马斯克', '埃隆·马斯克说'],
+  ['埃龙马思克说', '埃隆‧马斯克', '埃隆‧马斯克说'],
+  ['埃龙·马思克说', '埃隆·马斯克', '埃隆·马斯克说'],
+])('a name with a middle dot is matched without it: %s, %s', async (text, list, corrected) => {
+  expect(await (await processor(list)).final(text, indifferent)).toBe(corrected);
+});
+
+test('traditional phrases match, and are written simplified, as texts are', async () => {
+  expect(await (await processor('淨利潤')).final('敬利润', indifferent)).toBe('净利润');
+  expect(await (await processor('T恤衫,臺積電')).final('台机电', indifferent)).toBe('台积电');
 });

@@ -35,9 +35,12 @@ test.each([
   expect(-textCost(model, best)).toBeCloseTo(bestNats, 2);
 });
 
-test.each(['', '。', 'ChatGPT', '你好，ChatGPT', '谢谢谢谢', '𠮷，今天'])('%j is its own best path', (text) => {
-  expect(corrector.proposed(text, [])).toBe(text);
-});
+test.each(['', '。', 'ChatGPT', '你好，ChatGPT', '谢谢谢谢', '𠮷，今天'])(
+  '%j is its own best path',
+  (text) => {
+    expect(corrector.proposed(text, [])).toBe(text);
+  },
+);
 
 test('three and more numerals in a row stay', () => {
   // Without this rule the likeliest text is 打一三霸凌.

@@ -57,6 +57,6 @@ test.each([
   ['Taiwan 29 度。', 'Taiwan 29 度。'],
   ['乾坤', '干坤'],
 ])('%j is written %j', async (text, simplified) => {
-  const simplify = await readSimplify(join(modelFolders().bundled, 't2s.tsv'));
+  const simplify = await readSimplify();
   expect(simplify(text)).toBe(simplified);
 });

@@ -46,8 +46,12 @@ export function parseHotwords(text: string): HotwordList {
     const phrase = words.trim().replace(CHINESE_BLANK, '');
     const score = scoreText === undefined ? DEFAULT_SCORE : Number(scoreText || Number.NaN);
     const fault = faultOf(phrase, score, found);
-    if (fault === undefined) found.set(phrase, { phrase, score });
-    else (ignored[fault] ??= []).push(index + 1);
+    if (fault === undefined) {
+      found.set(phrase, { phrase, score });
+      continue;
+    }
+    ignored[fault] ??= [];
+    ignored[fault].push(index + 1);
   }
   return { hotwords: [...found.values()], ignored, weighted };
 }

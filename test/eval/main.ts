@@ -10,7 +10,7 @@ import { Progress } from '../support/progress.ts';
 import { runTool } from '../support/tool.ts';
 import { readHotwords } from './hotwords.ts';
 import { measure, uploadText } from './measure.ts';
-import { hotwordLine, listLine, summaryLines, tableLines } from './report.ts';
+import { hotwordLine, languageModelLines, listLine, summaryLines, tableLines } from './report.ts';
 import { DEFAULT_SET, type Recording, readSet, setsIn } from './sets.ts';
 
 const USAGE = `npm run eval -- [MODEL ...] [--recordings FOLDER] [--hotwords FILE] [--all | --no-table]
@@ -67,6 +67,13 @@ async function evaluate(
     threads: defaultThreads(),
     hotwords: list && (async () => inUse),
   });
+  const plain = new OnnxRecognizer({
+    modelDir: folder,
+    modelId: id,
+    providers: 'auto',
+    threads: defaultThreads(),
+    languageModel: false,
+  });
   const progress = new Progress();
   /** @returns what `recognize` gives for each, one after the other */
   const each = async <T>(
@@ -85,13 +92,21 @@ async function evaluate(
   };
   try {
     progress.step(`loading ${id}`);
-    await recognizer.load();
+    const { family } = await recognizer.load();
+    // No other one can judge what the language model proposes.
+    const isCorrected = family === 'whisper';
+    if (isCorrected) await plain.load();
     progress.end();
     for (const set of sets) {
       const recordings = await readSet(set);
       const plural = recordings.length === 1 ? '' : 's';
       console.log(`${id} on ${basename(set)}, ${recordings.length} recording${plural}`);
       inUse = NO_HOTWORDS;
+      const uncorrected = isCorrected
+        ? await each('recognizing without the language model', recordings, (recording) =>
+            uploadText(plain, recording),
+          )
+        : [];
       const before =
         list === undefined
           ? []
@@ -104,12 +119,19 @@ async function evaluate(
       );
       const table = shown === 'none' ? [] : tableLines(measurements, shown === 'all');
       const lines = [...table, ...summaryLines(measurements)];
+      const changes = uncorrected.map((without, i) => ({
+        name: recordings[i]?.name ?? '',
+        truth: recordings[i]?.truth ?? '',
+        without,
+        with: (list === undefined ? measurements[i]?.upload.text : before[i]) ?? '',
+      }));
+      if (isCorrected) lines.push(...languageModelLines(changes, shown !== 'none'));
       if (list !== undefined) lines.push(hotwordLine(list, before, measurements));
       console.log([...lines, ''].join('\n'));
     }
   } finally {
     progress.end();
-    await recognizer.close();
+    await Promise.all([recognizer.close(), plain.close()]);
   }
 }
 

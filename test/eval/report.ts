@@ -1,5 +1,5 @@
 import type { HotwordList } from '../../inference/engine/postprocessing/hotword-list.ts';
-import { type Errors, errorRatePercent } from './error-rate.ts';
+import { countErrors, type Errors, errorRatePercent } from './error-rate.ts';
 import { countHotwords } from './hotwords.ts';
 import type { Hearing, Measurement } from './measure.ts';
 
@@ -74,6 +74,48 @@ export function hotwordLine(
   }));
   const { said, rightBefore, rightAfter, lost, falseAfter } = countHotwords(phrases, texts);
   return `phrases ${rightBefore} of ${said} right without the list, ${rightAfter} with it, ${lost} lost, ${falseAfter} false`;
+}
+
+/** A text with the language model and without it. */
+interface Change {
+  readonly name: string;
+  readonly truth: string;
+  readonly without: string;
+  readonly with: string;
+}
+
+/**
+ * What the language model changes in the uploads.
+ * @param texts of all recordings
+ * @param shown whether the changed ones are listed: those that become worse first
+ */
+export function languageModelLines(texts: readonly Change[], shown: boolean): string[] {
+  const changes = texts
+    .filter((text) => text.with !== text.without)
+    .map((text) => {
+      const [before, after] = [countErrors(text.truth, text.without), countErrors(text.truth, text.with)];
+      return { ...text, before: before.wrong, after: after.wrong };
+    });
+  const better = changes.filter(({ before, after }) => after < before).length;
+  const worse = changes.filter(({ before, after }) => after > before).length;
+  const list = changes
+    .sort((a, b) => b.after - b.before - (a.after - a.before) || a.name.localeCompare(b.name))
+    .flatMap((change) => [
+      `  ${change.before} → ${change.after} wrong  ${change.name}`,
+      `    without  ${change.without}`,
+      `    with     ${change.with}`,
+    ]);
+  const [first, second] = ['without', 'with'].map((way) => {
+    const errors = texts.map((text) => countErrors(text.truth, way === 'with' ? text.with : text.without));
+    return percent({
+      wrong: sum(errors.map(({ wrong }) => wrong)),
+      total: sum(errors.map(({ total }) => total)),
+    });
+  });
+  return [
+    `language model: ${first?.trim()} without it, ${second?.trim()} with it; ${changes.length} texts changed, ${better} better, ${worse} worse`,
+    ...(shown ? list : []),
+  ];
 }
 
 /**

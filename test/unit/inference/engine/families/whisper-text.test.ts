@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { echoesPrompt } from '../../../../../inference/engine/families/whisper-guards.ts';
 import { saysAgain, settledText, withStops } from '../../../../../inference/engine/families/whisper-text.ts';
+import type { Judge } from '../../../../../inference/engine/postprocessing/judge.ts';
 
 /** Texts of the bundled model, as the whole recording and as its pieces. */
 const [BOOK, STOP, SEARCH] = ['他笑说自己完全没准备好。', '将严格落石楼市调控政策。', '想听歌曲至青春'];
@@ -109,8 +110,8 @@ describe('a full stop', () => {
     '13475274309。设定29': -2,
   };
   /** @returns 0 for a text without a stop. */
-  const judge = async (texts: readonly string[]): Promise<number[]> =>
-    texts.map((text) => new Map(Object.entries(STOPS_NATS)).get(text) ?? 0);
+  const judge: Judge = async (texts) =>
+    texts.map((text) => ({ nats: new Map(Object.entries(STOPS_NATS)).get(text) ?? 0, alternatives: [] }));
 
   test.each([
     ['at a joint', SUSHI + NOBODY, [SUSHI, NOBODY], `${SUSHI}。${NOBODY}`],
@@ -140,7 +141,9 @@ describe('a full stop', () => {
     ['between two Chinese digits', '一三九二五八零零四五七', ['一三九二五八零零', '四五七']],
     ['between two digits', '13925800457', ['13925800', '四五七']],
   ])('is not put %s, whatever the judge says', async (_where, text, pieces) => {
-    expect(await withStops(text, pieces, async (texts) => texts.map((_, i) => i))).toBe(text);
+    expect(
+      await withStops(text, pieces, async (texts) => texts.map((_, nats) => ({ nats, alternatives: [] }))),
+    ).toBe(text);
   });
 });
 

@@ -1,8 +1,10 @@
 export { PcmConverter } from './audio/converter.ts';
 export type { AudioInput } from './audio/pcm.ts';
 export type { AsrClientOptions, ReadyOptions, TranscribeOptions } from './client.ts';
+export { LongTranscription } from './long/long-transcription.ts';
 export { AsrError, type AsrErrorCode, type ServiceErrorCode } from './protocol/errors.ts';
 export { type Retry, type RetryOptions, withRetry } from './protocol/retry.ts';
+export type { Transcript, TranscriptPiece } from './protocol/transcript.ts';
 export type {
   ReadyResult,
   StreamFinal,

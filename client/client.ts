@@ -1,8 +1,10 @@
+import { blocksOf } from './audio/blocks.ts';
 import { type AudioInput, toPcm } from './audio/pcm.ts';
 import { wavOf } from './audio/wav.ts';
+import { LongTranscription } from './long/long-transcription.ts';
 import { request, toReadiness, toTranscription } from './protocol/http.ts';
 import { type RetryOptions, withRetry } from './protocol/retry.ts';
-import { Turns } from './protocol/turns.ts';
+import { BATCH_GAP_MS, Turns } from './protocol/turns.ts';
 import type { ReadyResult, TranscriptionResult } from './protocol/wire.ts';
 import type { Transport } from './stream/socket.ts';
 import { AsrStream } from './stream/stream.ts';
@@ -14,7 +16,8 @@ export interface AsrClientOptions {
   readonly apiToken: string;
   /**
    * For a program that sends one recording after another: `transcribe` leaves the slot free for so long whenever it
-   * has used it for 5 s, so that others get their turn. 1,500 is enough for them. Default 0: no gap.
+   * has used it for 5 s, so that others get their turn. 1,500 is enough for them, and what `transcribeLong` leaves
+   * between its pieces. Default 0: no gap between calls of `transcribe`.
    */
   readonly gapMs?: number | undefined;
 }
@@ -39,6 +42,7 @@ export class AsrClientCore {
   readonly #apiToken: string;
   readonly #transport: Transport;
   readonly #turns: Turns;
+  readonly #longTurns: Turns;
 
   /** @throws TypeError for an address or a token that cannot be one. */
   constructor(options: AsrClientOptions, transport: Transport) {
@@ -46,6 +50,7 @@ export class AsrClientCore {
     this.#apiToken = checkedToken(options.apiToken);
     this.#transport = transport;
     this.#turns = new Turns(options.gapMs ?? 0);
+    this.#longTurns = options.gapMs === undefined ? new Turns(BATCH_GAP_MS) : this.#turns;
   }
 
   /**
@@ -63,8 +68,25 @@ export class AsrClientCore {
    * @throws AsrError; the signal's reason when aborted.
    */
   async transcribe(audio: AudioInput, options: TranscribeOptions = {}): Promise<TranscriptionResult> {
+    return this.#upload(await toPcm(audio), options, this.#turns);
+  }
+
+  /**
+   * Recognizes a recording of any length: it is cut at its pauses, and the pieces are sent one after another, each
+   * with its own attempts. Others get their turns between them. A WAV in a Blob is read in slices.
+   * @param audio as for `transcribe`, or 16 kHz mono samples that are read when they are needed
+   */
+  transcribeLong(
+    audio: AudioInput | AsyncIterable<Int16Array>,
+    options: TranscribeOptions = {},
+  ): LongTranscription {
+    const recognize = (samples: Int16Array) => this.#upload(samples, options, this.#longTurns);
+    return new LongTranscription(blocksOf(audio), recognize, options.signal);
+  }
+
+  async #upload(samples: Int16Array, options: TranscribeOptions, turns: Turns): Promise<TranscriptionResult> {
     const { signal, timeoutMs = 90_000, retry = {} } = options;
-    const wav = wavOf(await toPcm(audio));
+    const wav = wavOf(samples);
     const url = `${this.#baseUrl}/v1/audio/transcriptions`;
     const attempt = async (): Promise<TranscriptionResult> => {
       const body = new FormData();
@@ -73,7 +95,7 @@ export class AsrClientCore {
         await request(url, { method: 'POST', apiToken: this.#apiToken, body, signal, timeoutMs }),
       );
     };
-    const inTurn = () => this.#turns.next(attempt, signal);
+    const inTurn = () => turns.next(attempt, signal);
     return withRetry(inTurn, retry === false ? { attempts: 1 } : retry, signal);
   }
 

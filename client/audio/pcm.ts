@@ -19,14 +19,19 @@ export async function toPcm(audio: AudioInput): Promise<Int16Array> {
     checkLength(audio.length, SAMPLE_RATE_HZ);
     return audio;
   }
-  if (audio instanceof Blob) return wavToPcm(new Uint8Array(await audio.arrayBuffer()));
+  if (audio instanceof Blob) return wavToPcm(new Uint8Array(await audio.arrayBuffer()), checkLength);
+  return wavToPcm(bytesOf(audio), checkLength);
+}
+
+/** @throws AsrError `invalid_format` for anything else */
+export function bytesOf(audio: Uint8Array | ArrayBuffer): Uint8Array {
   // A program without types may give a path or floats. As bytes they are no file, and a file would be blamed.
   const kind = kindOf(audio);
   if (!BYTES.has(kind)) {
     const message = `audio is given whole, as a Blob, ArrayBuffer, Uint8Array or Int16Array, not as ${kind}`;
     throw new AsrError('invalid_format', message);
   }
-  return wavToPcm(audio instanceof Uint8Array ? audio : new Uint8Array(audio));
+  return audio instanceof Uint8Array ? audio : new Uint8Array(audio);
 }
 
 const BYTES: ReadonlySet<string> = new Set(['Uint8Array', 'ArrayBuffer', 'SharedArrayBuffer']);
@@ -34,10 +39,13 @@ const BYTES: ReadonlySet<string> = new Set(['Uint8Array', 'ArrayBuffer', 'Shared
 /** @returns what a value really is, wherever it was made, e.g. `Uint8Array` or `String` */
 export const kindOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);
 
-function wavToPcm(file: Uint8Array): Int16Array {
+/**
+ * Converts a WAV file of any length.
+ * @param check is given its length before any sample is converted. @throws AsrError; what `check` throws
+ */
+export function wavToPcm(file: Uint8Array, check: (samples: number, rateHz: number) => void): Int16Array {
   const wav = rethrown(() => readWav(file));
-  // Before any sample is converted: a file of hours is refused at once.
-  checkLength(wav.bytes / bytesPerBlock(wav), wav.rateHz);
+  check(wav.bytes / bytesPerBlock(wav), wav.rateHz);
   return convert(toMono(wav, file.subarray(wav.startByte, wav.startByte + wav.bytes)), wav.rateHz);
 }
 
@@ -53,13 +61,18 @@ export function rethrown<T>(read: () => T): T {
 
 /** @throws AsrError `empty_audio` or `audio_too_long` */
 export function checkLength(samples: number, rateHz: number): void {
-  if (samples === 0) throw new AsrError('empty_audio', 'The recording has no audio sample');
+  checkNotEmpty(samples);
   if (samples * SAMPLE_RATE_HZ <= MAX_RECORDING_SAMPLES * rateHz) return;
   const seconds = secondsOf(samples, rateHz);
   throw new AsrError(
     'audio_too_long',
-    `The recording is ${seconds} s long; at most 15 s are taken. Split it`,
+    `The recording is ${seconds} s long; at most 15 s are taken. transcribeLong takes any length`,
   );
+}
+
+/** @throws AsrError `empty_audio` */
+export function checkNotEmpty(samples: number): void {
+  if (samples === 0) throw new AsrError('empty_audio', 'The recording has no audio sample');
 }
 
 /** @returns seconds with three decimals, rounded up: one sample too many is not "15.000 s". */

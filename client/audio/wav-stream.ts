@@ -1,15 +1,17 @@
-import { checkWhole, MAX_EXCESS_BYTES, readWavStart } from '../../common/audio/wav.ts';
+import { checkWhole, readWavStart } from '../../common/audio/wav.ts';
 import { bytesPerBlock } from '../../common/audio/wav-format.ts';
 import { PcmConverter } from './converter.ts';
-import { checkLength, rethrown, toPcm } from './pcm.ts';
+import { checkNotEmpty, rethrown, wavToPcm } from './pcm.ts';
 import { Downmix, toMono } from './samples.ts';
 
 /**
- * Converts a WAV file while it is being written, as by a recorder into a pipe, to 16 kHz mono PCM.
- * @throws AsrError `invalid_format`, `empty_audio`, or `audio_too_long` if the header announces over 15 s
+ * Converts a WAV file of any length as it comes, as from a recorder that writes into a pipe, to 16 kHz mono PCM.
+ * @param fileBytes its length, if that is known: then a file that is cut off is refused at its start
+ * @throws AsrError `invalid_format` or `empty_audio`
  */
 export async function* wavStreamToPcm(
   pieces: AsyncIterable<Uint8Array>,
+  fileBytes?: number,
 ): AsyncGenerator<Int16Array, void, void> {
   let start: ReturnType<typeof readWavStart>;
   let converter: PcmConverter | undefined;
@@ -23,8 +25,8 @@ export async function* wavStreamToPcm(
       start = rethrown(() => readWavStart(held));
       if (start === undefined) continue;
       converter = new PcmConverter(start.rateHz);
-      const leastBytes = Math.max(bytesPerBlock(start), (start.bytes ?? 0) - MAX_EXCESS_BYTES);
-      checkLength(Math.floor(leastBytes / bytesPerBlock(start)), start.rateHz);
+      const { bytes, startByte } = start;
+      if (fileBytes !== undefined) rethrown(() => checkWhole(bytes, fileBytes - startByte));
       held = held.subarray(start.startByte);
     }
     const { bytes = Number.POSITIVE_INFINITY } = start;
@@ -40,12 +42,12 @@ export async function* wavStreamToPcm(
     if (isComplete) break;
   }
   if (start === undefined || converter === undefined) {
-    yield await toPcm(held);
+    yield wavToPcm(held, checkNotEmpty);
     return;
   }
   const { bytes } = start;
   if (!isComplete) rethrown(() => checkWhole(bytes, takenBytes + held.length));
-  checkLength(takenBytes / bytesPerBlock(start), start.rateHz);
+  checkNotEmpty(takenBytes);
   yield converter.flush();
 }
 

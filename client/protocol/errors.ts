@@ -1,4 +1,5 @@
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
+import type { Transcript } from './transcript.ts';
 
 // Spread, so that the package's declarations have the codes themselves and no path out of the package.
 // A function, so that a bundle that asks for no code, as the page's worklet, goes without them.
@@ -36,6 +37,7 @@ interface AsrErrorOptions {
   readonly status?: number | undefined;
   readonly closeCode?: number | undefined;
   readonly cause?: unknown;
+  readonly recognized?: Transcript | undefined;
 }
 
 /** Every failure of this client but an abort, which rejects with the signal's own reason. */
@@ -46,12 +48,15 @@ export class AsrError extends Error {
   readonly status: number | undefined;
   /** Close code of the WebSocket, e.g. 1008. 1006: the connection broke without one. */
   readonly closeCode: number | undefined;
+  /** Of a long recording: what was recognized before the failure. */
+  readonly recognized: Transcript | undefined;
 
   constructor(code: AsrErrorCode, message: string, options: AsrErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.status = options.status;
     this.closeCode = options.closeCode;
+    this.recognized = options.recognized;
   }
 
   /** true for busy, not ready and network failures: the same request can succeed a little later. */

@@ -14,6 +14,16 @@ export function delay(durationMs: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** @returns what `work` gives, whose failure is heard in any case. @throws the signal's reason as soon as it is aborted */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  const done = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal?.aborted) reject(signal.reason);
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true, signal: done.signal });
+  });
+  return Promise.race([aborted, work]).finally(() => done.abort());
+}
+
 /** A promise with its handles. If nobody waits for it, its failure does not end the process. */
 export class Deferred<T> {
   readonly promise: Promise<T>;

@@ -5,12 +5,13 @@ import {
   parseServerMessage,
   type ServerMessage,
   type StreamFinal,
+  type StreamPartial,
   type StreamReady,
 } from '../protocol/wire.ts';
 import type { FrameSink } from './audio-sender.ts';
 import type { Socket, Transport } from './socket.ts';
 import type { StreamOptions } from './stream-options.ts';
-import { UnreadPartials } from './unread-partials.ts';
+import { Unread } from './unread.ts';
 
 /*
  *               open              ready             end sent             final
@@ -47,7 +48,7 @@ export class Session {
   readonly #stopped = new AbortController();
 
   readonly ready = this.#ready.promise;
-  readonly partials = new UnreadPartials();
+  readonly partials = new Unread<StreamPartial>();
   readonly final = this.#final.promise;
   /** Where the audio goes, from `ready` on. */
   readonly takesAudio = this.#takesAudio.promise;

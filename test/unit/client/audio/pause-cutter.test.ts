@@ -2,21 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { joined } from '../../../../client/audio/frames.ts';
 import { type AudioPiece, PauseCutter } from '../../../../client/audio/pause-cutter.ts';
+import { noise, spoken } from '../../../support/spoken.ts';
 
 const samplesOf = (seconds: number): number => Math.round(seconds * 16_000);
-
-/** Noise of this amplitude, the same for the same seed. */
-function noise(seconds: number, amplitude: number, seed = 1): Int16Array {
-  let state = seed;
-  return Int16Array.from({ length: samplesOf(seconds) }, () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
-    return Math.round((state / 2 ** 31) * amplitude);
-  });
-}
-/** Four syllables a second, whose edges are 20 dB lower. */
-const speech = (seconds: number): Int16Array =>
-  noise(seconds, 8_000).map((sample, n) => sample * (0.1 + 0.9 * Math.abs(Math.sin((Math.PI * n) / 4_000))));
-const pause = (seconds: number, amplitude = 40): Int16Array => noise(seconds, amplitude);
 
 function cut(audio: Int16Array, { live = false, blocks = [audio.length] } = {}): AudioPiece[] {
   const cutter = new PauseCutter({ live });
@@ -71,32 +59,32 @@ test.for([false, true])(
 );
 
 test('what the service takes whole is not cut; a little more is', () => {
-  const audio = joined([speech(7), pause(1), speech(8)]);
+  const audio = joined([spoken(7), noise(1), spoken(8)]);
   expect(ends(cut(audio.subarray(0, samplesOf(15))))).toEqual([15]);
   expect(ends(cut(audio))).toEqual([7.5, 16]);
 });
 
 test.for([
-  { name: 'in a quiet room', parts: [speech(6), pause(0.4), speech(3), pause(0.6), speech(8)], at: 9.7 },
+  { name: 'in a quiet room', parts: [spoken(6), noise(0.4), spoken(3), noise(0.6), spoken(8)], at: 9.7 },
   {
     name: 'in digital silence',
-    parts: [speech(6), pause(0.4, 0), speech(3), pause(0.6, 0), speech(8)],
+    parts: [spoken(6), noise(0.4, 0), spoken(3), noise(0.6, 0), spoken(8)],
     at: 9.7,
   },
   {
     name: 'in a loud room',
-    parts: [speech(6), pause(0.4, 2_000), speech(3), pause(0.6, 2_000), speech(8)],
+    parts: [spoken(6), noise(0.4, 2_000), spoken(3), noise(0.6, 2_000), spoken(8)],
     at: 9.7,
   },
   {
     name: 'beside digital silence, in a room',
-    parts: [pause(3, 0), speech(3), pause(0.4), speech(3), pause(0.6), speech(8)],
+    parts: [noise(3, 0), spoken(3), noise(0.4), spoken(3), noise(0.6), spoken(8)],
     at: 9.7,
   },
-  { name: 'not one before 4 s', parts: [speech(2), pause(1), speech(5), pause(0.3), speech(9)], at: 8.15 },
+  { name: 'not one before 4 s', parts: [spoken(2), noise(1), spoken(5), noise(0.3), spoken(9)], at: 8.15 },
   {
     name: 'the later of two that are alike',
-    parts: [speech(5), pause(0.4), speech(4), pause(0.4), speech(8)],
+    parts: [spoken(5), noise(0.4), spoken(4), noise(0.4), spoken(8)],
     at: 9.6,
   },
 ])('the middle of the longest pause, $name', ({ parts, at }) => {
@@ -104,21 +92,21 @@ test.for([
 });
 
 test('without a pause of 0.2 s: the quietest 0.1 s of the last 5 s', () => {
-  const parts = [speech(7), pause(0.15), speech(5), pause(0.12), speech(6)];
+  const parts = [spoken(7), noise(0.15), spoken(5), noise(0.12), spoken(6)];
   expect(ends(cut(joined(parts)))[0]).toBeCloseTo(12.21, 1);
 });
 
 test('live: after 8 s a pause of 0.4 s ends a piece, after 12 s one of 0.2 s, and none ends it at 14.8 s', () => {
-  const early = [speech(5), pause(0.5), speech(4), pause(2), speech(3)];
+  const early = [spoken(5), noise(0.5), spoken(4), noise(2), spoken(3)];
   expect(ends(cut(joined(early), { live: true }))[0]).toBeCloseTo(9.9, 2);
-  const short = [speech(9), pause(0.3), speech(3.2), pause(0.3), speech(3)];
+  const short = [spoken(9), noise(0.3), spoken(3.2), noise(0.3), spoken(3)];
   expect(ends(cut(joined(short), { live: true }))[0]).toBeCloseTo(12.7, 2);
-  const none = [speech(8), pause(0.15), speech(8)];
-  expect(ends(cut(joined([...none, speech(20)]), { live: true }))[0]).toBeLessThanOrEqual(14.8);
+  const none = [spoken(8), noise(0.15), spoken(8)];
+  expect(ends(cut(joined([...none, spoken(20)]), { live: true }))[0]).toBeLessThanOrEqual(14.8);
 });
 
 test('where the speech in a piece begins and ends, with 0.1 s around it', () => {
-  const [piece] = cut(joined([pause(2), speech(3), pause(4)]));
+  const [piece] = cut(joined([noise(2), spoken(3), noise(4)]));
   expect((piece?.speechStartSample ?? 0) / 16_000).toBeCloseTo(1.9, 2);
   expect((piece?.speechEndSample ?? 0) / 16_000).toBeCloseTo(5.1, 2);
 });

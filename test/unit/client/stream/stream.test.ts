@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { AsrClient as BrowserClient } from '../../../../client/browser.ts';
-import { AsrClient } from '../../../../client/node.ts';
+import { AsrClient, type StreamPartial } from '../../../../client/node.ts';
 import { Deferred } from '../../../../client/protocol/waiting.ts';
-import { UnreadPartials } from '../../../../client/stream/unread-partials.ts';
+import { Unread } from '../../../../client/stream/unread.ts';
 import { wavFile } from '../../../support/wav.ts';
 import { recognizeAs, ScriptedService } from '../scripted-service.ts';
 import { failure, PCM, partials, TOKEN } from '../sessions.ts';
@@ -162,7 +162,7 @@ test('a reader may come late, or not at all', async () => {
 });
 
 test('a reader that comes after a failure has first what was there before it', async () => {
-  const unread = new UnreadPartials();
+  const unread = new Unread<StreamPartial>();
   unread.push({ revision: 1, text: '你' });
   unread.fail(new Error('gone'));
   const reading = unread.read();

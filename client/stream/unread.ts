@@ -1,33 +1,32 @@
 import { Deferred } from '../protocol/waiting.ts';
-import type { StreamPartial } from '../protocol/wire.ts';
 
-/** Partials from their arrival until the session's user reads them. */
-export class UnreadPartials {
-  readonly #unread: StreamPartial[] = [];
+/** What has come until somebody reads it: the partials of a session, the pieces of a transcript. */
+export class Unread<T> {
+  readonly #unread: T[] = [];
   #end: { readonly failure?: { readonly reason: unknown } } | undefined;
   #news = new Deferred<void>();
 
-  push(partial: StreamPartial): void {
-    this.#unread.push(partial);
+  push(item: T): void {
+    this.#unread.push(item);
     this.#tell();
   }
 
-  /** No partial follows; readers end. */
+  /** Nothing follows; readers end. */
   finish(): void {
     this.#end = {};
     this.#tell();
   }
 
-  /** No partial follows; readers throw `reason`. */
+  /** Nothing follows; readers throw `reason`. */
   fail(reason: unknown): void {
     this.#end = { failure: { reason } };
     this.#tell();
   }
 
-  async *read(): AsyncGenerator<StreamPartial, void, void> {
+  async *read(): AsyncGenerator<T, void, void> {
     for (;;) {
-      const partial = this.#unread.shift();
-      if (partial !== undefined) yield partial;
+      const item = this.#unread.shift();
+      if (item !== undefined) yield item;
       else if (this.#end === undefined) await this.#news.promise;
       else if (this.#end.failure === undefined) return;
       else throw this.#end.failure.reason;

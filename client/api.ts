@@ -1,6 +1,8 @@
 export { PcmConverter } from './audio/converter.ts';
 export type { AudioInput } from './audio/pcm.ts';
 export type { AsrClientOptions, ReadyOptions, TranscribeOptions } from './client.ts';
+export type { LiveOptions } from './long/live-options.ts';
+export { LiveTranscription } from './long/live-transcription.ts';
 export { LongTranscription } from './long/long-transcription.ts';
 export { AsrError, type AsrErrorCode, type ServiceErrorCode } from './protocol/errors.ts';
 export { type Retry, type RetryOptions, withRetry } from './protocol/retry.ts';

@@ -1,6 +1,9 @@
 import { blocksOf } from './audio/blocks.ts';
 import { type AudioInput, toPcm } from './audio/pcm.ts';
 import { wavOf } from './audio/wav.ts';
+import type { LiveOptions } from './long/live-options.ts';
+import { feed } from './long/live-source.ts';
+import { LiveTranscription } from './long/live-transcription.ts';
 import { LongTranscription } from './long/long-transcription.ts';
 import { request, toReadiness, toTranscription } from './protocol/http.ts';
 import { type RetryOptions, withRetry } from './protocol/retry.ts';
@@ -97,6 +100,22 @@ export class AsrClientCore {
     };
     const inTurn = () => turns.next(attempt, signal);
     return withRetry(inTurn, retry === false ? { attempts: 1 } : retry, signal);
+  }
+
+  /**
+   * Recognizes live audio of any length, with the text as it is spoken. It is one session after another; audio that
+   * has to wait goes as uploads, so a page needs the service's own origin.
+   */
+  transcribeLive(options: LiveOptions = {}): LiveTranscription {
+    const { audio, retry } = options;
+    const service = {
+      stream: (streamOptions: StreamOptions) => this.stream(streamOptions),
+      recognize: (samples: Int16Array, signal: AbortSignal) =>
+        this.#upload(samples, { retry, signal }, this.#longTurns),
+    };
+    const live = new LiveTranscription(service, options);
+    if (audio !== undefined) void feed(live, audio);
+    return live;
   }
 
   /**

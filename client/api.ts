@@ -4,6 +4,7 @@ export type { AsrClientOptions, ReadyOptions, TranscribeOptions } from './client
 export type { LiveOptions } from './long/live-options.ts';
 export { LiveTranscription } from './long/live-transcription.ts';
 export { LongTranscription } from './long/long-transcription.ts';
+export { toSrt, toVtt } from './long/subtitles.ts';
 export { AsrError, type AsrErrorCode, type ServiceErrorCode } from './protocol/errors.ts';
 export { type Retry, type RetryOptions, withRetry } from './protocol/retry.ts';
 export type { Transcript, TranscriptPiece } from './protocol/transcript.ts';

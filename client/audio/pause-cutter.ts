@@ -50,11 +50,6 @@ export class PauseCutter {
     this.#isLive = live;
   }
 
-  /** Where the piece begins that is not complete yet. */
-  get startSample(): number {
-    return this.#startSample;
-  }
-
   /** @returns a copy of the audio of the piece that is not complete yet */
   held(): Int16Array {
     return this.#samples.slice(0, this.#length);

@@ -28,8 +28,9 @@ async function run(signal: AbortSignal): Promise<ExitCode> {
       return askReady(client, command.json, process, signal);
     }
     case 'transcribe': {
-      const client = makeClient(command.url, await readToken(command.tokenFile, process.env));
-      const report = new Report(process, command.json, command.files.length);
+      const client = makeClient(command.url, await readToken(command.tokenFile, process.env), command.gapMs);
+      const { format, stream, files } = command;
+      const report = new Report(process, { format, stream, count: files.length });
       try {
         return await transcribeAll({ ...command, client, input: process.stdin, report, signal });
       } finally {
@@ -41,9 +42,9 @@ async function run(signal: AbortSignal): Promise<ExitCode> {
   }
 }
 
-function makeClient(url: string, apiToken: string): AsrClient {
+function makeClient(url: string, apiToken: string, gapMs?: number): AsrClient {
   try {
-    return new AsrClient({ url, apiToken });
+    return new AsrClient({ url, apiToken, gapMs });
   } catch (error) {
     throw new UsageError(messageOf(error));
   }

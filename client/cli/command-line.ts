@@ -3,19 +3,22 @@ import { messageOf } from '../../common/errors/errors.ts';
 import { BATCH_GAP_MS } from '../protocol/turns.ts';
 import { UsageError } from './exit-codes.ts';
 
+const FORMATS = ['text', 'json', 'srt', 'vtt'] as const;
+export type Format = (typeof FORMATS)[number];
+
 interface Service {
   readonly url: string;
   readonly tokenFile: string | undefined;
-  readonly json: boolean;
 }
 
 export type Command =
   | { readonly kind: 'help' | 'version' | 'none' }
-  | ({ readonly kind: 'ready' } & Service)
+  | ({ readonly kind: 'ready'; readonly json: boolean } & Service)
   | ({
       readonly kind: 'transcribe';
       readonly files: readonly string[];
       readonly stream: boolean;
+      readonly format: Format;
       readonly attempts: number | undefined;
       readonly patienceMs: number;
       readonly gapMs: number;
@@ -25,6 +28,7 @@ const DEFAULT_URL = 'http://127.0.0.1:8088';
 const OPTIONS = {
   stream: { type: 'boolean' },
   json: { type: 'boolean' },
+  format: { type: 'string' },
   url: { type: 'string' },
   'token-file': { type: 'string' },
   attempts: { type: 'string' },
@@ -47,23 +51,25 @@ export function parseCommandLine(args: readonly string[], environment: NodeJS.Pr
   const service = {
     url: values.url ?? (environment['ASR_URL'] || DEFAULT_URL),
     tokenFile: values['token-file'],
-    json: values.json ?? false,
   };
   const [command, ...files] = positionals;
   switch (command) {
     case 'ready':
       if (files.length > 0) throw new UsageError(`ready takes no file, but got ${JSON.stringify(files[0])}`);
-      for (const option of ['stream', 'attempts', 'patience', 'gap'] as const)
+      for (const option of ['stream', 'format', 'attempts', 'patience', 'gap'] as const)
         if (values[option] !== undefined) throw new UsageError(`ready has no option --${option}`);
-      return { kind: 'ready', ...service };
+      return { kind: 'ready', json: values.json ?? false, ...service };
     case 'transcribe': {
       if (files.length === 0)
         throw new UsageError('transcribe needs at least one FILE ("-" for standard input)');
       if (files.filter((file) => file === '-').length > 1)
         throw new UsageError('standard input ("-") can be given only once');
       const { stream = false, attempts, patience = '120', gap = String(BATCH_GAP_MS / 1000) } = values;
+      const format = formatOf(values.format, values.json ?? false);
+      if (files.length > 1 && (format === 'srt' || format === 'vtt'))
+        throw new UsageError(`--format ${format} takes one FILE: subtitles of several would be in one file`);
       return {
-        ...{ kind: 'transcribe', files, stream },
+        ...{ kind: 'transcribe', files, stream, format },
         attempts: attempts === undefined ? undefined : attemptsOf(attempts),
         patienceMs: 1000 * secondsOf('--patience', patience),
         gapMs: 1000 * secondsOf('--gap', gap),
@@ -83,6 +89,14 @@ function parse(args: readonly string[]) {
   } catch (error) {
     throw new UsageError(messageOf(error));
   }
+}
+
+function formatOf(given: string | undefined, json: boolean): Format {
+  const format = FORMATS.find((known) => known === (given ?? (json ? 'json' : 'text')));
+  if (format === undefined)
+    throw new UsageError(`--format is text, json, srt or vtt, not ${JSON.stringify(given)}`);
+  if (json && format !== 'json') throw new UsageError(`--json and --format ${format} contradict each other`);
+  return format;
 }
 
 function attemptsOf(text: string): number {

@@ -8,6 +8,7 @@ export const EXIT = {
   refused: 3,
   notNow: 4,
   noService: 5,
+  partly: 6,
   interrupted: 130,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

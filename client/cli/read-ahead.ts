@@ -3,7 +3,7 @@ import { MAX_RECORDING_SAMPLES } from '../../common/audio/limits.ts';
 
 /**
  * Reads on while nobody takes the samples yet: a recorder that is not read from drops what it hears. At most
- * one recording is kept, as no more is taken.
+ * 15 s are kept here; what is handed on is kept elsewhere.
  * @returns the same samples. Whoever leaves them does not wait for the source: its next ones may never come
  */
 export function readAhead(samples: AsyncIterable<Int16Array>): AsyncIterable<Int16Array> {

@@ -1,57 +1,126 @@
 import type { WriteStream } from 'node:tty';
 import { messageOf } from '../../common/errors/errors.ts';
 import { printable } from '../../common/errors/printable.ts';
+import { cuesOf, srtCue, VTT_START, vttCue } from '../long/subtitles.ts';
 import { AsrError } from '../protocol/errors.ts';
 import type { Retry } from '../protocol/retry.ts';
-import type { StreamFinal, StreamPartial, TranscriptionResult } from '../protocol/wire.ts';
+import type { Transcript, TranscriptPiece } from '../protocol/transcript.ts';
+import type { Format } from './command-line.ts';
+import { Progress } from './progress.ts';
 
 export interface Output {
   readonly stdout: Pick<WriteStream, 'write'>;
   readonly stderr: Pick<WriteStream, 'write' | 'columns' | 'isTTY'>;
 }
 
+interface ReportOptions {
+  readonly format: Format;
+  readonly stream: boolean;
+  /** How many recordings there are. */
+  readonly count: number;
+}
+
 /**
- * Says what happens to the recordings. Results go to stdout, the rest to stderr. Partial texts are written
- * over one another in one line of the terminal.
+ * Says what happens to the recordings. Results go to stdout as they come, the rest to stderr. Partial texts and
+ * progress are written over one another in one line of the terminal.
  */
 export class Report {
+  /** Of the recording, if it is known. */
+  lengthMs: number | undefined;
   readonly #output: Output;
-  readonly #json: boolean;
-  readonly #count: number;
+  readonly #options: ReportOptions;
+  #file = '';
+  #progress = new Progress();
   #isStatusShown = false;
+  #printed = 0;
+  #revision = 0;
+  #endedAtMs = 0;
 
-  /** @param count how many recordings there are */
-  constructor(output: Output, json: boolean, count: number) {
+  constructor(output: Output, options: ReportOptions) {
     this.#output = output;
-    this.#json = json;
-    this.#count = count;
+    this.#options = options;
   }
 
-  listening(file: string): void {
-    this.#status(file, 'listening');
+  /** What follows is about this recording. */
+  begin(file: string): void {
+    this.#file = file;
+    this.#progress = new Progress();
+    this.#printed = 0;
+    this.#revision = 0;
+    this.lengthMs = undefined;
+    if (this.#options.format === 'vtt') this.#output.stdout.write(VTT_START);
   }
 
-  partial(file: string, { revision, text }: StreamPartial): void {
-    if (this.#json) this.#line({ file, type: 'partial', revision, text });
-    this.#status(file, text);
+  listening(): void {
+    this.#status('listening');
   }
 
-  retry(file: string, { error, attempt, delayMs }: Retry): void {
-    const again = `attempt ${attempt + 1} in ${(delayMs / 1000).toFixed(1)} s`;
-    this.#note(`${file}: ${error.code} (${error.message}); ${again}`);
+  /** @returns the same samples; their end is when the final text begins to be due */
+  async *heard(audio: AsyncIterable<Int16Array>): AsyncGenerator<Int16Array, void, void> {
+    try {
+      yield* audio;
+    } finally {
+      this.#endedAtMs = performance.now();
+    }
   }
 
-  result(file: string, result: TranscriptionResult | StreamFinal): void {
+  partial(text: string): void {
+    this.#revision += 1;
+    if (this.#isJson) this.#line({ type: 'partial', revision: this.#revision, text });
+    this.#status(text);
+  }
+
+  /** @param positionMs how much of the recording is recognized */
+  piece(piece: TranscriptPiece, positionMs: number): void {
     this.end();
-    if (this.#json) this.#line({ file, ...('finalize_ms' in result ? { type: 'final' } : {}), ...result });
-    else this.#output.stdout.write(`${this.#named(file, result.text)}\n`);
+    const { format, stream } = this.#options;
+    if (format === 'text' && piece.text !== '') this.#text(piece.text);
+    if (format === 'json' && stream) this.#line({ type: 'piece', ...piece });
+    if (format === 'srt' || format === 'vtt')
+      for (const cue of cuesOf(piece)) {
+        this.#printed += 1;
+        this.#output.stdout.write(format === 'srt' ? srtCue(cue, this.#printed) : vttCue(cue));
+      }
+    if (stream) return;
+    const progress = this.#progress.at(positionMs, this.lengthMs);
+    if (this.#output.stderr.isTTY) this.#status(progress);
+    else if (this.#progress.isDue()) this.#note(`${this.#file}: ${progress}`);
   }
 
-  failure(file: string, error: unknown): void {
+  retry({ error, attempt, delayMs }: Retry): void {
+    const again = `attempt ${attempt + 1} in ${(delayMs / 1000).toFixed(1)} s`;
+    this.#note(`${this.#file}: ${error.code} (${error.message}); ${again}`);
+  }
+
+  streamFailure({ code, message }: AsrError): void {
+    this.#note(`${this.#file}: ${code} (${message}); what was said is kept`);
+  }
+
+  result(result: Transcript): void {
+    this.end();
+    const { text, audio_ms, inference_ms, pieces } = result;
+    if (this.#isJson && this.#options.stream) {
+      const finalize_ms = Math.round(10 * (performance.now() - this.#endedAtMs)) / 10;
+      this.#line({ type: 'final', revision: this.#revision + 1, text, audio_ms, finalize_ms });
+    } else if (this.#isJson) this.#line({ text, audio_ms, inference_ms, pieces });
+    // One line for each recording, also of one without a word.
+    else if (this.#options.format === 'text' && this.#printed === 0) this.#text('');
+  }
+
+  /** @param soFar what was recognized before; as text or subtitles it is printed already */
+  failure(error: unknown, soFar: Transcript | undefined): void {
     const message = messageOf(error);
     const code = error instanceof AsrError ? error.code : 'unreadable';
-    if (this.#json) this.#line({ file, error: code, message });
-    this.#note(`${file}: ${message} [${code}]`);
+    if (this.#isJson) this.#line({ error: code, message, ...inPart(soFar) });
+    this.#note(`${this.#file}: ${message} [${code}]`);
+    if (soFar?.text) this.#note(`${this.#file}: the text ends after ${this.#progress.clock(soFar.audio_ms)}`);
+  }
+
+  /** An interrupt. */
+  incomplete(soFar: Transcript | undefined): void {
+    if (this.#isJson && soFar?.text)
+      this.#line({ error: 'interrupted', message: 'it was interrupted', ...inPart(soFar) });
+    this.end();
   }
 
   notTried(count: number): void {
@@ -64,16 +133,25 @@ export class Report {
     this.#isStatusShown = false;
   }
 
-  #named(file: string, text: string): string {
-    return printable(this.#count > 1 ? `${file}: ${text}` : text);
+  get #isJson(): boolean {
+    return this.#options.format === 'json';
   }
 
-  #status(file: string, text: string): void {
+  #text(text: string): void {
+    this.#printed += 1;
+    this.#output.stdout.write(`${this.#named(text)}\n`);
+  }
+
+  #named(text: string): string {
+    return printable(this.#options.count > 1 ? `${this.#file}: ${text}` : text);
+  }
+
+  #status(text: string): void {
     const { isTTY, columns } = this.#output.stderr;
     if (!isTTY) return;
     // A second line would never be written over. A Chinese character takes two columns.
     const room = Math.floor((columns || 80) / 2) - 1;
-    const characters = [...this.#named(file, text)];
+    const characters = [...this.#named(text)];
     const cut = characters.length > room ? `…${characters.slice(1 - room).join('')}` : characters.join('');
     this.#output.stderr.write(`\r\x1b[K${cut}`);
     this.#isStatusShown = true;
@@ -85,6 +163,9 @@ export class Report {
   }
 
   #line(value: object): void {
-    this.#output.stdout.write(`${JSON.stringify(value)}\n`);
+    this.#output.stdout.write(`${JSON.stringify({ file: this.#file, ...value })}\n`);
   }
 }
+
+const inPart = (soFar: Transcript | undefined): object =>
+  soFar?.text ? { text: soFar.text, audio_ms: soFar.audio_ms, pieces: soFar.pieces } : {};

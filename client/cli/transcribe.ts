@@ -1,11 +1,9 @@
 import type { AsrClient } from '../node.ts';
-import { type Retry, withRetry } from '../protocol/retry.ts';
-import { Turns } from '../protocol/turns.ts';
-import type { StreamFinal, TranscriptionResult } from '../protocol/wire.ts';
-import type { AsrStream } from '../stream/stream.ts';
+import type { Retry } from '../protocol/retry.ts';
+import type { Transcript, TranscriptPiece } from '../protocol/transcript.ts';
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts';
 import { readAhead } from './read-ahead.ts';
-import { readRecordingFile, readRecordingInput } from './recording.ts';
+import { type RecordingSource, readRecordingFile, readRecordingInput } from './recording.ts';
 import type { Report } from './report.ts';
 
 interface TranscribeJob {
@@ -14,27 +12,50 @@ interface TranscribeJob {
   readonly stream: boolean;
   readonly attempts: number | undefined;
   readonly patienceMs: number;
-  readonly gapMs: number;
   readonly input: AsyncIterable<Buffer>;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
+/** How long an interrupted live recording waits for the text of what was said last. */
+const LAST_TEXT_MS = 1_500;
+
+/** What `transcribeLong` and `transcribeLive` have in common. */
+interface Transcription extends AsyncIterable<TranscriptPiece> {
+  readonly result: Promise<Transcript>;
+  readonly soFar: Transcript;
+}
+
 /** Recognizes one recording after the other, as the service has one slot. @returns the exit code */
 export async function transcribeAll(job: TranscribeJob): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok;
-  const turns = new Turns(job.files.length > 1 ? job.gapMs : 0);
+  const { report, signal } = job;
   for (const [index, file] of job.files.entries()) {
+    report.begin(file);
+    let running: Transcription | undefined;
     try {
-      job.report.result(file, await transcribeOne(job, file, turns));
+      const source =
+        file === '-'
+          ? await readRecordingInput(job.input, job.stream, signal)
+          : await readRecordingFile(file, signal);
+      report.lengthMs = source.lengthMs;
+      running = job.stream ? startLive(job, source, file === '-') : startLong(job, source);
+      for await (const piece of running) report.piece(piece, running.soFar.audio_ms);
+      const result = await running.result;
+      signal.throwIfAborted();
+      report.result(result);
     } catch (error) {
-      if (job.signal.aborted) throw error;
-      job.report.failure(file, error);
+      const soFar = running?.soFar;
+      if (signal.aborted) {
+        report.incomplete(soFar);
+        throw error;
+      }
+      report.failure(error, soFar);
       const failed = exitCodeOf(error);
-      if (exitCode === EXIT.ok) exitCode = failed;
+      if (exitCode === EXIT.ok) exitCode = soFar?.text ? EXIT.partly : failed;
       if (failed === EXIT.refused || failed === EXIT.noService) {
         // The next one would meet the same.
-        job.report.notTried(job.files.length - index - 1);
+        report.notTried(job.files.length - index - 1);
         break;
       }
     }
@@ -42,50 +63,33 @@ export async function transcribeAll(job: TranscribeJob): Promise<ExitCode> {
   return exitCode;
 }
 
-async function transcribeOne(
-  job: TranscribeJob,
-  file: string,
-  turns: Turns,
-): Promise<TranscriptionResult | StreamFinal> {
+const retryOf = ({ attempts, patienceMs, report }: TranscribeJob) => ({
+  ...{ attempts, patienceMs },
+  onRetry: (retry: Retry) => report.retry(retry),
+});
+
+function startLong(job: TranscribeJob, { audio }: RecordingSource): Transcription {
+  return job.client.transcribeLong(audio, { retry: retryOf(job), signal: job.signal });
+}
+
+function startLive(job: TranscribeJob, { audio }: RecordingSource, isInput: boolean): Transcription {
   const { client, report, signal } = job;
-  const samples =
-    file === '-'
-      ? await readRecordingInput(job.input, job.stream, signal)
-      : await readRecordingFile(file, signal);
-  const { attempts, patienceMs } = job;
-  const retry = { attempts, patienceMs, onRetry: (retry: Retry) => report.retry(file, retry) };
-  if (samples instanceof Int16Array) {
-    const attempt = async (): Promise<TranscriptionResult | StreamFinal> =>
-      job.stream
-        ? follow(report, file, client.stream({ audio: samples, signal }))
-        : client.transcribe(samples, { retry: false, signal });
-    return withRetry(() => turns.next(attempt, signal), retry, signal);
-  }
-  const held = readAhead(samples);
-  const session = await withRetry(() => openSession(job), retry, signal);
-  report.listening(file);
-  const [final] = await Promise.all([follow(report, file, session), feed(session, held)]);
-  return final;
-}
-
-async function follow(report: Report, file: string, session: AsrStream): Promise<StreamFinal> {
-  for await (const partial of session) report.partial(file, partial);
-  return session.final;
-}
-
-/** Live audio exists once, so only what comes before its first sample can be tried again. */
-async function openSession({ client, signal }: TranscribeJob): Promise<AsrStream> {
-  const session = client.stream({ realTime: true, signal });
-  await session.ready;
-  return session;
-}
-
-async function feed(session: AsrStream, samples: AsyncIterable<Int16Array>): Promise<void> {
-  try {
-    for await (const piece of samples) await session.send(piece);
-    await session.end();
-  } catch (error) {
-    session.close();
-    throw error;
-  }
+  report.listening();
+  const stop = new AbortController();
+  const live = client.transcribeLive({
+    // A recorder is read while nobody takes its samples yet; a file waits.
+    audio: report.heard(isInput ? readAhead(audio) : audio),
+    signal: stop.signal,
+    retry: retryOf(job),
+    onPartial: (text) => report.partial(text),
+    onStreamFailure: (error) => report.streamFailure(error),
+  });
+  const end = (): void => {
+    // It rejects there, too.
+    live.end().catch(() => {});
+    setTimeout(() => stop.abort(signal.reason), LAST_TEXT_MS).unref();
+  };
+  if (signal.aborted) end();
+  else signal.addEventListener('abort', end, { once: true });
+  return live;
 }

@@ -5,7 +5,10 @@ import type { AsrStream } from '../stream/stream.ts';
 import type { StreamOptions } from '../stream/stream-options.ts';
 
 export interface LiveOptions {
-  /** 16 kHz mono PCM as it comes. It then ends by itself. Without it, call `push` and `end`. */
+  /**
+   * 16 kHz mono PCM as it comes; faster than real time, it is taken in real time. It then ends by itself. Without
+   * it, call `push` and `end`.
+   */
   readonly audio?: AsyncIterable<Int16Array> | undefined;
   readonly signal?: AbortSignal | undefined;
   /** How uploads go on after busy, not ready and network failures. Without `attempts`: as long as audio may wait. */

@@ -125,11 +125,6 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
     return this.#log.unread.read();
   }
 
-  /** Resolves when audio has come or a text is there. */
-  get news(): Promise<void> {
-    return this.#news.promise;
-  }
-
   #tell(): void {
     this.#news.resolve();
     this.#news = new Deferred<void>();
@@ -159,13 +154,14 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
     const { signal } = this.#stop;
     for (;;) {
       signal.throwIfAborted();
-      const { news } = this;
+      const news = this.#news.promise;
       const [piece] = this.#pieces;
       const gapMs = this.#nextSessionAtMs - performance.now();
-      if (piece !== undefined) await this.#upload(piece);
-      else if (this.#ended) break;
-      else if (!this.#isStreamable()) await news;
-      else if (gapMs > 0) await delay(gapMs, signal);
+      if (!this.#isStreamable()) {
+        if (piece !== undefined) await this.#upload(piece);
+        else if (this.#ended) break;
+        else await news;
+      } else if (gapMs > 0) await delay(gapMs, signal);
       else await this.#stream();
     }
     if (this.#sourceFailure !== undefined) throw this.#sourceFailure.reason;
@@ -176,9 +172,9 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
   }
 
   #isStreamable(): boolean {
-    const heldSamples = this.#receivedSamples - this.#cutter.startSample;
-    const hasCome = this.#receivedSamples > this.#failedAtSamples && heldSamples > 0;
-    return this.#pieces.length === 0 && hasCome && heldSamples <= MAX_HEAD_START_SAMPLES;
+    const waitingSamples = this.#receivedSamples - this.#recognizedSamples;
+    const hasCome = this.#receivedSamples > this.#failedAtSamples && waitingSamples > 0;
+    return hasCome && waitingSamples <= MAX_HEAD_START_SAMPLES;
   }
 
   /** Follows the piece that is being spoken, to its text. If that fails, the piece is still there. */
@@ -189,9 +185,11 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
       await stream.ready;
       // It may have taken long.
       if (!this.#isStreamable()) return;
-      const held = this.#cutter.held();
+      const [whole] = this.#pieces;
+      const held = whole?.samples ?? this.#cutter.held();
       const complete = new Deferred<AudioPiece>();
-      const session = { stream, complete, isComplete: false, heardSamples: held.length };
+      const session = { stream, complete, isComplete: whole !== undefined, heardSamples: held.length };
+      if (whole !== undefined) complete.resolve(whole);
       this.#session = session;
       void stream.send(held);
       this.#showPartials(stream);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { parseCommandLine } from '../../../../client/cli/command-line.ts';
 import { UsageError } from '../../../../client/cli/exit-codes.ts';
 import { askReady } from '../../../../client/cli/ready.ts';
@@ -19,6 +19,9 @@ test.for([
     says: '--patience must be a number of seconds, not "long"',
   },
   { args: ['transcribe', '--fast', 'a.wav'], says: '--fast' },
+  { args: ['transcribe', '--format', 'ass', 'a.wav'], says: '--format is text, json, srt or vtt, not "ass"' },
+  { args: ['transcribe', '--json', '--format', 'srt', 'a.wav'], says: '--json and --format srt contradict' },
+  { args: ['transcribe', '--format', 'vtt', 'a.wav', 'b.wav'], says: '--format vtt takes one FILE' },
   { args: ['ready', '--stream'], says: 'ready has no option --stream' },
   { args: ['ready', 'a.wav'], says: 'ready takes no file' },
   { args: ['listen'], says: 'unknown command "listen"' },
@@ -31,11 +34,18 @@ test('how long and how often it tries, and the gap of a batch', () => {
   const parsed = (...args: string[]) => parseCommandLine(args, {});
   expect(parsed('transcribe', '--attempts', '1', 'a.wav')).toMatchObject({ attempts: 1 });
   expect(parsed('transcribe', 'a.wav')).toMatchObject({
-    ...{ attempts: undefined, patienceMs: 120_000, gapMs: 1_500, stream: false, json: false },
+    ...{ attempts: undefined, patienceMs: 120_000, gapMs: 1_500, stream: false, format: 'text' },
   });
   expect(parsed('transcribe', '--patience', '0', '--gap', '0.5', 'a.wav')).toMatchObject({
     ...{ patienceMs: 0, gapMs: 500 },
   });
+});
+
+test('the format, and --json, which is one of them', () => {
+  const parsed = (...args: string[]) => parseCommandLine(['transcribe', ...args, 'a.wav'], {});
+  expect(parsed('--format', 'srt')).toMatchObject({ format: 'srt' });
+  for (const args of [['--json'], ['--format', 'json'], ['--json', '--format', 'json']])
+    expect(parsed(...args)).toMatchObject({ format: 'json' });
 });
 
 test('address: --url, else ASR_URL, else this machine', () => {
@@ -66,24 +76,64 @@ function terminal() {
 
 test('in a terminal: what goes on stands in one line, which makes room for the result, and nobody else steers it', () => {
   const { said, output } = terminal();
-  const report = new Report(output, false, 2);
-  report.listening('a\u001b.wav');
+  const report = new Report(output, { format: 'text', stream: true, count: 2 });
+  report.begin('a\u001b.wav');
+  report.listening();
   expect(said.stderr).toBe('\r\u001b[Ka\\u{1b}.wav: listening');
-  report.partial('a\u202evaw.wav', { revision: 1, text: '今\u001b[2J' });
+  report.begin('a\u202evaw.wav');
+  report.partial('今\u001b[2J');
   expect(said.stderr.endsWith('\r\u001b[Ka\\u{202e}vaw.wav: 今\\u{1b}[2J')).toBe(true);
+  report.begin('a.wav');
   // In 80 columns there is room for 39 Chinese characters; the newest of a longer text are shown.
-  report.partial('a.wav', { revision: 2, text: `${'今'.repeat(40)}天` });
+  report.partial(`${'今'.repeat(40)}天`);
   expect(said.stderr.endsWith(`\r\u001b[K…${'今'.repeat(37)}天`)).toBe(true);
-  report.result('a\u001b.wav', { text: '今天', audio_ms: 100, inference_ms: 1 });
+  report.begin('a\u001b.wav');
+  report.piece({ text: '今天', start_ms: 0, end_ms: 100 }, 100);
   expect(said.stderr.endsWith('\r\u001b[K')).toBe(true);
   said.stderr = '';
-  report.failure('b\u001b[2J.wav', new AsrError('invalid_format', 'no\u001b\nWAV'));
-  report.failure('c.wav', new Error('gone'));
+  report.begin('b\u001b[2J.wav');
+  report.failure(new AsrError('invalid_format', 'no\u001b\nWAV'), undefined);
+  report.begin('c.wav');
+  report.failure(new Error('gone'), undefined);
   report.notTried(0);
   expect(said.stdout).toBe('a\\u{1b}.wav: 今天\n');
   expect(said.stderr).toBe(
     'asr-client: b\\u{1b}[2J.wav: no\\u{1b}\\u{a}WAV [invalid_format]\nasr-client: c.wav: gone [unreadable]\n',
   );
+});
+
+test('progress: in a terminal a line that is written over, elsewhere a line a minute', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  try {
+    const { said, output } = terminal();
+    const report = new Report(output, { format: 'text', stream: false, count: 1 });
+    const recognized = (positionMs: number, elapsedMs: number): void => {
+      vi.advanceTimersByTime(elapsedMs);
+      report.piece({ text: '', start_ms: 0, end_ms: 100 }, positionMs);
+    };
+    report.begin('a.wav');
+    report.lengthMs = 3_723_000;
+    recognized(124_100, 10_000);
+    expect(said.stderr).toBe('\r\u001b[K2:04 of 1:02:03, 4:50 left');
+    report.end();
+    output.stderr.isTTY = false;
+    report.begin('a.wav');
+    report.lengthMs = undefined;
+    said.stderr = '';
+    for (const position of [1, 2, 3, 4]) recognized(position * 60_000, 30_000);
+    expect(said.stderr).toBe('asr-client: a.wav: 2:00 recognized\nasr-client: a.wav: 4:00 recognized\n');
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('a recording without a word is a line, too', () => {
+  const { said, output } = terminal();
+  const report = new Report(output, { format: 'text', stream: false, count: 2 });
+  report.begin('a.wav');
+  report.piece({ text: '', start_ms: 0, end_ms: 100 }, 100);
+  report.result({ text: '', audio_ms: 100, inference_ms: 1, pieces: [] });
+  expect(said.stdout).toBe('a.wav: \n');
 });
 
 test.for([

@@ -12,9 +12,8 @@ async function* inPieces(file: Buffer, pieceBytes: number): AsyncGenerator<Buffe
 
 test('a WAV whose first bytes come one by one is sent as it comes', async () => {
   const live = await readRecordingInput(inPieces(wavFile(Buffer.alloc(3_200, 1)), 1), true, signal);
-  if (live instanceof Int16Array) throw new Error('it was read to its end first');
   const samples: number[] = [];
-  for await (const piece of live) samples.push(...piece);
+  for await (const piece of live.audio) samples.push(...piece);
   expect(samples).toEqual(Array.from({ length: 1_600 }, () => 0x0101));
 });
 

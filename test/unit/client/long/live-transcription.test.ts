@@ -5,7 +5,7 @@ import { LiveTranscription } from '../../../../client/long/live-transcription.ts
 import { AsrError, type StreamFinal } from '../../../../client/node.ts';
 import { Deferred } from '../../../../client/protocol/waiting.ts';
 import type { StreamOptions } from '../../../../client/stream/stream-options.ts';
-import { noise, spoken } from '../../../support/spoken.ts';
+import { isSame, noise, spoken } from '../../../support/spoken.ts';
 import { failure } from '../sessions.ts';
 
 const BUSY = new AsrError('busy', 'somebody else is recognized');
@@ -125,7 +125,7 @@ test('one session after another, each to its pause; between them the slot is fre
       { text: 's5 ', start_ms: 9_900, end_ms: 14_400 },
     ],
   });
-  expect(joined(service.heard)).toEqual(joined([PIECE, PIECE.subarray(0, 80_000)]));
+  expect(isSame(joined(service.heard), joined([PIECE, PIECE.subarray(0, 80_000)]))).toBe(true);
   expect(partials).toEqual(['一', '一']);
 });
 
@@ -140,7 +140,7 @@ test('a session that breaks: its piece goes as an upload, from its first sample 
   expect(live.waitingMs).toBe(4_125);
   live.push(REST.subarray(50_000));
   expect((await live.end()).text).toBe('u9.4 ');
-  expect(service.heard).toEqual([PIECE]);
+  expect(isSame(joined(service.heard), PIECE)).toBe(true);
   expect(failures).toEqual(['network']);
 });
 
@@ -162,7 +162,7 @@ test('cut at 14.8 s at a pause further back: its session has heard too much, so 
   await service.untilSessions(1);
   live.push(audio.subarray(16_000));
   expect((await live.end()).text).toBe('u7.15 u9.15 ');
-  expect(joined(service.heard)).toEqual(audio);
+  expect(isSame(joined(service.heard), audio)).toBe(true);
 });
 
 test('what waits longer than two seconds goes as uploads, then a session begins again', async () => {

@@ -36,14 +36,14 @@ export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, ByStatus>
         ...apiError('empty_audio', 'The WAV file has no audio sample'),
         ...apiError(
           'audio_too_long',
-          'The recording has 240001 samples (15.000 s); at most 240000 (15 s) are taken. Split it',
+          'The recording has 240001 samples (15.000 s); at most 240000 (15 s) are taken. Shorten it to 15 s, or let asr-client cut it',
         ),
       },
       408: apiError('timeout', 'the upload was not complete in time; 1024 of 77164 bytes arrived'),
       409: apiError('busy', 'another recognition task is active; try again shortly'),
       413: apiError(
         'upload_too_large',
-        'the file has 484097 bytes; at most 484096 are taken, enough for 15 s of 16 kHz, mono, 16 bits. Another sample rate or more channels make a file larger. Convert it: ffmpeg -i IN -ar 16000 -ac 1 -c:a pcm_s16le OUT.wav',
+        'the file has 484097 bytes; at most 484096 are taken, enough for 15 s of 16 kHz, mono, 16 bits. Shorten it to 15 s, or let asr-client cut it',
       ),
       422: {
         missing: { detail: [{ loc: ['body', 'file'], msg: 'the form has no part "file"', type: 'missing' }] },

@@ -3,17 +3,31 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { CONVERT } from '../../common/audio/file-kinds.ts';
-import { MAX_MULTIPART_BYTES, MAX_WAV_BYTES } from '../../common/audio/limits.ts';
+import { CONVERT, SHORTEN } from '../../common/audio/file-kinds.ts';
+import { CHANNELS, MAX_MULTIPART_BYTES, MAX_WAV_BYTES, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
 import { readPcm16 } from '../../common/audio/pcm16.ts';
+import { readWavStart } from '../../common/audio/wav.ts';
 import { ApiFailure, ClientGone, FormFailure, messageOf } from '../../common/errors/errors.ts';
 import { afterSilence } from '../../common/process/timer.ts';
 
-const tooLarge = (what: string, limitBytes: number): ApiFailure =>
+const tooLarge = (what: string, limitBytes: number, todo: string): ApiFailure =>
   new ApiFailure(
     'upload_too_large',
-    `${what}; at most ${limitBytes} are taken, enough for 15 s of 16 kHz, mono, 16 bits. Another sample rate or more channels make a file larger. ${CONVERT}`,
+    `${what}; at most ${limitBytes} are taken, enough for 15 s of 16 kHz, mono, 16 bits. ${todo}`,
   );
+/** For a body of which nothing else is known. */
+const SHORTEN_OR_CONVERT = `${SHORTEN}, which also converts other sample rates and channels`;
+
+/** A file of the right form is only too long. */
+function todoFor(wav: Buffer): string {
+  try {
+    const { encoding, channels, rateHz } = readWavStart(wav) ?? {};
+    if (encoding === 'int16' && channels === CHANNELS && rateHz === SAMPLE_RATE_HZ) return SHORTEN;
+  } catch {
+    // No WAV that can be read: it has to be converted, too.
+  }
+  return `Another sample rate or more channels make a file larger. ${CONVERT}`;
+}
 
 /**
  * The length that a request declares is refused before a byte of the body is read.
@@ -21,7 +35,7 @@ const tooLarge = (what: string, limitBytes: number): ApiFailure =>
  */
 export function checkDeclaredLength(contentLength: string | undefined): void {
   if (contentLength !== undefined && Number(contentLength) > MAX_MULTIPART_BYTES) {
-    throw tooLarge(`the request body has ${contentLength} bytes`, MAX_MULTIPART_BYTES);
+    throw tooLarge(`the request body has ${contentLength} bytes`, MAX_MULTIPART_BYTES, SHORTEN_OR_CONVERT);
   }
 }
 
@@ -53,7 +67,8 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
       const start = bytes;
       bytes += chunk.length;
       if (bytes > MAX_MULTIPART_BYTES) {
-        stop(() => reject(tooLarge(`the request body has ${bytes} bytes or more`, MAX_MULTIPART_BYTES)));
+        const what = `the request body has ${bytes} bytes or more`;
+        stop(() => reject(tooLarge(what, MAX_MULTIPART_BYTES, SHORTEN_OR_CONVERT)));
         return;
       }
       chunk.copy(body, start);
@@ -179,7 +194,8 @@ export async function readUploadForm(
         ? 'the part "file" is a text field; it must be a file (with a filename, or a Content-Type such as audio/wav)'
         : 'the form has no part "file"',
     );
-  if (wav.length > MAX_WAV_BYTES) throw tooLarge(`the file has ${wav.length} bytes`, MAX_WAV_BYTES);
+  if (wav.length > MAX_WAV_BYTES)
+    throw tooLarge(`the file has ${wav.length} bytes`, MAX_WAV_BYTES, todoFor(wav));
   return wav;
 }
 

@@ -1,5 +1,6 @@
 import { SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
-import { type AudioInput, bytesOf, checkNotEmpty, wavToPcm } from './pcm.ts';
+import { CHUNK_HEAD_BYTES, readWavStart, walkBehind } from '../../common/audio/wav.ts';
+import { type AudioInput, bytesOf, checkNotEmpty, rethrown, wavToPcm } from './pcm.ts';
 import { wavStreamToPcm } from './wav-stream.ts';
 
 const BLOCK_SAMPLES = SAMPLE_RATE_HZ;
@@ -34,9 +35,24 @@ export async function* blocksOf(
 
 /** `blocksOf` for a WAV file. @throws AsrError as that does; whatever `read` throws */
 export async function* wavBlocks(file: FileSource): AsyncGenerator<Int16Array, void, void> {
-  const { bytes } = file;
-  if (bytes <= SLICE_BYTES) yield* slicesOf(wavToPcm(await file.read(0, bytes), checkNotEmpty));
-  else for await (const samples of wavStreamToPcm(inSlices(file), bytes)) yield* slicesOf(samples);
+  const { bytes, read } = file;
+  const start = await read(0, Math.min(bytes, SLICE_BYTES));
+  if (bytes === start.length) yield* slicesOf(wavToPcm(start, checkNotEmpty));
+  else {
+    await checkBehind(file, start);
+    for await (const samples of wavStreamToPcm(inSlices(file), bytes)) yield* slicesOf(samples);
+  }
+}
+
+/** Before anything is sent: the text of a part would look like the text of the whole. */
+async function checkBehind({ bytes, read }: FileSource, start: Uint8Array): Promise<void> {
+  const wav = rethrown(() => readWavStart(start));
+  const steps = walkBehind(wav ?? { startByte: 0, bytes: undefined }, bytes);
+  let step = steps.next();
+  while (!step.done) {
+    const head = await read(step.value, Math.min(bytes, step.value + CHUNK_HEAD_BYTES));
+    step = rethrown(() => steps.next(head));
+  }
 }
 
 async function* inSlices({ bytes, read }: FileSource): AsyncGenerator<Uint8Array, void, void> {

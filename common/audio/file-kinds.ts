@@ -1,6 +1,8 @@
 /** Turns nearly everything into the form that the service takes. */
 export const FFMPEG_COMMAND = 'ffmpeg -i IN -ar 16000 -ac 1 -c:a pcm_s16le OUT.wav';
 export const CONVERT = `Convert it: ${FFMPEG_COMMAND}`;
+/** For a recording that is right, and only too long for one request. */
+export const SHORTEN = 'Shorten it to 15 s, or let asr-client cut it';
 /** For a file that nobody knows by its first bytes. */
 export const IF_BARE =
   'If it is bare samples without a header: ffmpeg -f s16le -ar 16000 -ac 1 -i IN OUT.wav';

@@ -1,4 +1,4 @@
-import { CONVERT } from './file-kinds.ts';
+import { CONVERT, SHORTEN } from './file-kinds.ts';
 import { BYTES_PER_SAMPLE, CHANNELS, MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from './limits.ts';
 import { readWav } from './wav.ts';
 import { WavError } from './wav-error.ts';
@@ -20,7 +20,7 @@ export function readPcm16(file: Buffer): Buffer {
   if (samples > MAX_RECORDING_SAMPLES) {
     const seconds = (samples / SAMPLE_RATE_HZ).toFixed(3);
     const finding = `The recording has ${samples} samples (${seconds} s); at most ${MAX_RECORDING_SAMPLES} (15 s) are taken`;
-    throw new WavError('audio_too_long', finding, 'Split it');
+    throw new WavError('audio_too_long', finding, SHORTEN);
   }
   return file.subarray(startByte, startByte + bytes);
 }

@@ -1,4 +1,4 @@
-import { CONVERT, IF_BARE, kindOfFile, latin1 } from './file-kinds.ts';
+import { CONVERT, FFMPEG_COMMAND, IF_BARE, kindOfFile, latin1 } from './file-kinds.ts';
 import { damaged, WavError } from './wav-error.ts';
 import { bytesPerBlock, readFormat, type WavFormat } from './wav-format.ts';
 
@@ -22,7 +22,8 @@ export const isWav = (file: Uint8Array): boolean =>
 /**
  * Finds and describes the samples of a WAV file. What counts is whether audio is missing, not whether the
  * header is tidy. It also reads chunks in any order, padding, `WAVE_FORMAT_EXTENSIBLE`, a wrong block align
- * or byte rate, an open size or one up to 44 bytes too large, and a part of a sample at the end.
+ * or byte rate, an open size or one up to 44 bytes too large, and a part of a sample at the end. Behind the audio
+ * any chunk may stand, but no second WAV, and not more audio than the header counts.
  * @throws WavError `invalid_format`, saying what was found; `empty_audio` for no byte at all
  */
 export function readWav(file: Uint8Array): Wav {
@@ -38,6 +39,9 @@ export function readWav(file: Uint8Array): Wav {
   const followingBytes = file.length - data.startByte;
   // Checked before the format. Another program would read a file that is cut off, but only its first words.
   checkWhole(data.bytes, followingBytes);
+  const steps = walkBehind(data, file.length);
+  for (let step = steps.next(); !step.done; )
+    step = steps.next(file.subarray(step.value, step.value + CHUNK_HEAD_BYTES));
   const described = readFormat(format);
   const bytes = Math.min(followingBytes, data.bytes ?? followingBytes);
   return { ...described, startByte: data.startByte, bytes: bytes - (bytes % bytesPerBlock(described)) };
@@ -67,6 +71,46 @@ export function checkWhole(announcedBytes: number | undefined, thereBytes: numbe
   if (announcedBytes === undefined || announcedBytes - thereBytes <= MAX_EXCESS_BYTES) return;
   const finding = `The WAV file is cut off: it announces ${announcedBytes} bytes of audio and has ${thereBytes}`;
   throw new WavError('invalid_format', finding, 'Copy or download it again', 'truncated');
+}
+
+/** What `walkBehind` looks at in each place: a chunk's name, its size, and the form of a RIFF. */
+export const CHUNK_HEAD_BYTES = 12;
+
+/**
+ * Walks over the chunks behind the audio. Files that were joined byte by byte, and a header that counts only its
+ * first chunk, were answered with a text of their beginning.
+ * @param bytes of the audio; undefined: it goes on to the end
+ * @yields where it has to look. @param fileBytes length of the file
+ * @throws WavError `invalid_format`
+ */
+export function* walkBehind(
+  { startByte, bytes }: { readonly startByte: number; readonly bytes: number | undefined },
+  fileBytes: number,
+): Generator<number, void, Uint8Array> {
+  if (bytes === undefined) return;
+  let position = startByte + bytes + (bytes % 2);
+  while (position + 8 <= fileBytes) {
+    const head: Uint8Array = yield position;
+    if (isWav(head)) {
+      const finding = `The file is more than one WAV: behind the audio another begins at byte ${position}`;
+      throw new WavError(
+        'invalid_format',
+        finding,
+        'Send them one by one, or join them: sox ONE.wav TWO.wav OUT.wav',
+      );
+    }
+    const size = new DataView(head.buffer, head.byteOffset).getUint32(4, true);
+    position += 8 + size + (size % 2);
+  }
+  const behindBytes = fileBytes - startByte - bytes;
+  const isChain = position === fileBytes || position === fileBytes + 1;
+  if (isChain || behindBytes <= bytes) return;
+  const finding = `The WAV file counts ${bytes} bytes of audio, and ${behindBytes} more follow that are no chunk`;
+  throw new WavError(
+    'invalid_format',
+    finding,
+    `If they are audio: ${FFMPEG_COMMAND.replace('-i', '-ignore_length 1 -i')}`,
+  );
 }
 
 function notWav(file: Uint8Array): WavError {

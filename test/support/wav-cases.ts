@@ -85,6 +85,30 @@ export const WAV_CASES: readonly WavCase[] = [
     before: [chunk('LIST', Buffer.from('odd'))],
     after: [chunk('id3 ', Buffer.from('x'))],
   }),
+  right('with a chunk behind that is longer than the audio', { after: [chunk('bext', Buffer.alloc(602))] }),
+  right('with one of an unknown name', { after: [chunk('\0\x01\xffz', Buffer.alloc(601)).subarray(0, -1)] }),
+  all('with a little behind that is no chunk', Buffer.concat([wavFile(PCM), Buffer.alloc(60, 0xa7)]), {
+    samples: SAMPLES,
+  }),
+  all(
+    'another WAV behind it',
+    Buffer.concat([wavFile(PCM), wavFile(PCM)]),
+    invalid(
+      'The file is more than one WAV: behind the audio another begins at byte 104. Send them one by one',
+    ),
+  ),
+  all(
+    'another WAV behind a chunk',
+    Buffer.concat([wavFile(PCM, { after: [chunk('LIST', Buffer.alloc(4))] }), wavFile(PCM)]),
+    invalid('behind the audio another begins at byte 116'),
+  ),
+  all(
+    'a size of its first part alone',
+    wavFile(PCM, { dataBytes: 20 }),
+    invalid(
+      'counts 20 bytes of audio, and 40 more follow that are no chunk. If they are audio: ffmpeg -ignore_length 1',
+    ),
+  ),
   right('with a second data chunk', { after: [chunk('data', Buffer.alloc(4))] }),
   all('with its format behind the data', riff([chunk('data', PCM), wavFile(PCM).subarray(12, 36)]), {
     samples: SAMPLES,

@@ -34,10 +34,7 @@ afterAll(async () => {
 
 const post = (body: Buffer, type: string | undefined) => postBody(api.origin, body, type);
 
-/** Said with each 413: mostly the recording is short enough, and has another form. */
-const TOO_LARGE =
-  'enough for 15 s of 16 kHz, mono, 16 bits. Another sample rate or more channels make a file larger. ' +
-  'Convert it: ffmpeg -i IN -ar 16000 -ac 1 -c:a pcm_s16le OUT.wav';
+const TOO_LARGE = 'enough for 15 s of 16 kHz, mono, 16 bits. Shorten it to 15 s, or let asr-client cut it';
 
 describe('limits at the exact byte', () => {
   test('a file of 484,096 bytes is read, one of 484,097 is 413', async () => {
@@ -60,6 +57,15 @@ describe('limits at the exact byte', () => {
     });
   });
 
+  test('a file of another form, which may be short enough, is told to convert', async () => {
+    const message = expect.stringContaining(
+      'Another sample rate or more channels make a file larger. Convert it: ffmpeg -i IN',
+    );
+    const pcm = Buffer.alloc(500_000);
+    for (const file of [wavFile(pcm, { sampleRateHz: 44_100 }), wavFile(pcm, { channels: 2 }), pcm])
+      expect(await upload(api.origin, file)).toMatchObject({ status: 413, body: { message } });
+  });
+
   const bodyOf = (bytes: number) => {
     const empty = form([
       filePart(Buffer.alloc(0)),
@@ -79,7 +85,7 @@ describe('limits at the exact byte', () => {
       status: 413,
       body: {
         error: 'upload_too_large',
-        message: `the request body has 545537 bytes; at most 545536 are taken, ${TOO_LARGE}`,
+        message: `the request body has 545537 bytes; at most 545536 are taken, ${TOO_LARGE}, which also converts other sample rates and channels`,
       },
     });
   });

@@ -108,7 +108,7 @@ test('a source that says nothing more does not hold up an abort, and what there 
   expect(long.soFar).toMatchObject({ text: '一', audio_ms: 9_500 });
 });
 
-test('a long WAV is read in slices when they are needed; one that is cut off is refused before anything is sent', async () => {
+test('a long WAV is read in slices when they are needed; one that is cut off, or two, are refused before anything is sent', async () => {
   const long = Buffer.concat(Array.from({ length: 4 }, () => Buffer.from(AUDIO.buffer)));
   const file = new Blob([new Uint8Array(wavFile(long))]);
   service.http = [says('一'), json(403, { error: 'forbidden' })];
@@ -124,6 +124,8 @@ test('a long WAV is read in slices when they are needed; one that is cut off is 
 
   service.requests.length = 0;
   const cutOff = new Blob([new Uint8Array(wavFile(long).subarray(0, -100_000))]);
-  expect(await failure(client.transcribeLong(cutOff).result)).toMatchObject({ code: 'invalid_format' });
+  const twice = new Blob([new Uint8Array(wavFile(long)), new Uint8Array(WAV)]);
+  for (const broken of [cutOff, twice])
+    expect(await failure(client.transcribeLong(broken).result)).toMatchObject({ code: 'invalid_format' });
   expect(service.requests).toEqual([]);
 });

@@ -55,9 +55,9 @@ beforeAll(() => {
 afterAll(() => void vi.unstubAllGlobals());
 
 describe.each(Object.entries(READERS))('%s', (reader, read) => {
-  // Live, what is announced is too long before it is cut off.
+  // Live, nothing behind the audio is waited for, and no length is too much.
   const cases = reader.includes('live')
-    ? WAV_CASES.filter(({ name }) => !/just below/.test(name))
+    ? WAV_CASES.filter(({ name }) => !/240,001|another WAV|first part/.test(name))
     : WAV_CASES;
   test.each(cases)('$name', async ({ file, ...expectations }) => {
     const expected = reader === 'service' ? expectations.byService : expectations.read;

@@ -148,6 +148,7 @@ export class WhisperRecording<State> implements ReDecoder {
     return isNoText(other, otherText) || other.meanLogProbability < MIN_MEAN_WITHOUT_PROMPT ? '' : otherText;
   }
 
+  /** In a recording of one piece, the time that it speaks says how much a text may say, and how much it should. */
   async #search(rules: SearchRules, [piece, ...others]: readonly Piece[]): Promise<Hypothesis> {
     const decoder = await this.#encodeFrom(0);
     const limits = { width: BEAMS, endings: BEAMS, maxTokens: this.#maxTokens };

@@ -1,5 +1,5 @@
 import type { Alternative, Judgement } from '../postprocessing/judge.ts';
-import { ForcedDecoding } from '../search/forced-decoding.ts';
+import { forcedRows } from '../search/forced-decoding.ts';
 import type { TokenDecoder } from '../search/token-decoder.ts';
 import type { Simplify } from '../text/chinese-text.ts';
 import type { WhisperVocabulary } from './whisper.ts';
@@ -13,7 +13,8 @@ const CHARACTERS = /./gsu;
 /** Says how likely a recording is to say a text, and what else it may say in the place of a character. */
 export class WhisperJudge<State> {
   readonly #parts: WhisperVocabulary & { readonly simplify: Simplify };
-  readonly #forced: ForcedDecoding<State>;
+  readonly #decoder: TokenDecoder<State>;
+  readonly #signal: AbortSignal;
   /** The language model and the hot words ask for the same texts. */
   readonly #known = new Map<string, Judgement>();
   readonly #utf8 = new TextDecoder();
@@ -25,7 +26,8 @@ export class WhisperJudge<State> {
     signal: AbortSignal,
   ) {
     this.#parts = parts;
-    this.#forced = new ForcedDecoding(decoder, parts.rules, signal);
+    this.#decoder = decoder;
+    this.#signal = signal;
   }
 
   /** One after the other: activations are quantised over all texts of a run, so each would change the others. */
@@ -42,7 +44,8 @@ export class WhisperJudge<State> {
   async #judged(text: string): Promise<Judgement> {
     const { tokens, rules } = this.#parts;
     const ids = tokens.encode(text);
-    const rows = await this.#forced.rows(ids);
+    this.#signal.throwIfAborted();
+    const rows = await forcedRows(this.#decoder, rules, ids);
     const nats = [...ids, rules.endId].reduce((sum, id, i) => sum + (rows[i]?.[id] ?? 0), 0);
     const places = new Map<number, number>();
     let bytes = 0;

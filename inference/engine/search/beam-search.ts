@@ -74,7 +74,7 @@ export async function beamSearch<State>(
       kept.push(candidate);
       next.push({ tokens, sum });
     }
-    if (ended.length === endings || next.length === 0)
+    if (ended.length + cutOff.length >= endings || next.length === 0)
       return best([ended.filter(fits), ended, cutOff].find(({ length }) => length > 0) ?? []);
     signal.throwIfAborted();
     const selected = decoder.select(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { greedySearch } from '../../../../../inference/engine/search/autoregressive-greedy.ts';
 import { type BeamLimits, beamSearch } from '../../../../../inference/engine/search/beam-search.ts';
-import { ForcedDecoding } from '../../../../../inference/engine/search/forced-decoding.ts';
+import { forcedRows } from '../../../../../inference/engine/search/forced-decoding.ts';
 import { lengthWithoutLoop } from '../../../../../inference/engine/search/repetition.ts';
 import type { SearchRules } from '../../../../../inference/engine/search/token-decoder.ts';
 import { ScriptedDecoder } from './scripted-decoder.ts';
@@ -144,9 +144,8 @@ test('texts are as likely in one pass each as the search found them', async () =
   const model = decoder({ '': { 3: 20, 4: 19 }, '3': { 4: 20, 5: 20 }, '4': { 5: 3 } });
   const found = await beamSearch(model, RULES, beams(5, 10), signal);
   const searched = model.runs.length;
-  const forced = new ForcedDecoding(model, RULES, signal);
   const sumOf = async (tokens: readonly number[]): Promise<number> => {
-    const rows = await forced.rows(tokens);
+    const rows = await forcedRows(model, RULES, tokens);
     expect(rows).toHaveLength(tokens.length + 1);
     return [...tokens, RULES.endId].reduce((sum, id, i) => sum + (rows[i]?.[id] ?? 0), 0);
   };
@@ -157,7 +156,11 @@ test('texts are as likely in one pass each as the search found them', async () =
   // ln of e¹⁹ / (e²⁰ + e¹⁹), and of e³ / (e³ + 8).
   expect(other).toBeCloseTo(-Math.log(1 + Math.E) - Math.log(1 + 6 / Math.exp(3)), 2);
   expect(suppressed).toBe(Number.NEGATIVE_INFINITY);
-  expect(model.runs.slice(searched)).toEqual([[PROMPT], [found.tokens], [[4, 5]], [[3, 6]]]);
+  expect(model.runs.slice(searched)).toEqual([
+    [[...PROMPT, ...found.tokens]],
+    [[...PROMPT, 4, 5]],
+    [[...PROMPT, 3, 6]],
+  ]);
 });
 
 /** A model that never ends: the same token again and again, or one after the other. */
@@ -191,6 +194,17 @@ describe('a text without an end', () => {
       isCutOff: true,
     });
     expect(model.runs).toHaveLength(8);
+  });
+
+  test('is soon over where its first token is doubtful', async () => {
+    // Every second text comes to an end at its first token, as the bundled model's do on a hum; the others go on and on.
+    const hum = new ScriptedDecoder(10, (tokens) => ({
+      3: 20,
+      4: 20,
+      [END]: tokens.length === PROMPT.length + 1 ? 19 : 0,
+    }));
+    await beamSearch(hum, { ...RULES, doubtfulFirst: 1 }, beams(5, 100), signal);
+    expect(hum.runs.length).toBeLessThan(40);
   });
 
   test.each([10, 30])('that does not is cut after %i tokens', async (maxTokens) => {

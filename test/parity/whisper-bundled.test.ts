@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { loadModel } from '../../inference/engine/families/load-model.ts';
 import type { Hotword } from '../../inference/engine/postprocessing/hotword-list.ts';
 import type { EngineModel, EngineRecording } from '../../inference/engine/recording/engine-model.ts';
-import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
+import { OnnxRecognizer, type OnnxRecognizerOptions } from '../../inference/engine/thread/engine.ts';
 import { modelFolders } from '../../models/store/store.ts';
 import { DEFAULT_SET, type Recording, readSet } from '../eval/sets.ts';
 import { Weights } from '../onnx/weights.ts';
@@ -190,21 +190,20 @@ describe('there is no text, not even for a moment, in', { timeout: 120_000 }, ()
   });
 });
 
-test('a listed phrase that sounds like what was heard is in the text of the next recording', {
-  timeout: 120_000,
-}, async () => {
-  const { pcm } = named('BAC009S0150W0453.wav');
-  let hotwords: readonly Hotword[] = [];
+/** The bundled model as the service runs it. @returns the text of a recording in pieces of this size */
+async function loaded(
+  options: Pick<OnnxRecognizerOptions, 'hotwords' | 'languageModel'>,
+): Promise<(pcm: Uint8Array, pieceBytes: number) => Promise<string>> {
   const recognizer = new OnnxRecognizer({
     modelDir: modelFolders().bundled,
     modelId: 'bundled',
     providers: ['cpu'],
     threads: 2,
-    hotwords: async () => hotwords,
+    ...options,
   });
   onTestFinished(() => recognizer.close());
   await recognizer.load();
-  const heard = async (pieceBytes: number): Promise<string> => {
+  return async (pcm, pieceBytes) => {
     const stream = await recognizer.open();
     for (let start = 0; start + pieceBytes < pcm.length; start += pieceBytes)
       await stream.accept(pcm.subarray(start, start + pieceBytes));
@@ -212,6 +211,24 @@ test('a listed phrase that sounds like what was heard is in the text of the next
     await stream.close();
     return text;
   };
+}
+
+test('the language model corrects an upload and a stream alike', { timeout: 120_000 }, async () => {
+  const { pcm } = named('BAC009S0150W0015.wav');
+  const without = await loaded({ languageModel: false });
+  expect(await without(pcm, pcm.length)).toContain('上海是第一食品商店');
+  const corrected = await loaded({});
+  expect(await corrected(pcm, pcm.length)).toContain('上海市第一食品商店');
+  expect(await corrected(pcm, CHUNK_BYTES)).toBe(await corrected(pcm, pcm.length));
+});
+
+test('a listed phrase that sounds like what was heard is in the text of the next recording', {
+  timeout: 120_000,
+}, async () => {
+  const { pcm } = named('BAC009S0150W0453.wav');
+  let hotwords: readonly Hotword[] = [];
+  const recognize = await loaded({ hotwords: async () => hotwords, languageModel: false });
+  const heard = (pieceBytes: number): Promise<string> => recognize(pcm, pieceBytes);
   const before = await heard(pcm.length);
   expect(before).not.toContain('停车费');
   hotwords = [{ phrase: '停车费', score: 2.5 }];

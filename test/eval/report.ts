@@ -113,7 +113,7 @@ export function languageModelLines(texts: readonly Change[], shown: boolean): st
     });
   });
   return [
-    `language model: ${first?.trim()} without it, ${second?.trim()} with it; ${changes.length} texts changed, ${better} better, ${worse} worse`,
+    `language model: ${first?.trim()} without it, ${second?.trim()} with it; ${changes.length} text${changes.length === 1 ? '' : 's'} changed, ${better} better, ${worse} worse`,
     ...(shown ? list : []),
   ];
 }

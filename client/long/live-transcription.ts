@@ -240,6 +240,7 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
 
   #recognized(piece: AudioPiece, text: string, inferenceMs = 0): void {
     this.#pieces.shift();
+    this.#lastFailure = undefined;
     this.#recognizedSamples += piece.samples.length;
     this.#log.add(piece, text, inferenceMs);
     // Before it counts as another piece's.

@@ -2,6 +2,7 @@ import { SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
 import { FRAME_SAMPLES } from '../audio/frames.ts';
 import { type AudioPiece, PauseCutter } from '../audio/pause-cutter.ts';
 import { AsrError } from '../protocol/errors.ts';
+import { reasonOf } from '../protocol/http.ts';
 import type { Transcript, TranscriptPiece } from '../protocol/transcript.ts';
 import { Deferred, delay, unlessAborted } from '../protocol/waiting.ts';
 import type { LiveOptions, LiveService, LiveStream } from './live-options.ts';
@@ -200,12 +201,14 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
       this.#recognized(piece, text);
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof AsrError) || error.code === 'unauthorized' || error.code === 'forbidden')
-        throw error;
-      this.#lastFailure = error;
+      // A transport of the page's own, and a platform without WebSocket, fail with other errors.
+      const failure =
+        error instanceof AsrError ? error : new AsrError('network', reasonOf(error), { cause: error });
+      if (failure.code === 'unauthorized' || failure.code === 'forbidden') throw failure;
+      this.#lastFailure = failure;
       this.#failedAtSamples = this.#receivedSamples;
       this.#session = undefined;
-      this.#options.onStreamFailure?.(error);
+      this.#options.onStreamFailure?.(failure);
       await delay(BUSY_DELAY_MS + BUSY_CHANCE_MS * Math.random(), signal);
     } finally {
       if (this.#session !== undefined) this.#nextSessionAtMs = performance.now() + SESSION_GAP_MS;

@@ -129,20 +129,23 @@ test('one session after another, each to its pause; between them the slot is fre
   expect(partials).toEqual(['一', '一']);
 });
 
-test('a session that breaks: its piece goes as an upload, from its first sample on', async () => {
-  const failures: string[] = [];
-  const { service, live } = startLive({ onStreamFailure: ({ code }) => failures.push(code) });
-  live.push(START);
-  const session = await service.untilSessions(1);
-  live.push(REST.subarray(0, 50_000));
-  session.break(BROKEN);
-  await new Promise(setImmediate);
-  expect(live.waitingMs).toBe(4_125);
-  live.push(REST.subarray(50_000));
-  expect((await live.end()).text).toBe('u9.4 ');
-  expect(isSame(joined(service.heard), PIECE)).toBe(true);
-  expect(failures).toEqual(['network']);
-});
+test.for([BROKEN, new TypeError('this platform has no WebSocket')])(
+  'a session that breaks (%s): its piece goes as an upload, from its first sample on',
+  async (broken) => {
+    const failures: string[] = [];
+    const { service, live } = startLive({ onStreamFailure: ({ code }) => failures.push(code) });
+    live.push(START);
+    const session = await service.untilSessions(1);
+    live.push(REST.subarray(0, 50_000));
+    session.break(broken);
+    await new Promise(setImmediate);
+    expect(live.waitingMs).toBe(4_125);
+    live.push(REST.subarray(50_000));
+    expect((await live.end()).text).toBe('u9.4 ');
+    expect(isSame(joined(service.heard), PIECE)).toBe(true);
+    expect(failures).toEqual(['network']);
+  },
+);
 
 test('a session that broke behind its last sample, before its text came: the same', async () => {
   const { service, live } = startLive();

@@ -33,7 +33,10 @@ export interface ReadyOptions {
 
 export interface TranscribeOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Longest wait for the answer of one attempt. Default 90,000: 30 s to upload, 60 s in the service. */
+  /**
+   * Longest wait for the answer of one attempt. Default 160,000: 60 s in a queue in front of the service, 30 s to
+   * upload, 60 s in the service.
+   */
   readonly timeoutMs?: number | undefined;
   /** How to go on after busy, not ready and network failures. `false`: one attempt. */
   readonly retry?: RetryOptions | false | undefined;
@@ -88,7 +91,7 @@ export class AsrClientCore {
   }
 
   async #upload(samples: Int16Array, options: TranscribeOptions, turns: Turns): Promise<TranscriptionResult> {
-    const { signal, timeoutMs = 90_000, retry = {} } = options;
+    const { signal, timeoutMs = 160_000, retry = {} } = options;
     const wav = wavOf(samples);
     const url = `${this.#baseUrl}/v1/audio/transcriptions`;
     const attempt = async (): Promise<TranscriptionResult> => {

@@ -25,7 +25,13 @@ export interface RecordingSource {
 
 /** @throws as its `audio` */
 export async function readRecordingFile(path: string, signal: AbortSignal): Promise<RecordingSource> {
-  const status = await stat(path);
+  const status = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT'
+      ? new Error('there is no such file; check its name and folder', { cause: error })
+      : error;
+  });
+  if (status.isDirectory())
+    throw new Error('it is a folder; give the recordings in it, such as FOLDER/*.wav');
   // What another program writes (`<(…)` in a shell) can only be read once.
   if (!status.isFile()) return readRecordingInput(createReadStream(path, { signal }), false, signal);
   const read = async (from: number, to: number): Promise<Buffer> => {

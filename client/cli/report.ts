@@ -35,6 +35,7 @@ export class Report {
   #printed = 0;
   #revision = 0;
   #endedAtMs = 0;
+  #isBusySaid = false;
 
   constructor(output: Output, options: ReportOptions) {
     this.#output = output;
@@ -47,6 +48,7 @@ export class Report {
     this.#progress = new Progress();
     this.#printed = 0;
     this.#revision = 0;
+    this.#isBusySaid = false;
     this.lengthMs = undefined;
     if (this.#options.format === 'vtt') this.#output.stdout.write(VTT_START);
   }
@@ -89,6 +91,12 @@ export class Report {
 
   retry({ error, attempt, delayMs }: Retry): void {
     const again = `attempt ${attempt + 1} in ${(delayMs / 1000).toFixed(1)} s`;
+    if (error.code === 'busy') {
+      // Each second another attempt: in a terminal one line counts, elsewhere the first says it.
+      this.#status(`busy; ${again}`);
+      if (this.#output.stderr.isTTY || this.#isBusySaid) return;
+      this.#isBusySaid = true;
+    }
     this.#note(`${this.#file}: ${error.code} (${error.message}); ${again}`);
   }
 

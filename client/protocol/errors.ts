@@ -35,6 +35,7 @@ const LASTING_CLOSE_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008
 
 interface AsrErrorOptions {
   readonly status?: number | undefined;
+  readonly retryAfterMs?: number | undefined;
   readonly closeCode?: number | undefined;
   readonly cause?: unknown;
   readonly recognized?: Transcript | undefined;
@@ -46,6 +47,8 @@ export class AsrError extends Error {
   readonly code: AsrErrorCode;
   /** Status of the HTTP answer, that of a refused WebSocket handshake included. */
   readonly status: number | undefined;
+  /** How long an answer with `Retry-After` asks to wait. */
+  readonly retryAfterMs: number | undefined;
   /** Close code of the WebSocket, e.g. 1008. 1006: the connection broke without one. */
   readonly closeCode: number | undefined;
   /** Of a long recording: what was recognized before the failure. */
@@ -55,6 +58,7 @@ export class AsrError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.status = options.status;
+    this.retryAfterMs = options.retryAfterMs;
     this.closeCode = options.closeCode;
     this.recognized = options.recognized;
   }

@@ -14,6 +14,7 @@ interface HttpAnswer {
   readonly body: string;
   /** Where a 3xx answer points to. */
   readonly location: string | null;
+  readonly retryAfter: string | null;
 }
 
 /** What a status means when its body is not one of the service's, as from a proxy with pages of its own. */
@@ -21,6 +22,7 @@ const CODE_OF_BARE_STATUS: Readonly<Record<number, AsrErrorCode>> = {
   401: 'unauthorized',
   403: 'forbidden',
   408: 'timeout',
+  429: 'busy',
   502: 'unavailable',
   503: 'unavailable',
   504: 'unavailable',
@@ -28,8 +30,11 @@ const CODE_OF_BARE_STATUS: Readonly<Record<number, AsrErrorCode>> = {
 
 /** The failure that an answer stands for; also for a refused WebSocket handshake. */
 export function toError(answer: HttpAnswer): AsrError {
-  const { status, contentType, location } = answer;
-  const failure = (code: AsrErrorCode, message: string) => new AsrError(code, message, { status });
+  const { status, contentType, location, retryAfter } = answer;
+  // The form with a date, which nothing in front of the service sends, is NaN.
+  const retryAfterMs = retryAfter === null ? undefined : 1_000 * Number(retryAfter) || undefined;
+  const failure = (code: AsrErrorCode, message: string) =>
+    new AsrError(code, message, { status, retryAfterMs });
   // 0: a browser hides where a redirect leads.
   if (status === 0 || (status >= 300 && status < 400)) {
     const to = location ? ` to ${location}` : '';
@@ -42,6 +47,7 @@ export function toError(answer: HttpAnswer): AsrError {
   if (typeof error === 'string') {
     const explained = typeof message === 'string' ? message : error;
     if (isServiceErrorCode(error)) return failure(error, explained);
+    if (status === 429) return failure('busy', explained);
     return failure('unexpected_response', `status ${status}, ${error}: ${explained}`);
   }
   const [type] = contentType.split(';');
@@ -107,6 +113,7 @@ export async function request(url: string, options: RequestOptions): Promise<Htt
       status: response.status,
       contentType: response.headers.get('content-type') ?? '',
       location: response.headers.get('location'),
+      retryAfter: response.headers.get('retry-after'),
       body: await response.text(),
     };
   } catch (error) {

@@ -1,7 +1,7 @@
 import { AsrError } from './errors.ts';
 import { delay } from './waiting.ts';
 
-/** Behind `busy` the slot is free within a recording's length: the wait of Retry-After, and some chance. */
+/** Behind `busy` the slot is free within a recording's length: the service's Retry-After, and some chance. */
 const BUSY_DELAY_MS = 1_000;
 const BUSY_CHANCE_MS = 400;
 
@@ -29,7 +29,7 @@ export interface Retry {
 
 /**
  * Runs `attempt` until it succeeds or fails for a reason that lasts. After `busy` it waits 1.0 to 1.4 s each
- * time, so that a client that waits long has the same chance as one that has just come, until its patience
+ * time, or what a proxy's `Retry-After` asks for, so that a client that waits long has the same chance as one that has just come, until its patience
  * ends. After other failures each wait is longer, and a quarter of it random: clients that were refused
  * together do not come back together.
  * @throws the last failure; the signal's reason when aborted.
@@ -53,7 +53,7 @@ export async function withRetry<T>(
       if (!isBusy) failures += 1;
       const delayMs =
         isBusy && !hasOwnDelays
-          ? Math.round(BUSY_DELAY_MS + BUSY_CHANCE_MS * Math.random())
+          ? Math.round((error.retryAfterMs ?? BUSY_DELAY_MS) + BUSY_CHANCE_MS * Math.random())
           : growingDelayMs(hasOwnDelays ? number : failures, firstDelayMs, maxDelayMs);
       const waitedMs = performance.now() - startedAtMs + delayMs;
       const isPatient = isBusy

@@ -71,12 +71,13 @@ export class Session {
 
   /** To be called once, and not after a failure. */
   connect(url: string, apiToken: string, transport: Transport): void {
-    this.#limit(this.#options.readyTimeoutMs ?? 10_000, `the service at ${url} was not ready`);
+    this.#limit(this.#options.connectTimeoutMs ?? 70_000, `no connection to ${url}`);
     const token = transport.tokenInStart ? { api_token: apiToken } : {};
     this.#socket = transport.connect(url, apiToken, {
       onOpen: () => {
         if (this.#state !== 'connecting') return;
         this.#to('starting');
+        this.#limit(this.#options.readyTimeoutMs ?? 10_000, `the service at ${url} was not ready`);
         const format = { sample_rate: SAMPLE_RATE_HZ, channels: CHANNELS, encoding: ENCODING };
         this.#socket?.send(JSON.stringify({ type: 'start', ...format, ...token }));
       },

@@ -25,9 +25,10 @@ export const nodeTransport: Transport = {
     });
     socket.on('unexpected-response', async (_request, response) => {
       const { 'content-type': contentType = '', location = null } = response.headers;
+      const retryAfter = response.headers['retry-after'] ?? null;
       // Of a page that breaks off there is the status.
       const body = await text(response).catch(() => '');
-      events.onFailed(toError({ status: response.statusCode ?? 0, contentType, location, body }));
+      events.onFailed(toError({ status: response.statusCode ?? 0, contentType, location, retryAfter, body }));
     });
     socket.on('error', (error) => {
       // After opening, a close event follows and carries the code.

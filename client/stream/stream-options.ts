@@ -13,7 +13,9 @@ export interface StreamOptions {
    */
   readonly realTime?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Longest wait for the connection and the service's `ready`. Default 10,000. */
+  /** Longest wait for the connection. Default 70,000: behind a queue it waits there, for up to 60 s. */
+  readonly connectTimeoutMs?: number | undefined;
+  /** Longest wait for the service's `ready` over it. Default 10,000. */
   readonly readyTimeoutMs?: number | undefined;
   /** Longest wait for the final text after the end of the audio. Default 60,000. */
   readonly finalTimeoutMs?: number | undefined;

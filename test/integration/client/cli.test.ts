@@ -35,7 +35,7 @@ test('several files: each with its name; the code of the first failure, the othe
   expect(stdout).toBe(`${good}: 你好\n${good}: 再见\n`);
   expect(stderr.split('\n')).toEqual([
     expect.stringContaining(`${cut}: The WAV file is cut off`),
-    expect.stringContaining(`${missing}: ENOENT`),
+    `asr-client: ${missing}: there is no such file; check its name and folder [unreadable]`,
     '',
   ]);
 });
@@ -57,6 +57,20 @@ test('--json: one object a line, for failures, too; text cannot steer the termin
     { file: empty, error: 'empty_audio', message: 'The recording has no audio sample' },
   ]);
   expect((await run(['transcribe', good])).stdout).toBe('a\\u{1b}[31m\\u{a}b\n');
+});
+
+test('a folder in place of a file is told in words', async () => {
+  const { code, stderr } = await run(['transcribe', folder]);
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `asr-client: ${folder}: it is a folder; give the recordings in it, such as FOLDER/*.wav [unreadable]\n`,
+  });
+});
+
+test('a service that stays busy is said once for a file, not once a second', async () => {
+  service.http = [BUSY, BUSY, BUSY, json(200, RESULT)];
+  const { stdout, stderr } = await run(['transcribe', good]);
+  expect({ stdout, lines: stderr.match(/busy/g)?.length }).toEqual({ stdout: '你好\n', lines: 1 });
 });
 
 test('busy, then free: tries again and says so', async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AsrClient, type AsrClientOptions, AsrError, type Retry } from '../../../../client/node.ts';
 import { withRetry } from '../../../../client/protocol/retry.ts';
 import { wavFile } from '../../../support/wav.ts';
-import { drop, html, json, ScriptedService } from '../scripted-service.ts';
+import { drop, type HttpScript, html, json, ScriptedService } from '../scripted-service.ts';
 import { failure, TOKEN } from '../sessions.ts';
 
 const RESULT = { text: '你好', audio_ms: 100, inference_ms: 12.5 };
@@ -96,6 +96,29 @@ test('busy, not ready, proxies and dropped connections are tried again, with gro
     expect(retries[index]?.delayMs).toBeGreaterThanOrEqual(Math.floor(fullMs * 0.75));
     expect(retries[index]?.delayMs).toBeLessThanOrEqual(fullMs);
   }
+});
+
+test('429 of a proxy is busy, and its Retry-After is waited for', async () => {
+  const limited =
+    (type: string, body: string, headers = {}): HttpScript =>
+    (response) => {
+      response.writeHead(429, { 'content-type': type, 'retry-after': '0.01', ...headers });
+      response.end(body);
+    };
+  service.http = [
+    limited('text/html', '<h1>429 Too Many Requests</h1>'),
+    limited('application/json', '{"error":"rate_limited","message":"slow down"}'),
+    limited('application/json', '{"error":"busy"}', { 'retry-after': 'Sat, 28 Nov 2026 03:00:12 GMT' }),
+    json(200, RESULT),
+  ];
+  const seen: [string, number | undefined, number | undefined][] = [];
+  const onRetry = ({ error }: Retry) => seen.push([error.code, error.status, error.retryAfterMs]);
+  expect(await client.transcribe(PCM, { retry: { onRetry } })).toEqual(RESULT);
+  expect(seen).toEqual([
+    ['busy', 429, 10],
+    ['busy', 429, 10],
+    ['busy', 429, undefined],
+  ]);
 });
 
 test('attempts are limited, and none follows with retry: false', async () => {
@@ -213,12 +236,12 @@ test('a service that never answers is given up after the time limit, without ano
   expect(service.requests.length).toBeLessThanOrEqual(1);
 });
 
-test('unless told otherwise an answer is waited for as long as the service may take: 10 s, of a recording 90 s', async () => {
+test('unless told otherwise an answer is waited for as long as the service may take: 10 s, of a recording 160 s', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     for (const [ask, limit] of [
       [() => client.ready(), 'within 10 s'],
-      [() => client.transcribe(PCM), 'within 90 s'],
+      [() => client.transcribe(PCM), 'within 160 s'],
     ] as const) {
       const asked = new Promise<void>((resolve) => {
         service.http = [() => resolve()];

@@ -3,12 +3,17 @@ import { AsrError, type AsrErrorCode } from '../../../../client/node.ts';
 import { type RetryOptions, withRetry } from '../../../../client/protocol/retry.ts';
 
 /** @returns the waits until it gave up */
-async function waitsOf(code: AsrErrorCode, options: RetryOptions = {}, random = 0): Promise<number[]> {
+async function waitsOf(
+  failed: AsrErrorCode | AsrError,
+  options: RetryOptions = {},
+  random = 0,
+): Promise<number[]> {
   vi.useFakeTimers();
   const chance = vi.spyOn(Math, 'random').mockReturnValue(random);
   try {
     const seen: number[] = [];
-    const refused = () => Promise.reject(new AsrError(code, 'not now'));
+    const error = typeof failed === 'string' ? new AsrError(failed, 'not now') : failed;
+    const refused = () => Promise.reject(error);
     const onRetry = ({ delayMs }: { delayMs: number }) => seen.push(delayMs);
     const ended = expect(withRetry(refused, { ...options, onRetry })).rejects.toThrow('not now');
     await vi.runAllTimersAsync();
@@ -37,6 +42,11 @@ test.each<[AsrErrorCode, RetryOptions, number, number[]]>([
   ['busy', { attempts: 4, firstDelayMs: 100 }, 0, [100, 200, 400]],
 ])('after %s with %j, random part %d', async (code, options, random, waits) => {
   expect(await waitsOf(code, options, random)).toEqual(waits);
+});
+
+test('after busy it waits what Retry-After asks for', async () => {
+  const error = new AsrError('busy', 'not now', { retryAfterMs: 2_000 });
+  expect(await waitsOf(error, { attempts: 3 }, 1)).toEqual([2_400, 2_400]);
 });
 
 test('unless told otherwise it goes on for two minutes after busy', async () => {

@@ -48,6 +48,13 @@ class Page {
         this.#stop.hidden = true;
         this.#checkService(asFailure(retry.error));
       },
+      queued: () => {
+        const isRecording = this.#dictation.state === 'recording';
+        this.#notice.queued(isRecording);
+        // The notice has one.
+        if (!isRecording) this.#stop.hidden = true;
+      },
+      hasTurn: () => this.#notice.endQueued(),
       recognizing: ({ fileName, levels }, number, count) => {
         this.#notice.hide();
         this.#status.working('recognizing');

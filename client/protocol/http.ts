@@ -15,6 +15,8 @@ interface HttpAnswer {
   /** Where a 3xx answer points to. */
   readonly location: string | null;
   readonly retryAfter: string | null;
+  /** How many services of several are free, as a queue in front of them says. */
+  readonly free?: string | null;
 }
 
 /** What a status means when its body is not one of the service's, as from a proxy with pages of its own. */
@@ -72,7 +74,9 @@ export function toTranscription(answer: HttpAnswer): TranscriptionResult {
 /** Both 200 and 503 carry a readiness result. @throws AsrError for every other answer. */
 export function toReadiness(answer: HttpAnswer): ReadyResult {
   const result = fieldsOf(answer);
-  if ((answer.status === 200 || answer.status === 503) && isReadyResult(result)) return result;
+  if ((answer.status === 200 || answer.status === 503) && isReadyResult(result))
+    // One of several has answered; with another one free, nobody waits.
+    return Number(answer.free) > 0 ? { ...result, busy: false } : result;
   throw toError(answer);
 }
 
@@ -114,6 +118,7 @@ export async function request(url: string, options: RequestOptions): Promise<Htt
       contentType: response.headers.get('content-type') ?? '',
       location: response.headers.get('location'),
       retryAfter: response.headers.get('retry-after'),
+      free: response.headers.get('asr-free'),
       body: await response.text(),
     };
   } catch (error) {

@@ -27,6 +27,10 @@ export interface DictationView {
   /** The live text has ended early; the recording goes on and is recognized as a whole at its end. */
   liveTextLost(failure: Failure): void;
   waiting(retry: Retry): void;
+  /** No answer yet: it may be the turn of others. */
+  queued(): void;
+  /** That is over. */
+  hasTurn(): void;
   /** What was recorded before is recognized now: the file of this number, of so many; its levels come once it is read. */
   recognizing(audio: Pick<Audio, 'fileName' | 'levels'>, number: number, count: number): void;
   /** A failure without a recording: nothing to try again with. */

@@ -15,6 +15,9 @@ import { type Capture, type CaptureEnd, openMicrophone } from './microphone.ts';
 /** No syllable is this short: the button was tapped twice by mistake. */
 const MIN_RECORDING_MS = 200;
 
+/** Longer than a recording mostly takes. Behind a queue the answer may then come a minute later. */
+const QUEUED_MS = 4_000;
+
 /** A person sees that it waits, and can stop it. */
 const RETRY: RetryOptions = { patienceMs: 600_000 };
 
@@ -52,6 +55,7 @@ export class Dictation {
   #capture: Capture | undefined;
   #stopAsked = false;
   #abort = new AbortController();
+  #late: ReturnType<typeof setTimeout> | undefined;
 
   /** @param deviceId of the microphone to use; '' for the system's choice */
   constructor(view: DictationView, token: () => string, deviceId: () => string) {
@@ -98,6 +102,7 @@ export class Dictation {
       const recording: LiveRecognition = live;
       this.#enter('recognizing');
       recording.end();
+      if (!recording.isOpen) this.#sayIfQueued();
       const samples = joined(frames);
       const result = recording.result.catch((error: unknown) => {
         if (asFailure(error).kind === 'unauthorized') throw error;
@@ -112,6 +117,7 @@ export class Dictation {
       this.#view.failed(asFailure(error));
     } finally {
       live?.abandon();
+      clearTimeout(this.#late);
       this.#capture = undefined;
       this.#enter('idle');
     }
@@ -160,9 +166,13 @@ export class Dictation {
     const live = recognizeLive(
       (options) => serviceFor(this.#token()).stream(options),
       (text) => this.#view.partial(text),
+      () => this.#answered(),
     );
+    this.#sayIfQueued();
     const abort = this.#abort;
+    abort.signal.addEventListener('abort', () => live.abandon());
     live.result.catch(async (error: unknown) => {
+      clearTimeout(this.#late);
       const failure = await this.#explained(asFailure(error));
       // The answer was so late that another recording has begun.
       if (abort !== this.#abort) return;
@@ -189,8 +199,21 @@ export class Dictation {
     const onRetry = (retry: Retry): void => this.#view.waiting(retry);
     const { signal } = this.#abort;
     const service = serviceFor(this.#token());
-    const attempt = () => service.transcribe(samples, { signal, retry: false });
+    const attempt = () => {
+      this.#sayIfQueued();
+      return service.transcribe(samples, { signal, retry: false }).finally(() => clearTimeout(this.#late));
+    };
     return withRetry(() => turns.next(attempt, signal), { ...RETRY, onRetry }, signal);
+  }
+
+  #sayIfQueued(): void {
+    clearTimeout(this.#late);
+    this.#late = setTimeout(() => this.#view.queued(), QUEUED_MS);
+  }
+
+  #answered(): void {
+    clearTimeout(this.#late);
+    this.#view.hasTurn();
   }
 
   #begin(state: DictationState): boolean {

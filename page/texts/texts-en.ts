@@ -170,6 +170,8 @@ export const english: Texts = {
   remaining: ['', ' s left'],
   left: (seconds) => `${seconds} seconds left`,
   triesAgain: 'The page tries again by itself until it is your turn. No action needed.',
+  queued: 'Other recordings may be in front of this one.',
+  waitsForTurn: 'The page waits for its turn by itself. No action needed.',
   seconds: (ms) => `${(ms / 1000).toFixed(1)} s`,
   result: 'Result: ',
 };

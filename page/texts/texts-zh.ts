@@ -155,6 +155,8 @@ export const chinese: Texts = {
   remaining: ['还可录 ', ' 秒'],
   left: (seconds) => `还剩 ${seconds} 秒`,
   triesAgain: '页面会自动重试，轮到后即开始识别，无需操作。',
+  queued: '前面可能还有其他录音。',
+  waitsForTurn: '页面会自动等待，轮到后即开始识别，无需操作。',
   seconds: (ms) => `${(ms / 1000).toFixed(1)} 秒`,
   result: '识别结果：',
 };

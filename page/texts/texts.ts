@@ -144,6 +144,9 @@ export interface Texts {
   /** For listeners: so many seconds are left. */
   left(seconds: number): string;
   readonly triesAgain: string;
+  /** No answer comes yet. */
+  readonly queued: string;
+  readonly waitsForTurn: string;
   /** A duration: in seconds, with one decimal. */
   seconds(ms: number): string;
   readonly result: string;

@@ -19,19 +19,22 @@ afterEach(() => service.stop());
 
 function live() {
   const partials: string[] = [];
+  const opened = vi.fn();
   const client = new AsrClient({ url: service.url, apiToken: TOKEN });
   const recognition = recognizeLive(
     (options) => client.stream(options),
     (text) => partials.push(text),
+    opened,
   );
-  return { recognition, partials };
+  return { recognition, partials, opened };
 }
 const busy = onStart((session) => session.fail('busy', 1008));
 
 it('tries again when the slot was just about to be free, with all that was said meanwhile', async () => {
-  const { recognition, partials } = live();
+  const { recognition, partials, opened } = live();
   service.stream = [
     onStart((session) => {
+      expect(recognition.isOpen).toBe(false);
       recognition.push(frame(2));
       session.fail('busy', 1008);
       // While nothing is open.
@@ -48,6 +51,8 @@ it('tries again when the slot was just about to be free, with all that was said 
   recognition.push(frame(1));
   expect(await recognition.result).toMatchObject({ text: '你好', audio_ms: 400 });
   expect(partials).toEqual(['你']);
+  expect(recognition.isOpen).toBe(true);
+  expect(opened).toHaveBeenCalledOnce();
   expect(service.sessions.map(heard)).toEqual([[], [1, 2, 3, 4]]);
 });
 
@@ -113,6 +118,7 @@ it('on the page, a connection that there never was is a stream that was refused'
   onTestFinished(() => void vi.unstubAllGlobals());
   const { result } = recognizeLive(
     (options) => serviceFor(TOKEN).stream(options),
+    () => {},
     () => {},
   );
   await expect(result).rejects.toMatchObject({ kind: 'stream_refused' });

@@ -8,12 +8,12 @@ const { signal } = new AbortController();
 afterEach(() => void vi.unstubAllGlobals());
 
 /** Every request of the page gets this answer. @returns what it asked for */
-function answer(status: number, body: string): unknown[] {
+function answer(status: number, body: string, headers: Record<string, string> = {}): unknown[] {
   const asked: unknown[] = [];
   vi.stubGlobal('location', new URL('https://asr.example/asr/?from=here'));
-  vi.stubGlobal('fetch', async (address: string, { headers }: RequestInit) => {
-    asked.push(address, headers);
-    return new Response(body, { status, headers: { 'content-type': 'application/json' } });
+  vi.stubGlobal('fetch', async (address: string, init: RequestInit) => {
+    asked.push(address, init.headers);
+    return new Response(body, { status, headers: { 'content-type': 'application/json', ...headers } });
   });
   return asked;
 }
@@ -50,6 +50,14 @@ it('of every failure of the client the page has something to say', () => {
   expect(asFailure(new Error('moon'))).toMatchObject({ kind: 'unexpected', detail: 'Error: moon' });
   const own = new Failure('cancelled');
   expect(asFailure(own)).toBe(own);
+});
+
+it.each([
+  ['0', 'busy'],
+  ['1', 'ready'],
+])('one of several services is busy, and %s are free: %s', async (free, state) => {
+  answer(200, '{"status":"ready","busy":true}', { 'asr-free': free });
+  expect(await readiness('a-token-of-the-page', signal)).toBe(state);
 });
 
 it.each([

@@ -61,8 +61,13 @@ export class Access {
   readonly checkToken = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (this.allowsHeader(request.headers.authorization)) return;
     reply.header('WWW-Authenticate', 'Bearer');
+    const { authorization } = request.headers;
     const found =
-      request.headers.authorization === undefined ? 'there is no Authorization header' : 'the token is wrong';
+      authorization === undefined
+        ? 'there is no Authorization header'
+        : /^Bearer /i.test(authorization)
+          ? 'the token is wrong'
+          : 'the Authorization header does not begin with "Bearer "';
     throw new ApiFailure('unauthorized', `${found}; send "Authorization: Bearer <API_TOKEN>"`);
   };
 }

@@ -10,9 +10,13 @@ import {
   StoreUnavailable,
 } from '../../common/errors/errors.ts';
 import { endBehindBody } from './last-answers.ts';
+import { STREAM_PATH } from './request-checks.ts';
 
 /** Goes with each 409 and 503. In seconds: the shortest wait that the header can say. */
 export const RETRY_SOON = { 'Retry-After': '1' };
+
+/** A client whose base URL has too much or too little of a path still ends with one of them. */
+const ENDPOINTS = ['/v1/audio/transcriptions', '/readyz', STREAM_PATH];
 
 /** What the client was told, for the log and the metrics. */
 export interface Refusal {
@@ -117,7 +121,10 @@ export function refuseOtherMethods(app: FastifyInstance): () => void {
 }
 
 function noSuchPath(request: FastifyRequest): string {
-  return `there is no ${request.method} ${pathOf(request)}`;
+  const path = pathOf(request);
+  const meant = ENDPOINTS.find((endpoint) => path.endsWith(endpoint.replace('/v1', '')));
+  const hint = meant === undefined ? '' : `; the path is ${meant}, so correct the client's base URL`;
+  return `there is no ${request.method} ${path}${hint}`;
 }
 
 /** Without the query, which may hold a token. */

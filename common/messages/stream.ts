@@ -60,6 +60,13 @@ const shown = (value: unknown): string => {
   return characters.length > 60 ? `${characters.slice(0, 57).join('')}...` : characters.join('');
 };
 
+const START_EXAMPLE = JSON.stringify({
+  type: 'start',
+  sample_rate: SAMPLE_RATE_HZ,
+  channels: CHANNELS,
+  encoding: ENCODING,
+});
+
 /**
  * Parses one text frame.
  * @throws InvalidMessage for more than 1,024 characters, invalid JSON or an unknown type.
@@ -85,6 +92,8 @@ export function parseClientMessage(text: string): UncheckedStart | Static<typeof
   }
   const type = 'type' in value ? value.type : undefined;
   if (type === 'end') return { type: 'end' };
+  if (type === undefined)
+    throw new InvalidMessage(`a control message needs a field "type"; the first one is ${START_EXAMPLE}`);
   if (type !== 'start')
     throw new InvalidMessage(`unknown message type ${shown(type)}; expected "start" or "end"`);
   return { ...value, type };

@@ -384,8 +384,19 @@ test.each([
   ['a nonsense type', { headers: { 'content-type': ';;;' }, body: 'x' }],
 ])('an unknown path is 404 in the form of an error, with %s', async (_name, request) => {
   // A query may hold a token, which no answer repeats.
-  const path = '/api/v1/audio/transcriptions';
+  const path = '/api/v1/audio/transcription';
   const response = await fetch(`${api.origin}${path}?token=${TOKEN}`, { method: 'POST', ...request });
   expect(response.status).toBe(404);
   expect(await response.json()).toEqual({ error: 'not_found', message: `there is no POST ${path}` });
+});
+
+test.each([
+  '/audio/transcriptions',
+  '/v1/v1/audio/transcriptions',
+  '/v1/audio/transcriptions/audio/transcriptions',
+])('%s, of a client with a wrong base URL, names the right path', async (path) => {
+  const response = await fetch(api.origin + path, { method: 'POST' });
+  expect(response.status).toBe(404);
+  const hint = "the path is /v1/audio/transcriptions, so correct the client's base URL";
+  expect(await response.json()).toEqual({ error: 'not_found', message: `there is no POST ${path}; ${hint}` });
 });

@@ -1,4 +1,5 @@
-# Three targets on one base: `api`, `inference`, and `inference-gpu` (inference with the libraries of CUDA 13). To build one:
+# Four targets on one base: `api`, `inference`, `service` (both in one container), and `inference-gpu` (inference with the libraries of CUDA 13).
+# To build one:
 #
 #   docker build --target api --tag chinese-asr-api \
 #     --build-arg REVISION=$(git rev-parse HEAD) --build-arg SOURCE=$(git remote get-url origin) .
@@ -28,7 +29,7 @@ RUN node_modules/.bin/tsc -b common models client page api inference \
  && mkdir /app \
  && tar -xzf ./*.tgz -C /app --strip-components=1
 
-FROM ${NODE_IMAGE} AS service
+FROM ${NODE_IMAGE} AS program
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app ./
@@ -48,7 +49,7 @@ LABEL org.opencontainers.image.title="Chinese speech recognition server" \
       org.opencontainers.image.source=$SOURCE \
       org.opencontainers.image.licenses="Apache-2.0 AND LGPL-2.1-or-later AND MIT"
 
-FROM service AS api
+FROM program AS api
 ENV ASR_HOST=0.0.0.0 ASR_PORT=8088
 EXPOSE 8088
 # It says that the process answers; whether the service is ready is /readyz, which needs the token.
@@ -56,10 +57,19 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ASR_PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/api/main.js"]
 
-FROM service AS inference
+FROM program AS inference
 # It serves no port: its heartbeat says whether its model is loaded.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "dist/inference/health.js"]
 CMD ["node", "dist/inference/main.js"]
+
+# One of several behind a queue. Healthy when it is ready: until then no recording should come.
+FROM program AS service
+ENV ASR_HOST=0.0.0.0 ASR_PORT=8088
+EXPOSE 8088
+COPY deploy/service.sh ./
+HEALTHCHECK --interval=5s --timeout=3s --start-period=60s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ASR_PORT}/readyz`, { headers: { authorization: `Bearer ${process.env.ASR_API_TOKEN}` } }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["./service.sh"]
 
 FROM ${NODE_IMAGE} AS cuda
 WORKDIR /app

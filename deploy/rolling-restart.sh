@@ -2,14 +2,15 @@
 # Puts new containers in the place of those that run, with docker-compose.yml, .env and the images as they are now. No request is lost: the new ones
 # are healthy before the old ones are told to end, and those finish what is active. From the project's folder:
 #
-#   docker compose build && deploy/rolling-restart.sh [SERVICE ...]      what runs of inference, its standby, its GPU service and api, if none is named
+#   docker compose build && deploy/rolling-restart.sh [SERVICE ...]      what runs of inference, its standby, its GPU service, api and the services
+#                                                                        behind the queue, if none is named
 #
 # Each service gets as many new containers as it has healthy ones, or as it has at all if none is healthy. If the new ones do not become healthy,
 # they are removed, the old ones go on, and the exit code is 1. COMPOSE="docker-compose" where Compose is that older program.
 set -eu
 compose=${COMPOSE:-docker compose}
 # Without it Compose does not know these services.
-export COMPOSE_PROFILES=standby,gpu
+export COMPOSE_PROFILES=standby,gpu,services
 # The service whose new containers are on trial, and the ids of its old ones.
 trial=
 old=
@@ -97,7 +98,7 @@ trap undo EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 rolled=
-[ $# -gt 0 ] || set -- inference inference-standby inference-gpu api
+[ $# -gt 0 ] || set -- inference inference-standby inference-gpu api service
 for name; do roll "$name"; done
 if [ -z "$rolled" ]; then
   say "nothing runs here. Start it: $compose up --detach"

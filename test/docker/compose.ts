@@ -70,9 +70,16 @@ export class Compose {
     throw new Error('these tests need Docker Compose: docker compose, or docker-compose');
   }
 
-  /** Starts it and waits until it can recognize. */
-  async up(): Promise<void> {
-    await this.compose('up', '--detach', '--no-build');
+  /** Starts it and waits until it can recognize. @param what the part of it, with its profile */
+  async up(what?: { profile: string; service: string }): Promise<void> {
+    const profile = what === undefined ? [] : ['--profile', what.profile];
+    await this.compose(
+      ...profile,
+      'up',
+      '--detach',
+      '--no-build',
+      ...(what === undefined ? [] : [what.service]),
+    );
     const headers = { authorization: `Bearer ${this.token}` };
     const ready = async (): Promise<void> =>
       expect((await fetch(`${this.origin}/readyz`, { headers })).status).toBe(200);
@@ -98,7 +105,16 @@ export class Compose {
   }
 
   async down(): Promise<void> {
-    await this.compose('--profile', 'standby', 'down', '--volumes', '--timeout', '5');
+    await this.compose(
+      '--profile',
+      'standby',
+      '--profile',
+      'services',
+      'down',
+      '--volumes',
+      '--timeout',
+      '5',
+    );
     this.#folder.remove();
   }
 }

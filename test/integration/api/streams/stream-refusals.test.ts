@@ -74,6 +74,14 @@ describe('order of messages → invalid_sequence, 1008', () => {
   });
 });
 
+test('a first message without a type is shown the right one', async () => {
+  const client = await service.connect();
+  client.json({ sample_rate: 16_000 });
+  const { message } = await client.message('error');
+  const example = '{"type":"start","sample_rate":16000,"channels":1,"encoding":"pcm_s16le"}';
+  expect(message).toBe(`a control message needs a field "type"; the first one is ${example}`);
+});
+
 describe('control messages → invalid_message, 1008', () => {
   // Of every other form: test/fuzz/control-messages.ts.
   test.each([

@@ -21,6 +21,7 @@ const REMEDIES: readonly [sign: RegExp, todo: string][] = [
     'undo its rename-command; or name it as a Sentinel in REDIS_URL: redis+sentinel://HOST:PORT/MASTER',
   ],
   [/certificate required/, 'start it with --tls-auth-clients no: the service has no certificate'],
+  [/certificate has expired/, 'renew its certificate'],
   [/certificate/, 'name its CA in NODE_EXTRA_CA_CERTS, and in REDIS_URL a host that its certificate names'],
   [/ECONNREFUSED|ENOTFOUND/, 'start it, or correct its address in REDIS_URL'],
   [

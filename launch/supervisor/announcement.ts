@@ -6,8 +6,12 @@ export interface Service {
   /** Where it is reached from this machine. */
   readonly origin: string;
   readonly token: string;
+  /** What people open in their browsers. */
+  readonly page: string;
   /** False if the operator gave the token: he knows it, and it is printed nowhere. */
   readonly tokenIsNew: boolean;
+  /** The file that it came from, which no other shell has read; undefined: the environment. */
+  readonly tokenFile: string | undefined;
   /** As `ASR_MODEL` names it. */
   readonly model: string;
   /**
@@ -25,7 +29,7 @@ const TRIAL_RECORDING = 'test/fixtures/real-speech/BAC009S0150W0409.wav';
  * @param inTerminal marks the address, the token and the curl line
  */
 export function announcement(service: Service, projectFolder: string, inTerminal = false): string {
-  const { origin, token, tokenIsNew, model, behindProxy } = service;
+  const { origin, page, token, tokenIsNew, tokenFile, model, behindProxy } = service;
   const recording = join(projectFolder, TRIAL_RECORDING);
   // Inside curl's own quotes a comma or semicolon of the path means nothing.
   const form = `file=@"${recording.replace(/["\\]/g, '\\$&')}"`;
@@ -35,11 +39,13 @@ export function announcement(service: Service, projectFolder: string, inTerminal
   // zsh takes the brackets of an IPv6 address for a pattern.
   const url = shellQuoted(`${origin}/v1/audio/transcriptions`);
   const marked = (text: string): string => (inTerminal ? `\x1b[1m${text}\x1b[22m` : text);
-  const curl = behindProxy ? "curl --noproxy '*'" : 'curl';
+  const read = tokenFile === undefined ? '' : `. ${shellQuoted(tokenFile)} && `;
+  const curl = `${read}${behindProxy ? "curl --noproxy '*'" : 'curl'}`;
+  const known = `the one in ${tokenFile ?? 'ASR_API_TOKEN'}`;
   return [
     '',
-    `  page     ${marked(`${origin}/`)}`,
-    `  token    ${tokenIsNew ? `${marked(token)}   (a new one at every start; to keep one, set ASR_API_TOKEN)` : 'the one in ASR_API_TOKEN'}`,
+    `  page     ${marked(page)}`,
+    `  token    ${tokenIsNew ? `${marked(token)}   (a new one at every start; to keep one, set ASR_API_TOKEN)` : known}`,
     `  try it   ${marked(`${curl} -H ${header} -F ${shellQuoted(form)} ${url}`)}`,
     `  model    ${model === BUNDLED.id ? bundled() : model}`,
     '',

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
 import { localOrigin } from '../../common/config/addresses.ts';
 import { type CommonConfig, readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
 import { ConfigError, EXIT_CONFIG } from '../../common/config/config-error.ts';
@@ -11,6 +13,7 @@ import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { showPrivateRedis } from '../../common/redis/private-redis.ts';
 import { ModelFailure } from '../../models/failure.ts';
 import { locateModel } from '../../models/store/locate.ts';
+import { strangeForm } from '../../models/store/model-files.ts';
 import { announcement, type Service } from './announcement.ts';
 import { type Run, SupervisedProcess, type SupervisedProcessOptions } from './child-process.ts';
 import { startRedis } from './embedded-redis.ts';
@@ -109,12 +112,18 @@ async function prepare(env: Environment): Promise<Prepared> {
   if (tokenIsNew) serverEnv['ASR_API_TOKEN'] = randomBytes(24).toString('hex');
   const { model } = readInferenceConfig(serverEnv);
   await checkModel(model);
-  const { host, port: wantedPort, apiToken: token } = readApiConfig(serverEnv);
+  const { host, port: wantedPort, apiToken: token, publicBaseUrl } = readApiConfig(serverEnv);
   const port = await checkPort(host, wantedPort);
   serverEnv['ASR_PORT'] = String(port);
   // The variables that curl reads.
   const behindProxy = ['http_proxy', 'all_proxy', 'ALL_PROXY'].some((name) => env[name]);
-  const service = { origin: localOrigin(host, port), token, tokenIsNew, model, behindProxy };
+  const origin = localOrigin(host, port);
+  const page = env['ASR_PUBLIC_BASE_URL']?.trim() ? publicBaseUrl : origin;
+  const service = {
+    ...{ origin, token, tokenIsNew, model, behindProxy },
+    page: `${page}/`,
+    tokenFile: await holder('.env', token),
+  };
   return { service, serverEnv, ownRedis };
 }
 
@@ -124,11 +133,24 @@ async function prepare(env: Environment): Promise<Prepared> {
  */
 async function checkModel(model: string): Promise<void> {
   try {
-    await locateModel(model);
+    const { id, folder } = await locateModel(model);
+    const names = await readdir(folder).catch(() => []);
+    // An empty one is waited for: a volume may be filled later.
+    const strange = names.length === 0 ? undefined : strangeForm(names);
+    if (strange !== undefined)
+      throw new ConfigError(
+        `ASR_MODEL is "${id}", and ${folder} holds no model that is read here: ${strange}`,
+      );
   } catch (error) {
     if (!(error instanceof ModelFailure)) throw error;
     throw new ConfigError(error.message, { cause: error });
   }
+}
+
+/** @returns its path if the file gives this token */
+async function holder(file: string, token: string): Promise<string | undefined> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return parseEnv(text)['ASR_API_TOKEN'] === token ? resolve(file) : undefined;
 }
 
 async function announce(

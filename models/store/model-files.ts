@@ -31,3 +31,15 @@ export function surplusGraphs(names: readonly string[], family: ModelFamily): re
     return name !== twin && names.includes(twin) && isInt8 === wantsFloat;
   });
 }
+
+/**
+ * @param names the files of a folder that somebody has named as a model.
+ * @returns why none of the forms that are read is among them; undefined if one may be.
+ */
+export function strangeForm(names: readonly string[]): string | undefined {
+  const hasTokens = names.some((name) => name.endsWith('tokens.txt'));
+  if (hasTokens && names.some((name) => name.endsWith('.onnx'))) return undefined;
+  if (!hasTokens && names.includes('am.mvn'))
+    return "it is FunASR's own form (am.mvn, no tokens.txt). The form that sherpa-onnx publishes is read, *.onnx with tokens.txt: npm run models -- list names such models, and docs/models.md where Paraformer is";
+  return 'give a folder with *.onnx and tokens.txt, as docs/models.md shows';
+}

@@ -26,7 +26,7 @@ export const english: Texts = {
     ],
     microphone_silent: [
       'No sound comes from the microphone.',
-      'Check that it is switched on and chosen in your system’s sound settings, then try again.',
+      'Check that it is switched on and chosen in your system’s sound settings. Firefox also needs a sound output, such as a headset. Then try again.',
     ],
     microphone_lost: [
       'The microphone was disconnected.',

@@ -47,7 +47,10 @@ export const chinese: Texts = {
     microphone_refused: ['没有麦克风权限。', '请点击地址栏旁的图标，允许本页使用麦克风，然后重新录音。'],
     microphone_missing: ['没有找到麦克风。', '请接上麦克风，或选择一个录音文件。'],
     microphone_in_use: ['无法打开麦克风。', '其他程序可能正在使用麦克风：请关闭该程序，然后重新录音。'],
-    microphone_silent: ['麦克风没有声音。', '请检查麦克风是否打开、系统声音设置中是否选对了设备，然后重试。'],
+    microphone_silent: [
+      '麦克风没有声音。',
+      '请检查麦克风是否打开、系统声音设置中是否选对了设备；Firefox 还需要有声音输出设备（如耳机）。然后重试。',
+    ],
     microphone_lost: ['麦克风已断开。', '断开之前的录音已经识别。请重新接上再继续。'],
     page_not_secure: [
       '浏览器只允许 HTTPS 或 localhost 页面使用麦克风。',

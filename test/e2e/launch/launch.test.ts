@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -216,6 +216,18 @@ test.each([
     expect(await readdir(temp)).toEqual([]);
   },
 );
+
+test.each([
+  [['notes.txt'], /give a folder with \*\.onnx and tokens\.txt/],
+  [['am.mvn', 'config.yaml', 'model_quant.onnx', 'tokens.json'], /FunASR's own form .*sherpa-onnx publishes/],
+])('a folder with %s and no model: one line with the reason, and no attempt', async (names, reason) => {
+  const folder = testFolder();
+  for (const name of names) writeFileSync(join(folder, name), '');
+  const { launched, temp } = start({ ASR_MODEL: folder });
+  expect(await launched.ended).toBe(78);
+  expect(launched.lines).toEqual([expect.stringMatching(reason)]);
+  expect(await readdir(temp)).toEqual([]);
+});
 
 test('a setting that is none is named once, with the one that was probably meant', async () => {
   const { launched } = start({ ASR_MODLE: 'x', ASR_SERVICE_HOST: '10.0.0.1' });

@@ -73,3 +73,8 @@ test.each<[string, string[], (client: RedisClient) => Promise<unknown>, string]>
   expect(remedyFor(reason)).toContain(todo);
   expect(isRefusal(reason)).toBe(true);
 });
+
+test('a certificate that has expired is to be renewed, not to be trusted', () => {
+  // OpenSSL's words, which Node passes on.
+  expect(remedyFor('certificate has expired')).toBe('renew its certificate');
+});

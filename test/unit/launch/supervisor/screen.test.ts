@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { localOrigin } from '../../../../common/config/addresses.ts';
@@ -21,8 +23,10 @@ test.each([
 
 const SERVICE: Service = {
   origin: 'http://127.0.0.1:8088',
+  page: 'http://127.0.0.1:8088/',
   token: 'a-new-token',
   tokenIsNew: true,
+  tokenFile: undefined,
   model: 'bundled',
   behindProxy: false,
 };
@@ -61,6 +65,24 @@ test('behind a proxy the curl line goes past it', () => {
   );
   expect([option, hosts]).toEqual(['--noproxy', '*']);
   expect(rest).toEqual(argumentsOfCurl(announcement(SERVICE, '/srv/asr')));
+});
+
+test('a token in .env, which no other shell has read, is read by the pasted line', () => {
+  const folder = mkdtempSync(join(tmpdir(), "it's asr-"));
+  const tokenFile = join(folder, '.env');
+  writeFileSync(tokenFile, 'ASR_API_TOKEN="the-operators-token"\n');
+  const text = announcement({ ...SERVICE, tokenIsNew: false, tokenFile }, '/srv/asr');
+  expect(text).toContain(`token    the one in ${tokenFile}\n`);
+  const line = /try it +(.*)/.exec(text)?.[1];
+  const script = `curl() { printf '%s\\n' "$@"; }; ${line}`;
+  const said = execFileSync('sh', ['-c', script], { env: {}, encoding: 'utf8' });
+  expect(said).toContain('Authorization: Bearer the-operators-token\n');
+  rmSync(folder, { recursive: true });
+});
+
+test('with ASR_PUBLIC_BASE_URL the page is there', () => {
+  const text = announcement({ ...SERVICE, page: 'https://asr.example.com/' }, '/srv/asr');
+  expect(text).toContain('page     https://asr.example.com/\n');
 });
 
 test("the operator's own token is not printed; the curl line takes it from the environment", () => {

@@ -30,6 +30,9 @@ const KNOWN: readonly string[] = [
   'ASR_REDIS_IMAGES',
   'ASR_API_MEMORY',
   'ASR_INFERENCE_MEMORY',
+  'ASR_SERVICE_MEMORY',
+  'ASR_SERVICES',
+  'ASR_CLIENT_CONNECTIONS',
 ];
 /** Kubernetes sets these for a Service called asr, or asr-api. */
 const OF_KUBERNETES = /^ASR_(?:.+_)?(?:SERVICE|PORT)_/;

@@ -14,6 +14,7 @@ import { wavFile } from '../support/wav.ts';
 import { during, neverEnd, otherVersion, stutter } from './faults.ts';
 import { type Member, MonitoredService, until } from './monitored-service.ts';
 import { RULES } from './prometheus.ts';
+import { Queue } from './queue.ts';
 
 /** By which every time of the rules is shorter here: an hour is two minutes, a scrape comes every half second. */
 const FACTOR = 30;
@@ -29,6 +30,8 @@ const startedAtMs = performance.now();
 let service: MonitoredService;
 /** Of another version, with files of its own. */
 let otherApi: Member;
+/** Where there are several, behind a queue. */
+const raisedByServices: string[] = [];
 
 beforeAll(async () => {
   service = await MonitoredService.start(FACTOR);
@@ -253,9 +256,36 @@ test('AsrRedisAway while Redis says nothing, and no other cause', { timeout: TES
   }
 });
 
+test('AsrServiceNotReady: one of two has no recognizer; AsrQueueLong: somebody waits at every look', {
+  timeout: TEST_MS,
+}, async () => {
+  const services = await MonitoredService.start(FACTOR);
+  const one = await services.addApi();
+  // Its metrics are at another address, as another container's are.
+  const other = await services.addApi(undefined, {
+    ...{ ASR_KEY_PREFIX: '{asr-2}', ASR_ADMIN_HOST: '127.0.0.2' },
+  });
+  const queue = await Queue.start([one.origin, other.origin]);
+  try {
+    await services.addInference();
+    services.prometheus.targets.queue.add(queue.target);
+    await services.raised('AsrServiceNotReady');
+    expect(await services.prometheus.values('ALERTS{service="127.0.0.2"}')).toEqual([1]);
+    await untilReady(queue.origin);
+    const stream = await openStream(`${queue.origin.replace('http', 'ws')}/ws/asr`);
+    const waiting = upload(queue.origin, SHORT_WAV);
+    await services.raised('AsrQueueLong');
+    stream.end();
+    expect(await waiting).toMatchObject({ status: 200 });
+    raisedByServices.push('AsrQueueLong', 'AsrServiceNotReady');
+  } finally {
+    await queue.stop();
+    await services.stop();
+  }
+});
+
 test('each alert of the rules was raised', async () => {
   const names = readFileSync(RULES, 'utf8').matchAll(/- alert: (\w+)/g);
-  expect(await service.prometheus.raisedSince(startedAtMs)).toEqual(
-    Array.from(names, ([, name]) => name).sort(),
-  );
+  const raised = await service.prometheus.raisedSince(startedAtMs);
+  expect([...raised, ...raisedByServices].sort()).toEqual(Array.from(names, ([, name]) => name).sort());
 });

@@ -28,7 +28,7 @@ test.each(NAMES)('%s cannot fill the disk with its log, and has no capabilities'
 
 test.each(NAMES)('%s has a limit of memory and of processes', (name) => {
   const { mem_limit: memory, pids_limit: pids } = services[name] ?? {};
-  expect(memory).toMatch(/^(?:\d+[mg]|\$\{ASR_(?:API|INFERENCE)_MEMORY:-(?:\d+[mg]|0)\})$/);
+  expect(memory).toMatch(/^(?:\d+[mg]|\$\{ASR_(?:API|INFERENCE|SERVICE)_MEMORY:-(?:\d+[mg]|0)\})$/);
   expect(pids).toBeGreaterThanOrEqual(512);
 });
 

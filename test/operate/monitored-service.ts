@@ -39,6 +39,7 @@ export class MonitoredService {
     return new MonitoredService(redis, await startRelay(redis.port), await Prometheus.start(factor));
   }
 
+  /** @param env settings besides those of all */
   async addApi(script?: string, env: Readonly<Record<string, string>> = {}): Promise<Member> {
     const { process, origin, wsUrl } = await startApiProcess({ ...this.#settings(), ...env }, script);
     return this.#add('api', process, 'serving', { origin, wsUrl });

@@ -12,19 +12,24 @@ const run = promisify(execFile);
 const FOLDER = join(packageRoot(), 'deploy', 'prometheus');
 export const RULES = join(FOLDER, 'rules.yml');
 export const ADMIN_TOKEN = 'an-admin-token-of-24-chars';
+const JOBS: readonly Job[] = ['api', 'inference', 'queue'];
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000 } as const;
 const DEFAULT_LOOKBACK_MS = 5 * UNIT_MS.m;
 
-export type Job = 'api' | 'inference';
+export type Job = 'api' | 'inference' | 'queue';
 
 /** Prometheus with the files of deploy/, in which every time is shorter by one factor. */
 export class Prometheus {
   /** Where it looks, as it would ask Docker's DNS: what has ended is not in there. */
-  readonly targets: Readonly<Record<Job, Set<string>>> = { api: new Set(), inference: new Set() };
+  readonly targets: Readonly<Record<Job, Set<string>>> = {
+    api: new Set(),
+    inference: new Set(),
+    queue: new Set(),
+  };
   readonly #factor: number;
   readonly #folder = temporaryFolder();
   readonly #discovery = createServer((request, response) => {
-    const job = request.url === '/api' ? 'api' : 'inference';
+    const job = JOBS.find((job) => request.url === `/${job}`) ?? 'api';
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify([{ targets: [...this.targets[job]] }]));
   });

@@ -39,7 +39,9 @@ beforeAll(async () => {
   execFileSync('openssl', ['req', '-x509', ...made.split(' '), ...files], { stdio: 'ignore' });
   const config = CONFIG.replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
     .replace('127.0.0.1:8088', new URL(service.api.origin).host)
-    .replaceAll('/etc/nginx/', `${folder.path}/`);
+    .replaceAll('/etc/nginx/', `${folder.path}/`)
+    // With the limit that stands there as comments.
+    .replaceAll(/^( *)#(?=limit_req|add_header)/gm, '$1');
   writeFileSync(file('asr.conf'), config);
   const otherPort = await freePort();
   otherSite = `http://127.0.0.1:${otherPort}`;
@@ -118,6 +120,25 @@ test('what a client says of itself counts for nothing', async () => {
   ];
   const reference = await curl('/api-reference.md', ...claims.flatMap((claim) => ['-H', claim]));
   expect(reference).toContain(`The address of this service is \`https://${host}\``);
+});
+
+test('the limit refuses recordings alone, as busy with a Retry-After', async () => {
+  const statuses = async (path: string): Promise<string[]> => {
+    const urls = Array.from({ length: 15 }, () => `https://${host}${path}`);
+    const each = [
+      '--parallel',
+      '--write-out',
+      '%{http_code} %header{retry-after}\n',
+      '--output',
+      '/dev/null',
+    ];
+    const said = await curl(path, '--request', 'POST', ...urls.flatMap((url) => [...each, url]), ...each);
+    return said.trim().split('\n').sort();
+  };
+  // Without a token: what is not held up is 401.
+  const recordings = await statuses('/v1/audio/transcriptions');
+  expect(new Set(recordings.map((line) => line.trim()))).toEqual(new Set(['401', '429 2']));
+  expect(new Set((await statuses('/readyz')).map((line) => line.trim()))).toEqual(new Set(['405']));
 });
 
 test('nginx waits longer for an answer than the service takes to give up', () => {

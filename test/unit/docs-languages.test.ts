@@ -10,6 +10,7 @@ const PAGES = [
   'docs/configuration',
   'docs/models',
   'docs/deployment',
+  'docs/several-people',
 ];
 
 const read = (path: string): string => readFileSync(join(packageRoot(), path), 'utf8');

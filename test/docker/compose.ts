@@ -43,21 +43,26 @@ export class Compose {
   readonly command: readonly string[];
   readonly #folder = temporaryFolder();
 
-  private constructor(command: readonly string[], port: number) {
+  private constructor(command: readonly string[], port: number, settings: Readonly<Record<string, string>>) {
     this.port = port;
     this.origin = `http://127.0.0.1:${port}`;
     // Nothing but what a user has: .env made from .env.example.
     const file = join(this.#folder.path, '.env');
     const example = readFileSync(join(packageRoot(), '.env.example'), 'utf8');
-    writeFileSync(
-      file,
-      example.replace(/^ASR_API_TOKEN=$/m, `$&${this.token}`).replace(/^ASR_PORT=8088$/m, `ASR_PORT=${port}`),
+    const given = { ASR_API_TOKEN: this.token, ASR_PORT: String(port), ...settings };
+    const filledIn = Object.entries(given).reduce(
+      (text, [name, value]) => text.replace(new RegExp(`^${name}=.*$`, 'm'), `${name}=${value}`),
+      example,
     );
+    writeFileSync(file, filledIn);
     this.command = [...command, '--env-file', file, '--project-name', this.#project];
   }
 
-  /** @throws Error that says what is missing on this machine. */
-  static async create(): Promise<Compose> {
+  /**
+   * @param settings besides the token and the port, in its .env
+   * @throws Error that says what is missing on this machine.
+   */
+  static async create(settings: Readonly<Record<string, string>> = {}): Promise<Compose> {
     await docker('info').catch((cause: Error) => {
       throw new Error(`these tests need a Docker engine: ${cause.message}`, { cause });
     });
@@ -65,7 +70,7 @@ export class Compose {
     for (const command of [['docker', 'compose'], ['docker-compose']]) {
       const [file = '', ...args] = command;
       const found = await run(file, [...args, 'version']).catch(() => undefined);
-      if (found) return new Compose(command, await freePort());
+      if (found) return new Compose(command, await freePort(), settings);
     }
     throw new Error('these tests need Docker Compose: docker compose, or docker-compose');
   }

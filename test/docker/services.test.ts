@@ -99,7 +99,8 @@ async function onPage(): Promise<string | null> {
     const { tab, page } = await openPage(browser, `${compose.origin}/`);
     page.setDefaultTimeout(90_000);
     await tab.enterToken(compose.token);
-    await tab.status('ready');
+    // Whichever it is while others are served.
+    await page.locator('#status:is([data-status="ready"], [data-status="busy"])').waitFor();
     await tab.choose(RECORDING);
     return await tab.resultText();
   } finally {

@@ -11,7 +11,7 @@ export interface Wav extends WavFormat {
 /** A program that streams its output cannot know the size. It writes 0, or a size from here on (ffmpeg, SoX, arecord). */
 const STREAMING_SIZE = 0x7fff_f000;
 /** A size may be too large by so much: some programs count the headers in. */
-export const MAX_EXCESS_BYTES = 44;
+const MAX_EXCESS_BYTES = 44;
 /** If one of these stands behind audio of size 0, there really is no audio. */
 const CHUNK_BEHIND = /^(?:fmt |data|LIST|id3 |ID3 |fact|bext|cue |smpl|JUNK|PAD )/;
 

@@ -67,7 +67,7 @@ FROM program AS service
 ENV ASR_HOST=0.0.0.0 ASR_PORT=8088
 EXPOSE 8088
 COPY deploy/service.sh ./
-HEALTHCHECK --interval=5s --timeout=3s --start-period=60s \
+HEALTHCHECK --interval=5s --timeout=10s --start-period=60s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ASR_PORT}/readyz`, { headers: { authorization: `Bearer ${process.env.ASR_API_TOKEN}` } }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["./service.sh"]
 

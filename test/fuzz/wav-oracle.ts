@@ -9,6 +9,8 @@ interface Chunk {
   readonly content: Buffer;
   /** Its size says nothing: it runs to the end of the file. */
   readonly isOpen: boolean;
+  /** Where its declared content ends in the file. */
+  readonly endByte: number;
 }
 
 const STREAMING = 0x7fff_f000;
@@ -19,7 +21,8 @@ const EXTENSIBLE_PCM = '0100000000001000800000aa00389b71';
 /**
  * What the interface and the design's WAV rules say about a file, written from those and not from the reader:
  * RIFF chunks in any order, the first `fmt ` and the first `data` count, odd chunks are padded, data with a
- * streaming size runs to the end of the file, data may be 44 bytes shorter than it says.
+ * streaming size runs to the end of the file, data may be 44 bytes shorter than it says. Behind the data no other
+ * WAV may stand, and no more bytes than it has that are no chunks.
  */
 export function wavVerdict(file: Buffer): WavVerdict {
   if (file.length === 0) return { code: 'empty_audio' };
@@ -31,6 +34,12 @@ export function wavVerdict(file: Buffer): WavVerdict {
   const data = chunks.find(({ id }) => id === 'data');
   if (!format || !data || !isRightFormat(format)) return invalid;
   if (!data.isOpen && data.content.length + MOST_TOO_MUCH < data.declared) return invalid;
+  const behind = chunks.slice(chunks.indexOf(data) + 1);
+  if (behind.some(({ id, content }) => id === 'RIFF' && content.toString('latin1', 0, 4) === 'WAVE'))
+    return invalid;
+  const last = behind.at(-1);
+  const isBroken = last !== undefined && last.endByte + (last.declared % 2) > file.length + 1;
+  if (isBroken && file.length - data.endByte > data.declared) return invalid;
   const pcm = data.content.subarray(0, 2 * Math.floor(data.content.length / 2));
   if (pcm.length === 0) return { code: 'empty_audio' };
   return pcm.length > 480_000 ? { code: 'audio_too_long' } : { pcm };
@@ -45,7 +54,7 @@ function chunksOf(file: Buffer, at: number, hasData = false): Chunk[] {
   const isOpen = id === 'data' && !hasData && (declared >= STREAMING || isAudio);
   const content = isOpen ? rest : rest.subarray(0, declared);
   const next = isOpen ? [] : chunksOf(file, at + 8 + declared + (declared % 2), hasData || id === 'data');
-  return [{ id, declared, content, isOpen }, ...next];
+  return [{ id, declared, content, isOpen, endByte: at + 8 + declared }, ...next];
 }
 
 function isRightFormat({ content }: Chunk): boolean {

@@ -87,6 +87,11 @@ export const WAV_CASES: readonly WavCase[] = [
   }),
   right('with a chunk behind that is longer than the audio', { after: [chunk('bext', Buffer.alloc(602))] }),
   right('with one of an unknown name', { after: [chunk('\0\x01\xffz', Buffer.alloc(601)).subarray(0, -1)] }),
+  all(
+    'with a chunk behind, and bytes that begin none',
+    Buffer.concat([wavFile(PCM, { after: [chunk('bext', Buffer.alloc(602))] }), Buffer.alloc(7, 1)]),
+    { samples: SAMPLES },
+  ),
   all('with a little behind that is no chunk', Buffer.concat([wavFile(PCM), Buffer.alloc(60, 0xa7)]), {
     samples: SAMPLES,
   }),

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 
@@ -63,6 +63,14 @@ it.each(CHINESE)('%s is written as a Chinese engineer writes', (path) => {
   // A Chinese character takes two columns of a screen.
   const wide = (line: string): number => line.length + (line.match(/[\u2e80-\uffef]/g)?.length ?? 0);
   expect(text.split('\n').filter((line) => !line.startsWith('|') && wide(line) > 160)).toEqual([]);
+});
+
+it.each(CHINESE)('%s leads to Chinese pages where there are some', (path) => {
+  const text = read(path).replace(/^English: .*$/m, '');
+  const hasTwin = (link: string): boolean =>
+    existsSync(join(packageRoot(), dirname(path), link.replace(/\.md$/, '.zh-CN.md')));
+  const links = [...text.matchAll(/\]\(([\w./-]+(?<!\.zh-CN)\.md)/g)].map(([, link = '']) => link);
+  expect(links.filter(hasTwin)).toEqual([]);
 });
 
 interface Section {

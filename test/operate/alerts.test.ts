@@ -274,7 +274,8 @@ test('AsrServiceNotReady: one of two has no recognizer; AsrQueueLong: somebody w
     await untilReady(queue.origin);
     const stream = await openStream(`${queue.origin.replace('http', 'ws')}/ws/asr`);
     const waiting = upload(queue.origin, SHORT_WAV);
-    await services.raised('AsrQueueLong');
+    // Without a message for 10 s it would end.
+    await during(services.raised('AsrQueueLong'), async () => stream.audio(Buffer.alloc(2)), 4_000);
     stream.end();
     expect(await waiting).toMatchObject({ status: 200 });
     raisedByServices.push('AsrQueueLong', 'AsrServiceNotReady');

@@ -14,7 +14,7 @@ import { announce, Notice } from './view/notice.ts';
 import { nothingIn } from './view/recording-names.ts';
 import { Recordings } from './view/recordings.ts';
 import { ServiceStatus } from './view/service-status.ts';
-import { TimeLeft } from './view/time-left.ts';
+import { Timer } from './view/timer.ts';
 import { Transcript } from './view/transcript.ts';
 import { Waveform } from './view/waveform.ts';
 
@@ -28,7 +28,7 @@ class Page {
   readonly #transcript: Transcript;
   readonly #recordings: Recordings;
   readonly #wave = new Waveform(find('canvas#wave'));
-  readonly #left: TimeLeft;
+  readonly #timer: Timer;
   readonly #stop: HTMLButtonElement;
   readonly #dictation = new Dictation(
     {
@@ -41,11 +41,6 @@ class Page {
       },
       waiting: (retry) => {
         this.#notice.waiting(retry);
-        // The slot is somebody else's.
-        this.#status.working(undefined);
-        this.#button.show('waiting');
-        // The notice has one.
-        this.#stop.hidden = true;
         this.#checkService(asFailure(retry.error));
       },
       queued: () => {
@@ -56,9 +51,6 @@ class Page {
       },
       hasTurn: () => this.#notice.endQueued(),
       recognizing: ({ fileName, levels }, number, count) => {
-        this.#notice.hide();
-        this.#status.working('recognizing');
-        this.#button.show('recognizing');
         this.#wave.show(levels);
         this.#transcript.wait((texts) => texts.recognizing(fileName ?? texts.thisRecording, number, count));
         this.#stop.hidden = count === 1;
@@ -81,7 +73,7 @@ class Page {
     this.#microphone = new MicrophoneChoice(language);
     this.#notice = new Notice(language, () => this.#dictation.cancel());
     this.#transcript = new Transcript(language);
-    this.#left = new TimeLeft(language);
+    this.#timer = new Timer(language);
     this.#recordings = new Recordings(language, (recording) =>
       this.#begin(() => this.#dictation.tryAgain(recording)),
     );
@@ -183,7 +175,10 @@ class Page {
 
   #stateChanged(state: DictationState): void {
     this.#button.show(state);
-    this.#status.working(state === 'recording' || state === 'recognizing' ? state : undefined);
+    this.#status.working(state);
+    this.#timer.state(state);
+    // A notice of waiting has its own.
+    if (state !== 'recognizing') this.#stop.hidden = true;
     document.body.dataset['state'] = state;
     if (state === 'recording') {
       this.#transcript.wait(({ listening }) => listening);
@@ -199,7 +194,6 @@ class Page {
       this.#notice.hide();
     }
     if (state === 'idle') {
-      this.#stop.hidden = true;
       this.#transcript.clear();
       this.#progress([], 0);
       this.#recordings.showLatest();
@@ -211,7 +205,7 @@ class Page {
     const level = levels.at(-1) ?? 0;
     this.#wave.show(levels);
     this.#button.loudness(level);
-    this.#left.show(recordedMs);
+    this.#timer.recorded(recordedMs);
   }
 }
 

@@ -30,6 +30,7 @@ export class PressGesture {
         this.#target.stop();
         return;
       case 'recognizing':
+      case 'waiting':
         return;
       default:
         state satisfies never;

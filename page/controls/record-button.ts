@@ -1,5 +1,5 @@
 import type { Language } from '../texts/language.ts';
-import type { ButtonState } from '../texts/texts.ts';
+import type { DictationState } from '../texts/texts.ts';
 import { find } from '../view/elements.ts';
 import { type Pressable, PressGesture } from './press-gesture.ts';
 
@@ -16,7 +16,7 @@ export class RecordButton {
     this.#onSpaceBar(gesture);
   }
 
-  show(state: ButtonState): void {
+  show(state: DictationState): void {
     // A device on which a pointer can hover is taken to have a space bar.
     const hasKeyboard = state === 'idle' && matchMedia('(any-hover: hover)').matches;
     const button = this.#button;

@@ -35,7 +35,8 @@ const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
   idle: ['opening', 'recognizing'],
   opening: ['recording', 'idle'],
   recording: ['recognizing', 'idle'],
-  recognizing: ['idle'],
+  recognizing: ['waiting', 'idle'],
+  waiting: ['recognizing', 'idle'],
 };
 
 /**
@@ -44,6 +45,7 @@ const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
  *     idle ──start──▶ opening ──microphone heard──▶ recording ──stop, 15 s──▶ recognizing ──▶ idle
  *       └──────────── files, try again ─────────────────────────────────────▶ recognizing ──▶ idle
  *     opening, recording ── no microphone, no sound, too short ──▶ idle
+ *     recognizing ◀── service busy or away, tried again ──▶ waiting ── given up ──▶ idle
  *
  * A recording whose stream fails is not lost: it is kept, and sent whole over HTTP once it has ended.
  */
@@ -137,6 +139,7 @@ export class Dictation {
     let ended: Failure | undefined;
     for (const [index, file] of files.entries()) {
       const place = [index + 1, files.length] as const;
+      this.#enter('recognizing');
       this.#view.recognizing({ fileName: file.name, levels: [] }, ...place);
       const takenAt = new Date();
       const read = await readAudioFile(file).catch(asFailure);
@@ -196,7 +199,10 @@ export class Dictation {
   }
 
   async #transcribe(samples: Int16Array, turns = new Turns(0)): Promise<TranscriptionResult> {
-    const onRetry = (retry: Retry): void => this.#view.waiting(retry);
+    const onRetry = (retry: Retry): void => {
+      this.#enter('waiting');
+      this.#view.waiting(retry);
+    };
     const { signal } = this.#abort;
     const service = serviceFor(this.#token());
     const attempt = () => {
@@ -224,6 +230,7 @@ export class Dictation {
   }
 
   #enter(state: DictationState): void {
+    if (state === this.#state) return;
     if (!NEXT[this.#state].includes(state))
       throw new Error(`dictation: ${this.#state} → ${state} is no transition`);
     this.#state = state;

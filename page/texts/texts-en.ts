@@ -167,7 +167,7 @@ export const english: Texts = {
   tooManyFiles: `At most ${MAX_FILES} files are taken at once: choose the others later.`,
   recognizing: (name, number, count) => (count === 1 ? name : `File ${number} of ${count}: ${name}`),
   limitReached: 'The 15 seconds are up; the recording has ended.',
-  remaining: ['', ' s left'],
+  timer: { left: ['', ' left'], waited: ['Waited ', ''] },
   left: (seconds) => `${seconds} seconds left`,
   triesAgain: 'The page tries again by itself until it is your turn. No action needed.',
   queued: 'Other recordings may be in front of this one.',

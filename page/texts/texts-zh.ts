@@ -155,7 +155,7 @@ export const chinese: Texts = {
   tooManyFiles: `一次最多识别 ${MAX_FILES} 个文件，其余的请稍后再选。`,
   recognizing: (name, number, count) => (count === 1 ? name : `第 ${number} 个，共 ${count} 个：${name}`),
   limitReached: '已满 15 秒，录音结束。',
-  remaining: ['还可录 ', ' 秒'],
+  timer: { left: ['还可录 ', ''], waited: ['已等待 ', ''] },
   left: (seconds) => `还剩 ${seconds} 秒`,
   triesAgain: '页面会自动重试，轮到后即开始识别，无需操作。',
   queued: '前面可能还有其他录音。',

@@ -45,16 +45,10 @@ export type FailureKind =
   | 'file_empty'
   | 'unexpected';
 
-/** What the page is doing. */
-export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing';
+/** What the page is doing. `waiting` is for a service that is busy or away. */
+export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing' | 'waiting';
 
-/** What the record button says. `waiting` is for a service that is busy or away. */
-export type ButtonState = DictationState | 'waiting';
-
-/** What the page itself has the service do. */
-export type OwnWork = 'recording' | 'recognizing';
-
-/** What is known of the service. `busy` is somebody else's recording. */
+/** What is known of the service. `busy` is somebody else's recording; the last two are this page's own. */
 export type Status =
   | 'no_token'
   | 'checking'
@@ -63,7 +57,11 @@ export type Status =
   | 'loading'
   | 'unavailable'
   | 'unreachable'
-  | OwnWork;
+  | 'recording'
+  | 'recognizing';
+
+/** What the time beside the record button means. */
+export type TimerMode = 'left' | 'waited';
 
 /** A result's figures, by their names in the interface. */
 export type Measure = 'audio_ms' | 'finalize_ms' | 'inference_ms';
@@ -85,6 +83,11 @@ export const MAX_FILES = 20;
 
 /** A length for somebody who has to cut it: never less than it is. In seconds, with one decimal. */
 export const secondsUp = (ms: number): string => (Math.ceil(ms / 100) / 10).toFixed(1);
+/** A duration in whole seconds, as 0:12 or 60:00. */
+export const clock = (ms: number): string => {
+  const seconds = Math.floor(ms / 1_000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+};
 export const megabytesUp = (bytes: number): number => Math.ceil(bytes / 1_000_000);
 
 export interface Texts {
@@ -108,7 +111,7 @@ export interface Texts {
   model(id: string, family: string | undefined): string;
   readonly measures: Readonly<Record<Measure, string>>;
   /** The record button's name in each state, and the hint below if that says more. */
-  readonly button: Readonly<Record<ButtonState, readonly [name: string, hint?: string]>>;
+  readonly button: Readonly<Record<DictationState, readonly [name: string, hint?: string]>>;
   readonly copy: string;
   readonly copyAll: string;
   /** Follows the hint how to start, if there is a keyboard. */
@@ -139,8 +142,8 @@ export interface Texts {
   /** What is being recognized, or waits for that: one recording, or a file's place among several. */
   recognizing(name: string, number: number, count: number): string;
   readonly limitReached: string;
-  /** What stands around the seconds that are left. */
-  readonly remaining: readonly [before: string, after: string];
+  /** What stands around the time beside the record button. */
+  readonly timer: Readonly<Record<TimerMode, readonly [before: string, after: string]>>;
   /** For listeners: so many seconds are left. */
   left(seconds: number): string;
   readonly triesAgain: string;

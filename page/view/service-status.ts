@@ -2,7 +2,7 @@ import { delay } from '../../client/protocol/waiting.ts';
 import { asFailure, type Failure } from '../service/failures.ts';
 import { readiness } from '../service/service.ts';
 import type { Language } from '../texts/language.ts';
-import type { OwnWork, Status } from '../texts/texts.ts';
+import type { DictationState, Status } from '../texts/texts.ts';
 import { find } from './elements.ts';
 import { ModelName } from './model-name.ts';
 
@@ -27,7 +27,7 @@ export class ServiceStatus {
   #status: Status = 'no_token';
   #shown: Status | undefined;
   #answered = false;
-  #working: OwnWork | undefined;
+  #own: Status | undefined;
 
   /**
    * @param accepted called once for each token entered, when the service has taken it.
@@ -45,9 +45,9 @@ export class ServiceStatus {
     this.#render();
   }
 
-  /** While this page itself uses the service, that is its state. */
-  working(working: OwnWork | undefined): void {
-    this.#working = working;
+  /** While this page itself uses the service, that is its state. If the page waits, the slot is somebody else's. */
+  working(state: DictationState): void {
+    this.#own = state === 'recording' || state === 'recognizing' ? state : undefined;
     this.#render();
   }
 
@@ -108,7 +108,7 @@ export class ServiceStatus {
     }
     this.#answered = isAnswering;
     const isOwn = isAnswering || this.#status === 'checking';
-    const status = (isOwn ? this.#working : undefined) ?? this.#status;
+    const status = (isOwn ? this.#own : undefined) ?? this.#status;
     // A screen reader would read the same words again.
     if (status === this.#shown) return;
     this.#shown = status;

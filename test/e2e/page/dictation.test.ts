@@ -28,7 +28,7 @@ describe('a recording on the page', () => {
     await page.locator('#status', { hasText: '就绪' }).waitFor();
     await page.locator('#record:focus').waitFor();
     await page.locator('#model', { hasText: /^模型 scripted（zipformer2-ctc）$/ }).waitFor();
-    expect(await page.locator('.left').textContent()).toBe('还可录 15.0 秒');
+    expect(await page.locator('.timer').textContent()).toBe('还可录 0:15');
 
     // The space bar records, and the text comes meanwhile.
     const buttonBefore = await page.locator('#record').boundingBox();
@@ -73,6 +73,8 @@ describe('a recording on the page', () => {
     await again('busy', /页面会自动重试/);
     await tab.status('busy');
     await page.locator('#hint', { hasText: '正在等待服务' }).waitFor();
+    // Nobody can record now, and how long it has waited is there in its place.
+    await page.locator('.timer', { hasText: /^已等待 0:0[1-9]$/ }).waitFor();
 
     // The connection is cut long before the last of its retries.
     await page.clock.install();
@@ -147,7 +149,7 @@ describe('a recording on the page', () => {
     expect(await page.locator('#announcement').textContent()).toContain('服务跟不上实时音频');
     expect(await tab.state()).toBe('recording');
     await tab.press();
-    await tab.until('recognizing');
+    await tab.until('waiting');
     await overloaded.waitFor({ state: 'hidden' });
     held.release();
     await tab.heardText();

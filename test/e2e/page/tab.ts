@@ -48,7 +48,7 @@ export class Tab {
     await this.page.locator('#file').setInputFiles(contents);
   }
 
-  /** Waits until the page is in this state: `idle`, `opening`, `recording` or `recognizing`. */
+  /** Waits until the page is in this state: `idle`, `opening`, `recording`, `recognizing` or `waiting`. */
   until(state: string): Promise<void> {
     return this.page.locator(`body[data-state="${state}"]`).waitFor();
   }
@@ -64,8 +64,8 @@ export class Tab {
 
   /** Waits until at most `seconds` of the 15 are left: nothing of what is to be seen happens before. */
   secondsLeft(seconds: number): Promise<void> {
-    const numbers = Array.from({ length: seconds }, (_, left) => left).join('|');
-    return this.page.locator('#left', { hasText: new RegExp(`^(${numbers})\\.`) }).waitFor();
+    const numbers = Array.from({ length: seconds + 1 }, (_, left) => String(left).padStart(2, '0')).join('|');
+    return this.page.locator('#time', { hasText: new RegExp(`^0:(${numbers})$`) }).waitFor();
   }
 
   /** Waits until this is the service's state beside the title. */

@@ -5,18 +5,18 @@ import { RecordButton } from './controls/record-button.ts';
 import { TokenField } from './controls/token.ts';
 import { Dictation } from './recording/dictation.ts';
 import type { Recording } from './recording/dictation-view.ts';
-import { asFailure, Failure } from './service/failures.ts';
+import { Failure } from './service/failures.ts';
 import { Language } from './texts/language.ts';
 import { type DictationState, MAX_FILES } from './texts/texts.ts';
 import { adviceOn, isOfToken } from './view/advice.ts';
-import { button, find } from './view/elements.ts';
+import { find } from './view/elements.ts';
 import { announce, Notice } from './view/notice.ts';
+import { Progress } from './view/progress.ts';
 import { nothingIn } from './view/recording-names.ts';
 import { Recordings } from './view/recordings.ts';
 import { ServiceStatus } from './view/service-status.ts';
 import { Timer } from './view/timer.ts';
 import { Transcript } from './view/transcript.ts';
-import { Waveform } from './view/waveform.ts';
 
 /** Everything on the page, tied together; index.html holds the elements. */
 class Page {
@@ -27,34 +27,20 @@ class Page {
   readonly #notice: Notice;
   readonly #transcript: Transcript;
   readonly #recordings: Recordings;
-  readonly #wave = new Waveform(find('canvas#wave'));
   readonly #timer: Timer;
-  readonly #stop: HTMLButtonElement;
+  readonly #progress: Progress;
   readonly #dictation = new Dictation(
     {
       state: (state) => this.#stateChanged(state),
-      progress: (levels, recordedMs) => this.#progress(levels, recordedMs),
+      progress: (levels, recordedMs) => this.#heard(levels, recordedMs),
       partial: (text) => this.#transcript.partial(text),
-      liveTextLost: (failure) => {
-        this.#notice.keepSpeaking(failure);
+      behind: (failure, waitingMs) => this.#behind(failure, waitingMs),
+      waiting: (failure) => {
+        this.#notice.waiting(failure);
         this.#checkService(failure);
       },
-      waiting: (retry) => {
-        this.#notice.waiting(retry);
-        this.#checkService(asFailure(retry.error));
-      },
-      queued: () => {
-        const isRecording = this.#dictation.state === 'recording';
-        this.#notice.queued(isRecording);
-        // The notice has one.
-        if (!isRecording) this.#stop.hidden = true;
-      },
-      hasTurn: () => this.#notice.endQueued(),
-      recognizing: ({ fileName, levels }, number, count) => {
-        this.#wave.show(levels);
-        this.#transcript.wait((texts) => texts.recognizing(fileName ?? texts.thisRecording, number, count));
-        this.#stop.hidden = count === 1;
-      },
+      recognizing: (audio, number, count) => this.#progress.recognizing(audio, number, count),
+      recognized: ({ audio_ms }) => this.#progress.recognized(audio_ms),
       failed: (failure) => this.#failed(failure),
       recorded: (recording) => this.#recorded(recording),
     },
@@ -82,9 +68,7 @@ class Page {
       start: () => this.#begin(() => this.#dictation.record()),
       stop: () => this.#dictation.stop(),
     });
-    this.#stop = button(language, 'stopAll', () => this.#dictation.cancel());
-    this.#stop.hidden = true;
-    find('canvas#wave').after(this.#stop);
+    this.#progress = new Progress(language, () => this.#dictation.cancel());
     onFilesChosen((files) => this.#filesChosen(files));
     addEventListener('beforeunload', (event) => {
       if (this.#dictation.state !== 'idle' || this.#recordings.hasAny) event.preventDefault();
@@ -153,32 +137,32 @@ class Page {
 
   #recorded(recording: Recording): void {
     this.#recordings.add(recording);
-    const { outcome } = recording;
-    if (outcome instanceof Failure) {
-      if (isOfToken(outcome)) {
-        this.#failed(outcome);
-        return;
-      }
-      this.#notice.hide();
-      // Otherwise a screen reader would find "listening" there.
-      announce('');
-      const { texts } = this.#language;
-      announce(adviceOn(texts, outcome, recording.fileName).join(texts.sentenceGap), true);
-      this.#checkService(outcome);
+    const { failure, transcript } = recording;
+    if (failure !== undefined && isOfToken(failure)) {
+      this.#failed(failure);
       return;
     }
     this.#notice.hide();
+    const { texts } = this.#language;
+    if (failure !== undefined) {
+      // Otherwise a screen reader would find "listening" there.
+      announce('');
+      announce(adviceOn(texts, failure, recording.fileName).join(texts.sentenceGap), true);
+      this.#checkService(failure);
+      return;
+    }
     this.#status.show('ready');
-    const { result } = this.#language.texts;
-    announce(outcome.text === '' ? nothingIn(this.#language.texts, recording) : result, false, outcome.text);
+    const { text, pieces } = transcript;
+    if (text === '') announce(nothingIn(texts, recording));
+    else if (pieces.length > 1) announce(texts.longResult);
+    else announce(texts.result, false, text);
   }
 
   #stateChanged(state: DictationState): void {
     this.#button.show(state);
     this.#status.working(state);
     this.#timer.state(state);
-    // A notice of waiting has its own.
-    if (state !== 'recognizing') this.#stop.hidden = true;
+    if (state !== 'recognizing') this.#progress.pause(state === 'idle');
     document.body.dataset['state'] = state;
     if (state === 'recording') {
       this.#transcript.wait(({ listening }) => listening);
@@ -195,15 +179,21 @@ class Page {
     }
     if (state === 'idle') {
       this.#transcript.clear();
-      this.#progress([], 0);
+      this.#heard([], 0);
       this.#recordings.showLatest();
     }
     find('button#choose').disabled = state !== 'idle';
   }
 
-  #progress(levels: readonly number[], recordedMs: number): void {
+  /** Of a recording that goes on: so much waits for this reason, or nothing does. */
+  #behind(failure: Failure | undefined, waitingMs: number): void {
+    if (failure === undefined) this.#notice.caughtUp();
+    else if (this.#notice.keepSpeaking(failure, waitingMs)) this.#checkService(failure);
+  }
+
+  #heard(levels: readonly number[], recordedMs: number): void {
     const level = levels.at(-1) ?? 0;
-    this.#wave.show(levels);
+    this.#progress.recorded(levels);
     this.#button.loudness(level);
     this.#timer.recorded(recordedMs);
   }

@@ -41,7 +41,7 @@ export class TranscriptLog {
 }
 
 /** Chinese needs no space between two pieces; words in Latin letters do. */
-function joinedText(texts: readonly string[]): string {
+export function joinedText(texts: readonly string[]): string {
   const isSplit = (before: string, text: string) => /[A-Za-z0-9]$/.test(before) && /^[A-Za-z0-9]/.test(text);
   return texts.reduce((whole, text) => `${whole}${isSplit(whole, text) ? ' ' : ''}${text}`, '');
 }

@@ -1,11 +1,8 @@
 import { PcmConverter } from '../../client/audio/converter.ts';
 import { FrameCutter } from '../../client/audio/frames.ts';
-import { MAX_RECORDING_SAMPLES } from '../../common/audio/limits.ts';
 
 /** What the worklet posts: frames of 100 ms as they fill, then one `end`. Any message to the worklet means: stop. */
-export type CaptureMessage =
-  | { type: 'frame'; pcm: Int16Array }
-  | { type: 'end'; reason: 'stopped' | 'limit' };
+export type CaptureMessage = { type: 'frame'; pcm: Int16Array } | { type: 'end' };
 
 // The worklet's own globals; TypeScript's DOM library describes only the page's.
 declare const sampleRate: number;
@@ -18,15 +15,16 @@ declare function registerProcessor(name: string, processor: new () => AudioWorkl
 class CaptureProcessor extends AudioWorkletProcessor {
   readonly #converter = new PcmConverter(sampleRate);
   readonly #cutter = new FrameCutter();
-  #leftSamples = MAX_RECORDING_SAMPLES;
   #ended = false;
 
   constructor() {
     super();
     this.port.onmessage = () => {
       if (this.#ended) return;
-      this.#take(this.#converter.flush());
-      this.#end('stopped');
+      this.#ended = true;
+      this.#post(this.#cutter.push(this.#converter.flush()));
+      this.#post(this.#cutter.flush());
+      this.port.postMessage({ type: 'end' } satisfies CaptureMessage);
     };
   }
 
@@ -34,26 +32,12 @@ class CaptureProcessor extends AudioWorkletProcessor {
   process(inputs: Float32Array[][]): boolean {
     if (this.#ended) return false;
     const samples = inputs[0]?.[0];
-    if (samples !== undefined) this.#take(this.#converter.push(samples));
-    if (this.#leftSamples === 0) this.#end('limit');
-    return !this.#ended;
+    if (samples !== undefined) this.#post(this.#cutter.push(this.#converter.push(samples)));
+    return true;
   }
 
-  /** No sample past the longest recording is taken. */
-  #take(samples: Int16Array): void {
-    const taken = samples.subarray(0, this.#leftSamples);
-    this.#leftSamples -= taken.length;
-    for (const pcm of this.#cutter.push(taken)) this.#post({ type: 'frame', pcm });
-  }
-
-  #end(reason: 'stopped' | 'limit'): void {
-    this.#ended = true;
-    for (const pcm of this.#cutter.flush()) this.#post({ type: 'frame', pcm });
-    this.#post({ type: 'end', reason });
-  }
-
-  #post(message: CaptureMessage): void {
-    this.port.postMessage(message);
+  #post(frames: readonly Int16Array[]): void {
+    for (const pcm of frames) this.port.postMessage({ type: 'frame', pcm } satisfies CaptureMessage);
   }
 }
 

@@ -1,28 +1,23 @@
-import { joined } from '../../client/audio/frames.ts';
-import { type Retry, type RetryOptions, withRetry } from '../../client/protocol/retry.ts';
-import { BATCH_GAP_MS, Turns } from '../../client/protocol/turns.ts';
-import type { TranscriptionResult } from '../../client/protocol/wire.ts';
-import { audioMs, BYTES_PER_SAMPLE } from '../../common/audio/limits.ts';
+import type { AsrClientCore } from '../../client/client.ts';
+import type { Transcript } from '../../client/protocol/transcript.ts';
 import { asFailure, Failure } from '../service/failures.ts';
-import { type LiveRecognition, recognizeLive } from '../service/live-recognition.ts';
-import { readiness, serviceFor } from '../service/service.ts';
-import type { DictationState, FailureKind } from '../texts/texts.ts';
+import { serviceFor } from '../service/service.ts';
+import { type DictationState, type FailureKind, MAX_MINUTES, MAX_WAITING_MINUTES } from '../texts/texts.ts';
 import { readAudioFile } from './audio-file.ts';
-import type { Audio, DictationView, Recording } from './dictation-view.ts';
-import { levelsOf, loudness } from './loudness.ts';
+import { AudioParts, wavFrom } from './audio-parts.ts';
+import type { Audio, DictationView, Outcome, Recording } from './dictation-view.ts';
+import { LiveText, PATIENCE_MS } from './live-text.ts';
 import { type Capture, type CaptureEnd, openMicrophone } from './microphone.ts';
+import { continued, NOTHING_YET } from './transcripts.ts';
 
 /** No syllable is this short: the button was tapped twice by mistake. */
 const MIN_RECORDING_MS = 200;
+const MAX_RECORDING_MS = MAX_MINUTES * 60_000;
+/** Just before the client gives up. */
+const MAX_WAITING_MS = MAX_WAITING_MINUTES * 60_000 - 1_000;
 
-/** Longer than a recording mostly takes. Behind a queue the answer may then come a minute later. */
-const QUEUED_MS = 4_000;
-
-/** A person sees that it waits, and can stop it. */
-const RETRY: RetryOptions = { patienceMs: 600_000 };
-
-/** What the next file would meet, too. */
-const ENDS_BATCH: readonly FailureKind[] = [
+/** What the next file would meet, too; and the rest of a recording, for which it was tried long enough. */
+const LASTING: readonly FailureKind[] = [
   'cancelled',
   'unauthorized',
   'forbidden',
@@ -42,12 +37,13 @@ const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
 /**
  * What the page does for its user, one thing at a time:
  *
- *     idle ──start──▶ opening ──microphone heard──▶ recording ──stop, 15 s──▶ recognizing ──▶ idle
- *       └──────────── files, try again ─────────────────────────────────────▶ recognizing ──▶ idle
+ *     idle ──start──▶ opening ──microphone heard──▶ recording ──stop, limit──▶ recognizing ──▶ idle
+ *       └──────────── files, try again ──────────────────────────────────────▶ recognizing ──▶ idle
  *     opening, recording ── no microphone, no sound, too short ──▶ idle
- *     recognizing ◀── service busy or away, tried again ──▶ waiting ── given up ──▶ idle
+ *     recognizing ── service busy or away ──▶ waiting ── text of a piece ──▶ recognizing
+ *     waiting ── given up ──▶ idle
  *
- * A recording whose stream fails is not lost: it is kept, and sent whole over HTTP once it has ended.
+ * No recording is lost with its live text: it is kept, and what has no text at its end is sent then.
  */
 export class Dictation {
   readonly #view: DictationView;
@@ -70,56 +66,53 @@ export class Dictation {
     return this.#state;
   }
 
-  /** Records until `stop` or 15 s. Call it from a press. */
+  /** Records until `stop` or a limit. Call it from a press. */
   async record(): Promise<void> {
-    if (!this.#begin('opening')) return;
+    const service = this.#begin('opening');
+    if (service === undefined) return;
     const takenAt = new Date();
-    const frames: Int16Array[] = [];
-    const levels: number[] = [];
-    let live: LiveRecognition | undefined;
-    let recordedMs = 0;
+    const parts = new AudioParts();
+    let live: LiveText | undefined;
+    let limit: Failure | undefined;
     this.#stopAsked = false;
     try {
       const ended = await new Promise<CaptureEnd>((resolve, reject) => {
         const frame = (pcm: Int16Array): void => {
+          if (limit !== undefined) return;
           // Only now: an open microphone can be seconds from its first sound, and what is said meanwhile is
           // lost. A stream without audio would hold the one slot for as long, and while somebody reads the
           // browser's question.
           if (live === undefined) {
             this.#enter('recording');
-            live = this.#goLive();
+            live = this.#goLive(service);
           }
-          frames.push(pcm);
-          levels.push(loudness(pcm));
-          recordedMs += audioMs(BYTES_PER_SAMPLE * pcm.length);
-          this.#view.progress(levels, recordedMs);
+          parts.push(pcm);
           live.push(pcm);
+          this.#view.progress(parts.levels, parts.lengthMs);
+          this.#view.behind(live.behindBecause, live.waitingMs);
+          limit = limitMet(parts.lengthMs, live.waitingMs);
+          if (limit !== undefined) this.#capture?.stop();
         };
         openMicrophone(this.#deviceId(), { frame, end: resolve }, this.#abort.signal).then((capture) => {
           this.#capture = capture;
         }, reject);
       });
-      if (this.#stopAsked && recordedMs < MIN_RECORDING_MS) throw new Failure('too_short');
+      if (this.#stopAsked && parts.lengthMs < MIN_RECORDING_MS) throw new Failure('too_short');
       if (live === undefined) throw new Failure('microphone_silent', ended);
-      const recording: LiveRecognition = live;
       this.#enter('recognizing');
-      recording.end();
-      if (!recording.isOpen) this.#sayIfQueued();
-      const samples = joined(frames);
-      const result = recording.result.catch((error: unknown) => {
-        if (asFailure(error).kind === 'unauthorized') throw error;
-        return this.#transcribe(samples);
-      });
-      const outcome = await result.catch(asFailure);
-      this.#view.recorded({ samples, levels, fileName: undefined, takenAt, outcome });
+      const audio = parts.audio(undefined, takenAt);
+      this.#view.recognizing(audio, 1, 1);
+      const interruption = ended === 'microphone_lost' ? new Failure('microphone_lost') : limit;
+      if (interruption !== undefined) this.#view.failed(interruption);
+      const outcome = await this.#outcome(live, service, audio);
+      this.#view.recorded({ ...audio, ...outcome });
       // A failure's own words are not to be replaced.
-      if (ended === 'microphone_lost' && !(outcome instanceof Failure))
-        this.#view.failed(new Failure('microphone_lost'));
+      if (interruption !== undefined && outcome.failure === undefined) this.#view.failed(interruption);
     } catch (error) {
       this.#view.failed(asFailure(error));
     } finally {
-      live?.abandon();
-      clearTimeout(this.#late);
+      // A session that is still open would hold the slot.
+      this.#abort.abort(new Failure('cancelled'));
       this.#capture = undefined;
       this.#enter('idle');
     }
@@ -134,29 +127,33 @@ export class Dictation {
 
   /** One after the other, with the manners of a batch. Each becomes a recording, also one that cannot be read. */
   async recognizeFiles(files: readonly File[]): Promise<void> {
-    if (!this.#begin('recognizing')) return;
-    const turns = new Turns(files.length > 1 ? BATCH_GAP_MS : 0);
-    let ended: Failure | undefined;
+    const service = this.#begin('recognizing');
+    if (service === undefined) return;
+    let lasting: Failure | undefined;
     for (const [index, file] of files.entries()) {
       const place = [index + 1, files.length] as const;
       this.#enter('recognizing');
-      this.#view.recognizing({ fileName: file.name, levels: [] }, ...place);
+      this.#view.recognizing({ fileName: file.name, levels: [], lengthMs: 0 }, ...place);
       const takenAt = new Date();
       const read = await readAudioFile(file).catch(asFailure);
-      const samples = read instanceof Failure ? new Int16Array(0) : read;
-      const audio = { samples, levels: levelsOf(samples), fileName: file.name, takenAt };
+      const audio = (read instanceof Failure ? new AudioParts() : read).audio(file.name, takenAt);
       this.#view.recognizing(audio, ...place);
-      const outcome = read instanceof Failure ? read : (ended ?? (await this.#recognize(audio, turns)));
-      this.#view.recorded({ ...audio, outcome });
-      if (outcome instanceof Failure && ENDS_BATCH.includes(outcome.kind)) ended = outcome;
+      const failure = read instanceof Failure ? read : lasting;
+      const none = { transcript: NOTHING_YET, failure };
+      const outcome = failure === undefined ? await this.#transcribe(service, audio) : none;
+      this.#view.recorded({ ...audio, ...outcome });
+      if (outcome.failure !== undefined && LASTING.includes(outcome.failure.kind)) lasting = outcome.failure;
     }
     this.#enter('idle');
   }
 
+  /** Goes on where the attempts before it ended. */
   async tryAgain(recording: Recording): Promise<void> {
-    if (!this.#begin('recognizing')) return;
+    const service = this.#begin('recognizing');
+    if (service === undefined) return;
     this.#view.recognizing(recording, 1, 1);
-    this.#view.recorded({ ...recording, outcome: await this.#recognize(recording) });
+    const outcome = await this.#transcribe(service, recording, recording.transcript);
+    this.#view.recorded({ ...recording, failure: undefined, ...outcome });
     this.#enter('idle');
   }
 
@@ -165,68 +162,77 @@ export class Dictation {
     this.#abort.abort(new Failure('cancelled'));
   }
 
-  #goLive(): LiveRecognition {
-    const live = recognizeLive(
-      (options) => serviceFor(this.#token()).stream(options),
-      (text) => this.#view.partial(text),
-      () => this.#answered(),
-    );
-    this.#sayIfQueued();
-    const abort = this.#abort;
-    abort.signal.addEventListener('abort', () => live.abandon());
-    live.result.catch(async (error: unknown) => {
-      clearTimeout(this.#late);
-      const failure = await this.#explained(asFailure(error));
-      // The answer was so late that another recording has begun.
-      if (abort !== this.#abort) return;
+  #goLive(service: AsrClientCore): LiveText {
+    return new LiveText(service, this.#abort.signal, {
+      text: (text) => this.#view.partial(text),
+      piece: (soFar) => this.#recognized(soFar),
+      retry: (failure) => this.#retry(failure),
       // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end. Not
       // `stop()`, which the person asks for: the recording is kept, short as it is, to try again with the
       // right token.
-      if (failure.kind === 'unauthorized') this.#capture?.stop();
-      else if (this.#state === 'recording') this.#view.liveTextLost(failure);
+      lost: ({ kind }) => {
+        if (kind === 'unauthorized') this.#capture?.stop();
+      },
     });
-    return live;
   }
 
-  /** A handshake fails alike if it is refused and if nobody is there. If nobody is there, nothing else is answered either. */
-  async #explained(failure: Failure): Promise<Failure> {
-    if (failure.kind !== 'stream_refused') return failure;
-    return readiness(this.#token(), this.#abort.signal).then(() => failure, asFailure);
+  async #outcome(live: LiveText, service: AsrClientCore, audio: Audio): Promise<Outcome> {
+    const endedAtMs = performance.now();
+    try {
+      return { transcript: await live.end(), finalizeMs: performance.now() - endedAtMs };
+    } catch (error) {
+      const failure = asFailure(error);
+      if (LASTING.includes(failure.kind)) return { transcript: live.soFar, failure };
+      return this.#transcribe(service, audio, live.soFar);
+    }
   }
 
-  #recognize({ samples }: Audio, turns?: Turns): Promise<TranscriptionResult | Failure> {
-    return this.#transcribe(samples, turns).catch(asFailure);
-  }
-
-  async #transcribe(samples: Int16Array, turns = new Turns(0)): Promise<TranscriptionResult> {
-    const onRetry = (retry: Retry): void => {
-      this.#enter('waiting');
-      this.#view.waiting(retry);
-    };
+  /** @param before what of it has its text already */
+  async #transcribe(
+    service: AsrClientCore,
+    audio: Pick<Audio, 'wav'>,
+    before: Transcript = NOTHING_YET,
+  ): Promise<Outcome> {
     const { signal } = this.#abort;
-    const service = serviceFor(this.#token());
-    const attempt = () => {
-      this.#sayIfQueued();
-      return service.transcribe(samples, { signal, retry: false }).finally(() => clearTimeout(this.#late));
-    };
-    return withRetry(() => turns.next(attempt, signal), { ...RETRY, onRetry }, signal);
+    const onRetry = ({ error }: { error: unknown }): void => this.#retry(asFailure(error));
+    const retry = { patienceMs: PATIENCE_MS, onRetry };
+    const long = service.transcribeLong(wavFrom(audio.wav, before.audio_ms), { signal, retry });
+    const soFar = (): Transcript => continued(before, long.soFar);
+    try {
+      for await (const _ of long) {
+        this.#view.partial(soFar().text);
+        this.#recognized(soFar());
+      }
+      return { transcript: soFar() };
+    } catch (error) {
+      return { transcript: soFar(), failure: asFailure(error) };
+    }
   }
 
-  #sayIfQueued(): void {
-    clearTimeout(this.#late);
-    this.#late = setTimeout(() => this.#view.queued(), QUEUED_MS);
+  #recognized(soFar: Transcript): void {
+    if (this.#state === 'waiting') this.#enter('recognizing');
+    this.#view.recognized(soFar);
   }
 
-  #answered(): void {
-    clearTimeout(this.#late);
-    this.#view.hasTurn();
+  #retry(failure: Failure): void {
+    // Until its end a recording only falls behind.
+    if (this.#state === 'recording') return;
+    this.#enter('waiting');
+    this.#view.waiting(failure);
   }
 
-  #begin(state: DictationState): boolean {
-    if (this.#state !== 'idle') return false;
-    this.#abort = new AbortController();
-    this.#enter(state);
-    return true;
+  /** @returns the service for what begins; undefined: not now, or not with this token */
+  #begin(state: DictationState): AsrClientCore | undefined {
+    if (this.#state !== 'idle') return undefined;
+    try {
+      const service = serviceFor(this.#token());
+      this.#abort = new AbortController();
+      this.#enter(state);
+      return service;
+    } catch (error) {
+      this.#view.failed(asFailure(error));
+      return undefined;
+    }
   }
 
   #enter(state: DictationState): void {
@@ -236,4 +242,9 @@ export class Dictation {
     this.#state = state;
     this.#view.state(state);
   }
+}
+
+function limitMet(recordedMs: number, waitingMs: number): Failure | undefined {
+  if (recordedMs >= MAX_RECORDING_MS) return new Failure('recording_limit');
+  return waitingMs >= MAX_WAITING_MS ? new Failure('waiting_limit') : undefined;
 }

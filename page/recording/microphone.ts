@@ -8,8 +8,8 @@ export interface CaptureEvents {
   end(reason: CaptureEnd): void;
 }
 
-/** Stopped by `stop`; 15 s are over; the microphone is gone or gives no audio any more; it never gave any. */
-export type CaptureEnd = 'stopped' | 'limit' | 'microphone_lost' | 'microphone_silent';
+/** Stopped by `stop`; the microphone is gone or gives no audio any more; it never gave any. */
+export type CaptureEnd = 'stopped' | 'microphone_lost' | 'microphone_silent';
 
 export interface Capture {
   /** Ends the recording; its tail comes as frames, then `end`. */
@@ -117,7 +117,7 @@ function capture(context: AudioContext, stream: MediaStream, events: CaptureEven
   let lost = false;
   node.port.onmessage = (event: MessageEvent<CaptureMessage>) => {
     const message = event.data;
-    if (message.type === 'end') return end(lost ? 'microphone_lost' : message.reason);
+    if (message.type === 'end') return end(lost ? 'microphone_lost' : 'stopped');
     clearTimeout(silent);
     // A call, or an output that is gone, suspends the audio without a word.
     silent = setTimeout(end, FRAME_WITHIN_MS, 'microphone_lost');

@@ -39,6 +39,7 @@ const BY_CODE: Readonly<Partial<Record<AsrErrorCode, FailureKind>>> = {
 /** Whatever went wrong, in the page's own kinds. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
+  if (error instanceof AsrError && error.cause instanceof Failure) return error.cause;
   if (!(error instanceof AsrError)) return new Failure('unexpected', String(error));
   return new Failure(BY_CODE[error.code] ?? 'unexpected', `${error.code}: ${error.message}`);
 }

@@ -1,4 +1,5 @@
 import { AsrClientCore } from '../../client/client.ts';
+import { AsrError } from '../../client/protocol/errors.ts';
 import { parseObject } from '../../client/protocol/wire.ts';
 import type { Transport } from '../../client/stream/socket.ts';
 import { browserTransport } from '../../client/stream/socket-browser.ts';
@@ -13,7 +14,8 @@ const transport: Transport = {
   connect: (url, apiToken, events) =>
     browserTransport.connect(url, apiToken, {
       ...events,
-      onFailed: (error) => events.onFailed(new Failure('stream_refused', error.message)),
+      onFailed: ({ message }) =>
+        events.onFailed(new AsrError('network', message, { cause: new Failure('stream_refused', message) })),
     }),
 };
 
@@ -28,10 +30,10 @@ export function serviceFor(apiToken: string): AsrClientCore {
 
 /** Whether the service can recognize now. @throws Failure or AsrError, for `asFailure` to tell */
 export async function readiness(
-  token: string,
+  service: AsrClientCore,
   signal: AbortSignal,
 ): Promise<'ready' | 'busy' | 'loading' | 'unavailable'> {
-  const { status, busy, error } = await serviceFor(token).ready({ signal });
+  const { status, busy, error } = await service.ready({ signal });
   if (status === 'ready') return busy ? 'busy' : 'ready';
   // With an error it does not load: nobody should wait for it.
   return typeof error === 'string' ? 'unavailable' : 'loading';

@@ -1,8 +1,15 @@
 import { FFMPEG_COMMAND } from '../../common/audio/file-kinds.ts';
-import { MAX_FILE_MB, MAX_FILES, megabytesUp, secondsUp, type Texts } from './texts.ts';
-
-const length = (ms: number): string =>
-  ms < 120_000 ? `${secondsUp(ms)} s` : `${Math.round(ms / 60_000)} minutes`;
+import {
+  clock,
+  MAX_DECODED_MB,
+  MAX_DECODED_MINUTES,
+  MAX_FILES,
+  MAX_MINUTES,
+  MAX_WAITING_MINUTES,
+  megabytesUp,
+  minutesUp,
+  type Texts,
+} from './texts.ts';
 
 function wayOut(format: string | undefined): string {
   if (format === undefined) return 'Choose a WAV, MP3 or M4A file.';
@@ -30,7 +37,15 @@ export const english: Texts = {
     ],
     microphone_lost: [
       'The microphone was disconnected.',
-      'What was recorded until then has been recognized. Connect it again to go on.',
+      'What was recorded until then is kept and recognized. Connect it again to go on.',
+    ],
+    recording_limit: [
+      `The ${MAX_MINUTES} minutes are up; the recording has ended.`,
+      'All of it is kept and recognized. Start another one to go on.',
+    ],
+    waiting_limit: [
+      `The recording has ended: ${MAX_WAITING_MINUTES} minutes of it wait for the service, and no more can.`,
+      'All of it is kept and recognized. Start another one once the service has time.',
     ],
     page_not_secure: [
       'Browsers allow the microphone only on HTTPS or localhost pages.',
@@ -63,7 +78,7 @@ export const english: Texts = {
     ],
     overloaded: [
       'The service could not keep up with the live audio.',
-      'The recording is kept. Try again to have it recognized as a whole.',
+      'The recording is kept. Try again to have it recognized.',
     ],
     connection_lost: [
       'The connection to the service was lost.',
@@ -95,13 +110,17 @@ export const english: Texts = {
     ],
     file_too_long: (name, { lengthMs }) => [
       lengthMs === undefined
-        ? `${name} is too long; the limit is 15 s.`
-        : `${name} is ${length(lengthMs)} long; the limit is 15 s.`,
-      'Cut it into pieces; 2 to 8 seconds are best.',
+        ? `${name} is too long; the limit is ${MAX_MINUTES} minutes.`
+        : `${name} is ${minutesUp(lengthMs)} minutes long; the limit is ${MAX_MINUTES} minutes.`,
+      'Use asr-client transcribe, which takes 6 hours, or cut it into pieces.',
+    ],
+    file_too_long_to_decode: (name, { lengthMs = 0 }) => [
+      `${name} is ${minutesUp(lengthMs)} minutes long; the limit for all but WAV is ${MAX_DECODED_MINUTES} minutes.`,
+      `Use asr-client transcribe, which takes 6 hours, or convert it: ${FFMPEG_COMMAND}`,
     ],
     file_too_large: (name, { bytes = 0 }) => [
-      `${name} has ${megabytesUp(bytes)} MB; the limits are ${MAX_FILE_MB} MB and 15 s.`,
-      'Cut it into pieces, or keep only its sound.',
+      `${name} has ${megabytesUp(bytes)} MB; the limit for all but WAV is ${MAX_DECODED_MB} MB.`,
+      `Use asr-client transcribe, or keep only its sound: ${FFMPEG_COMMAND}`,
     ],
     file_empty: (name) => [`${name} contains no audio.`, 'Choose another file.'],
     unexpected: [
@@ -153,6 +172,7 @@ export const english: Texts = {
   pause: 'Pause',
   save: 'Save WAV',
   saveText: 'Download text',
+  saveSubtitles: 'Subtitles (SRT)',
   textFileName: 'texts',
   remove: 'Delete',
   removed: (name) => `Deleted: ${name}. You can undo this for 5 seconds.`,
@@ -162,16 +182,16 @@ export const english: Texts = {
   stopAll: 'Stop',
   microphone: 'Microphone',
   systemMicrophone: 'Chosen by the system',
-  keepSpeaking: 'Keep speaking: the whole recording will be recognized when you stop.',
+  keepSpeaking: 'Keep speaking: everything is kept and will be recognized.',
   notNow: 'One recording at a time: finish this one first.',
   tooManyFiles: `At most ${MAX_FILES} files are taken at once: choose the others later.`,
   recognizing: (name, number, count) => (count === 1 ? name : `File ${number} of ${count}: ${name}`),
-  limitReached: 'The 15 seconds are up; the recording has ended.',
+  recognized: (recognizedMs, lengthMs) => `${clock(recognizedMs)} of ${clock(lengthMs)} recognized`,
+  audioWaits: (ms) => `${clock(ms)} of the recording waits; at most ${MAX_WAITING_MINUTES}:00 can.`,
   timer: { left: ['', ' left'], waited: ['Waited ', ''] },
-  left: (seconds) => `${seconds} seconds left`,
+  left: (seconds) => (seconds < 120 ? `${seconds} seconds left` : `${seconds / 60} minutes left`),
   triesAgain: 'The page tries again by itself until it is your turn. No action needed.',
-  queued: 'Other recordings may be in front of this one.',
-  waitsForTurn: 'The page waits for its turn by itself. No action needed.',
-  seconds: (ms) => `${(ms / 1000).toFixed(1)} s`,
+  seconds: (ms) => (ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : clock(ms)),
   result: 'Result: ',
+  longResult: 'Recognized to its end.',
 };

@@ -1,5 +1,16 @@
 import { FFMPEG_COMMAND } from '../../common/audio/file-kinds.ts';
-import { MAX_FILE_MB, MAX_FILES, megabytesUp, secondsUp, type Texts } from './texts.ts';
+import {
+  clock,
+  KEPT_SOUND_HOURS,
+  MAX_DECODED_MB,
+  MAX_DECODED_MINUTES,
+  MAX_FILES,
+  MAX_MINUTES,
+  MAX_WAITING_MINUTES,
+  megabytesUp,
+  minutesUp,
+  type Texts,
+} from './texts.ts';
 
 /** Those names of `common/audio/file-kinds.ts` that hold English words. */
 const FORMATS: Readonly<Record<string, string>> = {
@@ -20,9 +31,6 @@ function wayOut(format: string | undefined): string {
 /** Between a Latin letter or digit and a Han character stands a blank. */
 const spaced = (name: string): string => (/[\x21-\x7e]$/.test(name) ? `${name} ` : name);
 
-const length = (ms: number): string =>
-  ms < 120_000 ? `${secondsUp(ms)} 秒` : `${Math.round(ms / 60_000)} 分钟`;
-
 export const chinese: Texts = {
   lang: 'zh-CN',
   otherLanguage: ['en', 'English'],
@@ -37,7 +45,8 @@ export const chinese: Texts = {
     chooseFile: '选择文件',
     microphone: '麦克风',
     recordings: '本标签页的录音',
-    recordingsHint: '只保存在本标签页，保留最近 20 条。',
+    recordingsHint: `只保存在本标签页：最近 ${MAX_FILES} 条，声音合计最长 ${KEPT_SOUND_HOURS} 小时。`,
+    limits: `录音和 WAV 文件最长 ${MAX_MINUTES} 分钟，其他文件 ${MAX_DECODED_MINUTES} 分钟。`,
     dropHere: '把录音文件拖放到这里',
     documentation: '在线试用接口（英文）',
     reference: '接口文档',
@@ -51,7 +60,12 @@ export const chinese: Texts = {
       '麦克风没有声音。',
       '请检查麦克风是否打开、系统声音设置中是否选对了设备；Firefox 还需要有声音输出设备（如耳机）。然后重试。',
     ],
-    microphone_lost: ['麦克风已断开。', '断开之前的录音已经识别。请重新接上再继续。'],
+    microphone_lost: ['麦克风已断开。', '断开之前的录音都会保留并识别。请重新接上再继续。'],
+    recording_limit: [`已满 ${MAX_MINUTES} 分钟，录音结束。`, '录音都会保留并识别。要继续，请重新开始录音。'],
+    waiting_limit: [
+      `录音已结束：有 ${MAX_WAITING_MINUTES} 分钟还在等待服务，不能再多。`,
+      '录音都会保留并识别。请等服务空闲后再开始录音。',
+    ],
     page_not_secure: [
       '浏览器只允许 HTTPS 或 localhost 页面使用麦克风。',
       '请用 https:// 打开本页，或在服务器本机用 localhost 访问。在这里仍可选择录音文件。',
@@ -69,7 +83,7 @@ export const chinese: Texts = {
     ],
     busy: ['服务正在识别另一段录音。', '一次只能处理一段，请稍后再试。'],
     not_ready: ['语音模型还没有就绪。', '模型正在加载，或加载失败。请稍后再试，或联系管理员。'],
-    overloaded: ['服务跟不上实时音频。', '录音已保留，点“重试”可以整段识别。'],
+    overloaded: ['服务跟不上实时音频。', '录音已保留，点“重试”可以继续识别。'],
     connection_lost: ['与服务的连接断开了。', '请检查网络以及服务是否在运行，然后重试。'],
     stream_refused: [
       '没有实时文字：无法建立流式连接。',
@@ -87,12 +101,16 @@ export const chinese: Texts = {
     file_damaged: (name) => [`${spaced(name)}已损坏，无法读取。`, '请重新保存或导出录音。'],
     file_cut_off: (name) => [`${spaced(name)}不完整，缺少录音的结尾。`, '请重新复制或下载这个文件。'],
     file_too_long: (name, { lengthMs }) => [
-      `${spaced(name)}${lengthMs === undefined ? '太长' : `长 ${length(lengthMs)}`}，最长 15 秒。`,
-      '请剪短一些，2 到 8 秒最合适。',
+      `${spaced(name)}${lengthMs === undefined ? '太长' : `长 ${minutesUp(lengthMs)} 分钟`}，最长 ${MAX_MINUTES} 分钟。`,
+      '请改用 asr-client transcribe（最长 6 小时），或剪成几段。',
+    ],
+    file_too_long_to_decode: (name, { lengthMs = 0 }) => [
+      `${spaced(name)}长 ${minutesUp(lengthMs)} 分钟；WAV 以外的文件最长 ${MAX_DECODED_MINUTES} 分钟。`,
+      `请改用 asr-client transcribe（最长 6 小时），或转换格式：${FFMPEG_COMMAND}`,
     ],
     file_too_large: (name, { bytes = 0 }) => [
-      `${spaced(name)}大小为 ${megabytesUp(bytes)} MB，最大 ${MAX_FILE_MB} MB，最长 15 秒。`,
-      '请剪短一些，或者只保留声音。',
+      `${spaced(name)}大小为 ${megabytesUp(bytes)} MB；WAV 以外的文件最大 ${MAX_DECODED_MB} MB。`,
+      `请改用 asr-client transcribe，或只保留声音：${FFMPEG_COMMAND}`,
     ],
     file_empty: (name) => [`${spaced(name)}里没有声音。`, '请选择另一个文件。'],
     unexpected: ['发生了意外错误。', '请重试；若仍然如此，请把下面这一行发给管理员。'],
@@ -127,7 +145,7 @@ export const chinese: Texts = {
     recognizing: ['正在识别……'],
     waiting: ['正在等待服务……'],
   },
-  placeholder: '按下按钮，说一句中文。文字会实时显示在这里。',
+  placeholder: '按下按钮，说中文。文字会实时显示在这里。',
   copy: '复制',
   copyAll: '复制全部',
   spaceHint: '空格键同样有效。',
@@ -141,6 +159,7 @@ export const chinese: Texts = {
   pause: '暂停',
   save: '保存 WAV',
   saveText: '下载文本',
+  saveSubtitles: '字幕 (SRT)',
   textFileName: '识别文本',
   remove: '删除',
   removed: (name) => `已删除：${name}。5 秒内可以撤销。`,
@@ -150,16 +169,16 @@ export const chinese: Texts = {
   stopAll: '停止',
   microphone: '麦克风',
   systemMicrophone: '系统默认',
-  keepSpeaking: '请继续说：结束后会识别整段录音。',
+  keepSpeaking: '请继续说：录音都会保留并识别。',
   notNow: '一次只能处理一段录音：请先完成这一段。',
   tooManyFiles: `一次最多识别 ${MAX_FILES} 个文件，其余的请稍后再选。`,
   recognizing: (name, number, count) => (count === 1 ? name : `第 ${number} 个，共 ${count} 个：${name}`),
-  limitReached: '已满 15 秒，录音结束。',
+  recognized: (recognizedMs, lengthMs) => `已识别 ${clock(recognizedMs)}，共 ${clock(lengthMs)}`,
+  audioWaits: (ms) => `有 ${clock(ms)} 的录音等待识别，最多 ${MAX_WAITING_MINUTES}:00。`,
   timer: { left: ['还可录 ', ''], waited: ['已等待 ', ''] },
-  left: (seconds) => `还剩 ${seconds} 秒`,
+  left: (seconds) => (seconds < 120 ? `还剩 ${seconds} 秒` : `还剩 ${seconds / 60} 分钟`),
   triesAgain: '页面会自动重试，轮到后即开始识别，无需操作。',
-  queued: '前面可能还有其他录音。',
-  waitsForTurn: '页面会自动等待，轮到后即开始识别，无需操作。',
-  seconds: (ms) => `${(ms / 1000).toFixed(1)} 秒`,
+  seconds: (ms) => (ms < 60_000 ? `${(ms / 1000).toFixed(1)} 秒` : clock(ms)),
   result: '识别结果：',
+  longResult: '已全部识别。',
 };

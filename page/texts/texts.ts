@@ -11,6 +11,7 @@ export type Label =
   | 'microphone'
   | 'recordings'
   | 'recordingsHint'
+  | 'limits'
   | 'dropHere'
   | 'documentation'
   | 'reference'
@@ -23,6 +24,8 @@ export type FailureKind =
   | 'microphone_in_use'
   | 'microphone_silent'
   | 'microphone_lost'
+  | 'recording_limit'
+  | 'waiting_limit'
   | 'page_not_secure'
   | 'browser_too_old'
   | 'too_short'
@@ -41,6 +44,7 @@ export type FailureKind =
   | 'file_damaged'
   | 'file_cut_off'
   | 'file_too_long'
+  | 'file_too_long_to_decode'
   | 'file_too_large'
   | 'file_empty'
   | 'unexpected';
@@ -77,12 +81,18 @@ export interface FileFacts {
   readonly format?: string | undefined;
 }
 
-/** The most that the page takes. */
-export const MAX_FILE_MB = 32;
+/** The most that the page takes: of a recording and of a WAV, and of files that the browser has to decode. */
+export const MAX_MINUTES = 60;
+export const MAX_DECODED_MINUTES = 20;
+export const MAX_DECODED_MB = 100;
 export const MAX_FILES = 20;
+/** Of a recording that goes on, so much may wait for the service. */
+export const MAX_WAITING_MINUTES = 5;
+/** Of the recordings in the tab, so much of their sound is kept. */
+export const KEPT_SOUND_HOURS = 3;
 
-/** A length for somebody who has to cut it: never less than it is. In seconds, with one decimal. */
-export const secondsUp = (ms: number): string => (Math.ceil(ms / 100) / 10).toFixed(1);
+/** For somebody who has to cut it: never less than it is. */
+export const minutesUp = (ms: number): number => Math.ceil(ms / 60_000);
 /** A duration in whole seconds, as 0:12 or 60:00. */
 export const clock = (ms: number): string => {
   const seconds = Math.floor(ms / 1_000);
@@ -127,6 +137,7 @@ export interface Texts {
   readonly pause: string;
   readonly save: string;
   readonly saveText: string;
+  readonly saveSubtitles: string;
   readonly textFileName: string;
   readonly remove: string;
   removed(name: string): string;
@@ -141,18 +152,20 @@ export interface Texts {
   readonly tooManyFiles: string;
   /** What is being recognized, or waits for that: one recording, or a file's place among several. */
   recognizing(name: string, number: number, count: number): string;
-  readonly limitReached: string;
+  /** So much of a long recording has its text. */
+  recognized(recognizedMs: number, lengthMs: number): string;
+  /** While somebody records: so much of it has no text yet. */
+  audioWaits(ms: number): string;
   /** What stands around the time beside the record button. */
   readonly timer: Readonly<Record<TimerMode, readonly [before: string, after: string]>>;
   /** For listeners: so many seconds are left. */
   left(seconds: number): string;
   readonly triesAgain: string;
-  /** No answer comes yet. */
-  readonly queued: string;
-  readonly waitsForTurn: string;
-  /** A duration: in seconds, with one decimal. */
+  /** A duration: below a minute in seconds, with one decimal. */
   seconds(ms: number): string;
   readonly result: string;
+  /** In place of the text, which would take a listener minutes. */
+  readonly longResult: string;
 }
 
 /** The names of those texts that are words as they stand. */

@@ -34,6 +34,15 @@ export function worded<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** Of what fits its place on the smallest phone. */
+const SHORT_TEXT_CHARACTERS = 60;
+
+/** A long text is scrolled in its place, with the keyboard, too. */
+export function reachable(element: HTMLElement, text: string): void {
+  if (text.length > SHORT_TEXT_CHARACTERS) element.tabIndex = 0;
+  else element.removeAttribute('tabindex');
+}
+
 export function button(language: Language, word: Word, press: () => void): HTMLButtonElement {
   const attributes = { type: 'button', class: 'quiet' };
   const element = worded('button', attributes, language, (texts) => texts[word]);

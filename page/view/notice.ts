@@ -1,7 +1,6 @@
-import type { Retry } from '../../client/protocol/retry.ts';
-import { asFailure, type Failure } from '../service/failures.ts';
+import type { Failure } from '../service/failures.ts';
 import type { Language } from '../texts/language.ts';
-import type { Texts } from '../texts/texts.ts';
+import { MAX_WAITING_MINUTES, type Texts } from '../texts/texts.ts';
 import { adviceOn, isOfToken } from './advice.ts';
 import { button, find, make, worded } from './elements.ts';
 
@@ -10,12 +9,17 @@ export function announce(words: string, urgent = false, chinese = ''): void {
   find(urgent ? 'p#alert' : 'p#announcement').replaceChildren(words, make('span', { lang: 'zh' }, chinese));
 }
 
+/** A minute before the limit. */
+const WARN_AT_WAITING_SECONDS = 60 * (MAX_WAITING_MINUTES - 1);
+
 /** Says what goes wrong without a recording, or in the middle of one. What became of a recording stands with it. */
 export class Notice {
   readonly #element = find('div#notice');
   readonly #language: Language;
   readonly #stop: HTMLButtonElement;
   readonly #added = make('p', { class: 'what' });
+  readonly #waits = make('p', {});
+  #waitingSeconds = 0;
 
   /** @param cancel gives up waiting for a retry. */
   constructor(language: Language, cancel: () => void) {
@@ -39,25 +43,39 @@ export class Notice {
     announce(`${what} ${todo.textContent}`, true);
   }
 
-  /** The recording goes on, without live text. */
-  keepSpeaking(failure: Failure): void {
+  /** The recording goes on, and so much of it waits. @returns whether that is news */
+  keepSpeaking(failure: Failure, waitingMs: number): boolean {
+    const seconds = Math.floor(waitingMs / 1_000);
+    const isShown = this.#tells(failure);
+    if (isShown && seconds === this.#waitingSeconds) return false;
+    this.#waitingSeconds = seconds;
+    this.#language.say(this.#waits, ({ audioWaits }) => audioWaits(waitingMs));
+    if (seconds === WARN_AT_WAITING_SECONDS) announce(this.#waits.textContent);
+    if (isShown) return false;
     // What else may be said to help is for later, when the recording is done.
     const forOperator =
       failure.kind === 'stream_refused' ? [this.#line((texts) => adviceOn(texts, failure)[1])] : [];
     const keepSpeaking = this.#line((texts) => texts.keepSpeaking);
-    const what = this.#show('wait', failure, keepSpeaking, ...forOperator);
-    announce(`${what} ${keepSpeaking.textContent}`);
+    const what = this.#show('wait', failure, keepSpeaking, this.#waits, ...forOperator);
+    announce(`${what} ${keepSpeaking.textContent} ${this.#waits.textContent}`);
+    return true;
+  }
+
+  /** Nothing of the recording waits any more. */
+  caughtUp(): void {
+    if (this.#waits.isConnected) this.hide();
   }
 
   /** The recording will be sent again, as often as it takes. */
-  waiting({ error, attempt }: Retry): void {
+  waiting(failure: Failure): void {
+    const isShown = this.#tells(failure) && this.#stop.isConnected;
     const goesOn = this.#line(({ triesAgain }) => triesAgain);
     // The language may have been switched while the button was not there.
     this.#language.say(this.#stop, ({ cancel }) => cancel);
     const focused = document.activeElement === this.#stop;
-    const what = this.#show('wait', asFailure(error), goesOn, this.#stop);
+    const what = this.#show('wait', failure, goesOn, this.#stop);
     if (focused) this.#stop.focus();
-    if (attempt === 1) announce(`${what} ${goesOn.textContent}`);
+    if (!isShown) announce(`${what} ${goesOn.textContent}`);
   }
 
   /** No answer comes yet, mostly because others are in front. */
@@ -84,6 +102,10 @@ export class Notice {
     this.#element.append(this.#added);
     this.#appear();
     announce(this.#language.texts[word]);
+  }
+
+  #tells({ kind }: Failure): boolean {
+    return !this.#element.hidden && this.#element.dataset['kind'] === kind;
   }
 
   /** Returns what happened, in words. */

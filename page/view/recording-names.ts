@@ -1,13 +1,9 @@
 import type { Recording } from '../recording/dictation-view.ts';
-import { Failure } from '../service/failures.ts';
 import type { Texts } from '../texts/texts.ts';
 
 /** @param number the recording's in its tab, from 1 */
 export const nameOf = (texts: Texts, { fileName }: Recording, number: number): string =>
   `${number}. ${fileName ?? texts.microphone}`;
-
-/** '' for one that was not recognized. */
-export const textOf = ({ outcome }: Recording): string => (outcome instanceof Failure ? '' : outcome.text);
 
 /** What is said where there is no text: advice about the microphone helps nobody with a file. */
 export const nothingIn = (texts: Texts, { fileName }: Recording): string =>

@@ -1,10 +1,9 @@
 import type { Recording } from '../recording/dictation-view.ts';
-import { Failure } from '../service/failures.ts';
+import type { Failure } from '../service/failures.ts';
 import type { Language } from '../texts/language.ts';
-import type { Texts } from '../texts/texts.ts';
 import { adviceOn, isOfToken } from './advice.ts';
 import { copyButton } from './copy-button.ts';
-import { button, make, worded } from './elements.ts';
+import { button, make, reachable, worded } from './elements.ts';
 import { measures } from './measures.ts';
 import type { Player } from './player.ts';
 import { fileTime, nameOf, nothingIn } from './recording-names.ts';
@@ -25,13 +24,13 @@ export function recordingRow(
   const id = `recording-${number}`;
   const name = worded('span', { class: 'name', id }, language, (texts) => nameOf(texts, recording, number));
   const { said, figures, act } = outcomeOf(language, recording, tryAgain);
-  // There is no sound of a file that could not be read.
-  const isRead = recording.samples.length > 0;
-  const sound = isRead ? [player.row(recording, address)] : [];
-  const save = isRead ? [saveLink(language, recording, address, number)] : [];
+  // There is no sound of a file that could not be read, and of recordings of hours only the latest is kept.
+  const hasSound = recording.lengthMs > 0;
+  const sound = hasSound ? [player.row(recording, address)] : [];
+  const save = hasSound ? [saveLink(language, recording, address, number)] : [];
   const actions = make('div', { class: 'actions' }, ...act, ...save, button(language, 'remove', remove));
   const facts = make('div', { class: 'actions facts' }, name, ...figures);
-  const row = make('li', {}, said, ...sound, facts, actions);
+  const row = make('li', {}, ...said, ...sound, facts, actions);
   // Each says what it does, in its words of the moment, and to which recording.
   for (const [n, control] of row.querySelectorAll('button, a').entries()) {
     control.id = `${id}-${n}`;
@@ -50,29 +49,43 @@ function saveLink(language: Language, recording: Recording, address: string, num
   return link;
 }
 
-interface Outcome {
-  readonly said: HTMLElement;
+interface Shown {
+  readonly said: HTMLElement[];
   readonly figures: HTMLElement[];
   readonly act: HTMLElement[];
 }
 
-function outcomeOf(language: Language, recording: Recording, tryAgain: () => void): Outcome {
-  const { outcome, samples, fileName } = recording;
-  const none = (words: (texts: Texts) => string) => worded('p', { class: 'said none' }, language, words);
-  if (outcome instanceof Failure) {
-    const act = samples.length > 0 ? [button(language, 'tryAgain', tryAgain)] : [];
-    if (isOfToken(outcome)) return { said: none((texts) => texts.notRecognized), figures: [], act };
-    const part = (n: 0 | 1, attributes = {}) =>
-      worded('span', attributes, language, (texts) => adviceOn(texts, outcome, fileName)[n]);
-    const gap = worded('span', {}, language, ({ sentenceGap }) => sentenceGap);
-    const attributes = { class: 'said none', 'data-kind': outcome.kind, title: outcome.detail };
-    const said = make('div', attributes, part(0, { class: 'what' }), gap, part(1));
-    if (outcome.kind === 'unexpected') said.append(make('p', { class: 'detail' }, outcome.detail));
-    return { said, figures: [], act };
+function outcomeOf(language: Language, recording: Recording, tryAgain: () => void): Shown {
+  const { transcript, failure, lengthMs, fileName, finalizeMs } = recording;
+  const { text, audio_ms, inference_ms } = transcript;
+  const spoken = text === '' ? [] : [spokenText(text)];
+  const copy = text === '' ? [] : [copyButton(language, 'copy', () => text)];
+  if (failure === undefined) {
+    const none = () => worded('p', { class: 'said none' }, language, (texts) => nothingIn(texts, recording));
+    // Of a live text the service does not tell how long the model has worked.
+    const worked = finalizeMs === undefined ? { inference_ms } : { finalize_ms: finalizeMs };
+    const figures = [measures(language, { audio_ms, ...worked })];
+    return { said: text === '' ? [none()] : spoken, figures, act: copy };
   }
-  const { text } = outcome;
-  const figures = [measures(language, outcome)];
-  if (text === '') return { said: none((texts) => nothingIn(texts, recording)), figures, act: [] };
+  const again = lengthMs > 0 ? [button(language, 'tryAgain', tryAgain)] : [];
+  return { said: [...spoken, problem(language, failure, fileName)], figures: [], act: [...again, ...copy] };
+}
+
+/** Why it has no text, or not all of it. */
+function problem(language: Language, failure: Failure, fileName: string | undefined): HTMLElement {
+  if (isOfToken(failure))
+    return worded('p', { class: 'said none' }, language, (texts) => texts.notRecognized);
+  const part = (n: 0 | 1, attributes = {}) =>
+    worded('span', attributes, language, (texts) => adviceOn(texts, failure, fileName)[n]);
+  const gap = worded('span', {}, language, ({ sentenceGap }) => sentenceGap);
+  const attributes = { class: 'said none', 'data-kind': failure.kind, title: failure.detail };
+  const said = make('div', attributes, part(0, { class: 'what' }), gap, part(1));
+  if (failure.kind === 'unexpected') said.append(make('p', { class: 'detail' }, failure.detail));
+  return said;
+}
+
+function spokenText(text: string): HTMLElement {
   const said = make('p', { class: 'said', lang: 'zh-CN' }, text);
-  return { said, figures, act: [copyButton(language, 'copy', () => text)] };
+  reachable(said, text);
+  return said;
 }

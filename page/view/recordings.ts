@@ -1,16 +1,16 @@
-import { wavOf } from '../../client/audio/wav.ts';
 import type { Recording } from '../recording/dictation-view.ts';
 import type { Language } from '../texts/language.ts';
-import { MAX_FILES, type Texts } from '../texts/texts.ts';
+import { KEPT_SOUND_HOURS, MAX_FILES, type Texts } from '../texts/texts.ts';
 import { copyButton } from './copy-button.ts';
 import { button, find, make, worded } from './elements.ts';
 import { announce } from './notice.ts';
 import { Player } from './player.ts';
-import { fileTime, nameOf, textOf, timeOf } from './recording-names.ts';
+import { fileTime, nameOf, timeOf } from './recording-names.ts';
 import { recordingRow } from './recording-row.ts';
 
-/** 20 recordings of 15 s are 20 MB: the samples, and the file that is played and saved. */
 const KEPT = MAX_FILES;
+/** 350 MB, in a browser that keeps Blobs in memory. The texts of the others stay. */
+const KEPT_SOUND_MS = KEPT_SOUND_HOURS * 3_600_000;
 /** How long a deletion can be taken back. */
 const UNDO_MS = 5_000;
 
@@ -26,13 +26,13 @@ interface Item {
 
 /**
  * The recordings of this tab, each shown once. The latest one is large, on the stage, while nothing else goes
- * on there. The others are below. A recording is identified by its samples: trying again replaces its row.
+ * on there. The others are below. A recording is identified by its `takenAt`: trying again replaces its row.
  */
 export class Recordings {
   readonly #stage = find('ol#latest');
   readonly #list = find('ol#recordings');
   /** In the order in which they were made. */
-  readonly #items = new Map<Int16Array, Item>();
+  readonly #items = new Map<Date, Item>();
   #count = 0;
   readonly #language: Language;
   readonly #player: Player;
@@ -43,41 +43,57 @@ export class Recordings {
     this.#language = language;
     this.#player = new Player(language);
     this.#tryAgain = tryAgain;
-    const copyAll = copyButton(language, 'copyAll', () => this.#shown.map(textOf).filter(Boolean).join('\n'));
+    const copyAll = copyButton(language, 'copyAll', () =>
+      this.#shown
+        .map(({ transcript }) => transcript.text)
+        .filter(Boolean)
+        .join('\n'),
+    );
     this.#saveText = make('a', { class: 'quiet' });
     find('div#all').append(copyAll, this.#saveText);
   }
 
   /** Whether something would be lost with the page. */
   get hasAny(): boolean {
-    return this.#shown.some(({ samples }) => samples.length > 0);
+    return this.#shown.some(({ lengthMs, transcript }) => lengthMs > 0 || transcript.text !== '');
   }
 
   add(recording: Recording): void {
-    const { samples } = recording;
-    const known = this.#items.get(samples);
-    const address = known?.address ?? URL.createObjectURL(new Blob([wavOf(samples)], { type: 'audio/wav' }));
+    const known = this.#items.get(recording.takenAt);
+    const address = known?.address ?? URL.createObjectURL(recording.wav);
     if (known === undefined) this.#count += 1;
     const number = known?.number ?? this.#count;
-    const row = recordingRow(
-      this.#language,
-      this.#player,
-      recording,
-      { address, number },
-      {
-        tryAgain: () => this.#tryAgain(recording),
-        remove: () => {
-          const item = this.#items.get(samples);
-          if (item) this.#delete(item);
-        },
-      },
-    );
     known?.row.remove();
-    this.#list.prepend(row);
-    this.#items.set(samples, { row, address, number, recording, deleted: false });
+    this.#list.prepend(this.#keep(recording, address, number));
     const [oldest] = this.#items.keys();
     if (this.#items.size > KEPT && oldest !== undefined) this.#remove(oldest);
+    this.#dropOldSound();
     this.#changed();
+  }
+
+  /** @returns its row */
+  #keep(recording: Recording, address: string, number: number): HTMLLIElement {
+    const { takenAt } = recording;
+    const remove = (): void => {
+      const item = this.#items.get(takenAt);
+      if (item) this.#delete(item);
+    };
+    const actions = { tryAgain: () => this.#tryAgain(recording), remove };
+    const row = recordingRow(this.#language, this.#player, recording, { address, number }, actions);
+    this.#items.set(takenAt, { row, address, number, recording, deleted: false });
+    return row;
+  }
+
+  /** The latest one's sound is kept in any case. */
+  #dropOldSound(): void {
+    let soundMs = 0;
+    for (const { row, recording, address, number } of [...this.#items.values()].reverse()) {
+      const isLatest = soundMs === 0;
+      soundMs += recording.lengthMs;
+      if (isLatest || recording.lengthMs === 0 || soundMs <= KEPT_SOUND_MS) continue;
+      URL.revokeObjectURL(address);
+      row.replaceWith(this.#keep({ ...recording, wav: new Blob(), lengthMs: 0 }, address, number));
+    }
   }
 
   /** Frees the stage for what begins, and stops the player: a new recording must not hear an old one. */
@@ -104,7 +120,7 @@ export class Recordings {
     item.deleted = true;
     const end = setTimeout(() => {
       const hadFocus = row.contains(document.activeElement);
-      this.#remove(recording.samples);
+      this.#remove(recording.takenAt);
       if (hadFocus) find('button#record').focus({ preventScroll: true });
     }, UNDO_MS);
     const undo = button(language, 'undo', () => {
@@ -125,13 +141,13 @@ export class Recordings {
     this.#changed();
   }
 
-  #remove(samples: Int16Array): void {
-    const item = this.#items.get(samples);
+  #remove(takenAt: Date): void {
+    const item = this.#items.get(takenAt);
     if (item === undefined) return;
     const onStage = item.row.parentElement === this.#stage;
     item.row.remove();
     URL.revokeObjectURL(item.address);
-    this.#items.delete(samples);
+    this.#items.delete(takenAt);
     if (onStage) this.showLatest();
     this.#changed();
   }
@@ -139,14 +155,14 @@ export class Recordings {
   #changed(): void {
     find('section#history').hidden = this.#items.size === 0;
     const said = [...this.#items.values()].filter(
-      ({ deleted, recording }) => !deleted && textOf(recording) !== '',
+      ({ deleted, recording }) => !deleted && recording.transcript.text !== '',
     );
     find('div#all').hidden = said.length === 0;
     const now = fileTime(new Date());
     this.#language.show(this.#saveText, (texts) => {
       const paragraphs = said.map(
         ({ recording, number }) =>
-          `${nameOf(texts, recording, number)} ${timeOf(recording.takenAt)}\n${textOf(recording)}\n`,
+          `${nameOf(texts, recording, number)} ${timeOf(recording.takenAt)}\n${recording.transcript.text}\n`,
       );
       this.#saveText.textContent = texts.saveText;
       this.#saveText.download = `${texts.textFileName}-${now}.txt`;

@@ -1,6 +1,6 @@
 import { delay } from '../../client/protocol/waiting.ts';
 import { asFailure, type Failure } from '../service/failures.ts';
-import { readiness } from '../service/service.ts';
+import { readiness, serviceFor } from '../service/service.ts';
 import type { Language } from '../texts/language.ts';
 import type { DictationState, Status } from '../texts/texts.ts';
 import { find } from './elements.ts';
@@ -81,7 +81,7 @@ export class ServiceStatus {
   async #follow(token: string, signal: AbortSignal): Promise<void> {
     for (let waitMs = FIRST_WAIT_MS; ; ) {
       try {
-        this.show(await readiness(token, signal));
+        this.show(await readiness(serviceFor(token), signal));
         if (this.#entered) this.#accepted();
         this.#entered = false;
       } catch (error) {

@@ -1,15 +1,15 @@
-import { audioMs, MAX_RECORDING_BYTES } from '../../common/audio/limits.ts';
 import type { Language } from '../texts/language.ts';
-import { clock, type DictationState, type TimerMode } from '../texts/texts.ts';
+import { clock, type DictationState, MAX_MINUTES, type TimerMode } from '../texts/texts.ts';
 import { find, worded } from './elements.ts';
 import { announce } from './notice.ts';
 
-const MAX_RECORDING_MS = audioMs(MAX_RECORDING_BYTES);
-const WARN_AT_SECONDS = 5;
+const MAX_RECORDING_MS = MAX_MINUTES * 60_000;
+/** A listener is told. */
+const WARN_AT_SECONDS: readonly number[] = [300, 60, 5];
 
 /**
  * The time beside the record button: how long can still be recorded, or for how long the page has recognized or
- * waited. A listener is told near the limit, and at it.
+ * waited.
  */
 export class Timer {
   readonly #language: Language;
@@ -45,9 +45,7 @@ export class Timer {
     this.#number.textContent = clock(1_000 * seconds);
     if (this.#secondsLeft === seconds) return;
     this.#secondsLeft = seconds;
-    const { left, limitReached } = this.#language.texts;
-    if (seconds === WARN_AT_SECONDS) announce(left(seconds));
-    if (seconds === 0) announce(limitReached);
+    if (WARN_AT_SECONDS.includes(seconds)) announce(this.#language.texts.left(seconds));
   }
 
   #say(mode: TimerMode): void {

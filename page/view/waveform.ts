@@ -1,8 +1,8 @@
 import { FRAME_SAMPLES } from '../../client/audio/frames.ts';
 import { MAX_RECORDING_SAMPLES } from '../../common/audio/limits.ts';
 
-/** One scale for all: the whole width is the longest recording, with a place for every 100 ms. */
-const SLOTS = MAX_RECORDING_SAMPLES / FRAME_SAMPLES;
+/** One scale for all up to 15 s, with a place for every 100 ms. A longer recording fills the whole width. */
+export const SLOTS = MAX_RECORDING_SAMPLES / FRAME_SAMPLES;
 
 /** Bars of loudness along the time, in the canvas's text colour. What is still free (or not played yet) is pale. */
 export class Waveform {
@@ -29,7 +29,7 @@ export class Waveform {
   }
 
   show(levels: readonly number[], played = 1): void {
-    this.#levels = levels;
+    this.#levels = levels.length > SLOTS ? loudest(levels) : levels;
     this.#played = played;
     this.#draw();
   }
@@ -61,3 +61,10 @@ export class Waveform {
     }
   }
 }
+
+/** @returns the loudest level of each of the places */
+const loudest = (levels: readonly number[]): number[] =>
+  Array.from({ length: SLOTS }, (_, n) => {
+    const [from, to] = [n, n + 1].map((place) => Math.floor((place * levels.length) / SLOTS));
+    return Math.max(...levels.slice(from, to));
+  });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { TOKEN } from '../../support/api.ts';
 import { StreamClient } from '../../support/stream-client.ts';
 import { openReady, pageUnderTest } from './browser.ts';
+import type { Tab } from './tab.ts';
 
 const under = pageUnderTest();
 
@@ -17,6 +18,25 @@ async function otherRecording(): Promise<() => Promise<unknown>> {
   };
 }
 
+/** From now on the microphone hears so many seconds of noise, as fast as the machine can. */
+const hearAtOnce = ({ page }: Tab, seconds: number): Promise<unknown> =>
+  page.evaluate(`window.AudioContext = class extends OfflineAudioContext {
+    constructor() {
+      super(1, 16_000 * ${seconds}, 16_000);
+    }
+    createMediaStreamSource() {
+      const buffer = new AudioBuffer({ length: 16_000, sampleRate: 16_000 });
+      buffer.getChannelData(0).forEach((_, n, samples) => { samples[n] = Math.sin(n * n) / 4; });
+      const source = new AudioBufferSourceNode(this, { buffer, loop: true });
+      source.start();
+      return source;
+    }
+    resume() {
+      setTimeout(() => this.startRendering().catch(() => {}));
+    }
+    close() {}
+  }`);
+
 describe('a recording on the page', () => {
   it('becomes text as it is spoken, by the keyboard alone', async () => {
     const { tab, page, complaints, addresses } = await under.open();
@@ -28,7 +48,7 @@ describe('a recording on the page', () => {
     await page.locator('#status', { hasText: '就绪' }).waitFor();
     await page.locator('#record:focus').waitFor();
     await page.locator('#model', { hasText: /^模型 scripted（zipformer2-ctc）$/ }).waitFor();
-    expect(await page.locator('.timer').textContent()).toBe('还可录 0:15');
+    expect(await page.locator('.timer').textContent()).toBe('还可录 60:00');
 
     // The space bar records, and the text comes meanwhile.
     const buttonBefore = await page.locator('#record').boundingBox();
@@ -66,8 +86,10 @@ describe('a recording on the page', () => {
     // Held down: letting go is the end of the recording, wherever the pointer is by then.
     await page.locator('#record').hover();
     await page.mouse.down();
-    await tab.says('busy');
-    await tab.secondsLeft(14);
+    const waits = tab.notice('busy').getByText(/^有 0:0\d 的录音等待识别，最多 5:00。$/);
+    await waits.waitFor();
+    expect(await page.locator('#announcement').textContent()).toMatch(/有 0:0\d 的录音等待识别/);
+    expect(await page.locator('.timer').textContent()).toMatch(/^还可录 59:/);
     await page.mouse.move(0, 0);
     await page.mouse.up();
     await again('busy', /页面会自动重试/);
@@ -87,7 +109,7 @@ describe('a recording on the page', () => {
     under.service.wire.mend();
     await page.clock.fastForward(8_000);
     await tab.heardText();
-    expect(await tab.figure('inference_ms')).toBeGreaterThan(0);
+    expect(await tab.figure('finalize_ms')).toBeGreaterThan(0);
     expect(await page.locator('#notice').isVisible()).toBe(false);
     await tab.status('ready');
   });
@@ -99,43 +121,55 @@ describe('a recording on the page', () => {
     const refused = tab.notice('stream_refused');
     await refused.getByText('ASR_ALLOWED_ORIGINS').waitFor();
     await refused.getByText('Keep speaking').waitFor();
-    await tab.secondsLeft(14);
+    await tab.recorded(1);
     await page.keyboard.press('Space');
     await tab.heardText();
     expect(await refused.isVisible()).toBe(false);
   });
 
-  it('ends by itself at 15 s, and is recognized as a whole where the model cannot follow', async () => {
+  it('goes on beyond 15 s, as one recording, and what was said before stays', async () => {
     const { tab, page, complaints } = await under.ready('en-GB');
+    await hearAtOnce(tab, 40);
     const held = under.recognizer.hold();
-    // The audio of a clock that runs as fast as the machine can.
-    await page.evaluate(`window.AudioContext = class extends OfflineAudioContext {
-      constructor() {
-        super(1, 48_000 * 16, 48_000);
-      }
-      createMediaStreamSource() {
-        const buffer = new AudioBuffer({ length: 48_000, sampleRate: 48_000 });
-        buffer.getChannelData(0).forEach((_, n, samples) => { samples[n] = Math.sin(n * n) / 4; });
-        const source = new AudioBufferSourceNode(this, { buffer, loop: true });
-        source.start();
-        return source;
-      }
-      resume() {
-        setTimeout(() => this.startRendering());
-      }
-      close() {}
-    }`);
     const spoken = await tab.listenTo('#announcement');
     await tab.button('Start recording').press('Enter');
-    await tab.until('recognizing');
+    await page.locator('#time', { hasText: /^59:20$/ }).waitFor();
+    await tab.press();
+    // The model is still with the beginning, and how much has its text is there to read.
+    await page.locator('#progress', { hasText: /^0:00 of 0:40 recognized$/ }).waitFor();
     expect(await page.locator('#record').getAttribute('aria-disabled')).toBe('true');
-    await tab.says('busy');
     held.release();
+    // Its first words stand in front of those behind 15 s.
+    await tab.resultText();
+    const text = await tab.heardText();
+    expect(await tab.figure('audio_ms')).toBe(40_000);
+    expect(await page.locator('.recordings li').count()).toBe(1);
+    // Nobody has to listen to all of it once more.
+    expect(await spoken()).toEqual(expect.arrayContaining(['Listening…', 'Recognized to its end.']));
+    expect((await spoken()).join('')).not.toContain(text);
+    expect(complaints).toEqual([]);
+  });
+
+  it('ends when 5 minutes of it wait, which is said before and then, and all of it is recognized', async () => {
+    const { tab, page, complaints } = await under.ready('zh-CN');
+    await hearAtOnce(tab, 330);
+    // Or its bars would take most of the time.
+    await page.evaluate(`document.querySelector('#wave').hidden = true`);
+    const end = await otherRecording();
+    const spoken = await tab.listenTo('#announcement');
+    await tab.press();
+    await tab.notice('waiting_limit').waitFor();
+    expect(await page.locator('#alert').textContent()).toContain('录音已结束：有 5 分钟还在等待服务');
+    expect((await spoken()).join('')).toContain('有 4:00 的录音等待识别，最多 5:00。');
+    await tab.says('busy');
+    // Nobody can record now.
+    await page.locator('.timer', { hasText: /^已等待 0:/ }).waitFor();
+    await end();
     await tab.heardText();
-    expect(await tab.figure('audio_ms')).toBe(15_000);
-    await page.locator('#latest dd', { hasText: /^15\.0 s$/ }).waitFor();
-    const announced = ['Listening…', '5 seconds left', 'The 15 seconds are up; the recording has ended.'];
-    expect(await spoken()).toEqual(expect.arrayContaining(announced));
+    expect(await tab.figure('audio_ms')).toBeGreaterThanOrEqual(299_000);
+    expect(await tab.figure('audio_ms')).toBeLessThan(330_000);
+    // It stands there still when the text has come.
+    await tab.notice('waiting_limit').waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -145,7 +179,11 @@ describe('a recording on the page', () => {
     await tab.press();
     const overloaded = tab.notice('overloaded');
     await overloaded.waitFor();
-    expect(await overloaded.textContent()).toBe('服务跟不上实时音频。请继续说：结束后会识别整段录音。');
+    expect(await overloaded.textContent()).toEqual(
+      expect.stringMatching(
+        /^服务跟不上实时音频。请继续说：录音都会保留并识别。有 0:0\d 的录音等待识别，最多 5:00。$/,
+      ),
+    );
     expect(await page.locator('#announcement').textContent()).toContain('服务跟不上实时音频');
     expect(await tab.state()).toBe('recording');
     await tab.press();

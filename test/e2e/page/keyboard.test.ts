@@ -33,7 +33,7 @@ describe('the record button', () => {
     // The second is what a keyboard repeats. (A third would start again what the second had ended.)
     for (let n = 0; n < 2; n += 1) await page.keyboard.down('Enter');
     await page.keyboard.up('Enter');
-    await tab.secondsLeft(14);
+    await tab.recorded(1);
     expect(await tab.state()).toBe('recording');
     await page.keyboard.press('Enter');
     await tab.resultText();
@@ -47,7 +47,7 @@ describe('the record button', () => {
     await page.locator('#record:focus').waitFor();
     // The second and third are what a keyboard repeats.
     for (let n = 0; n < 3; n += 1) await page.keyboard.down('Space');
-    await tab.secondsLeft(14);
+    await tab.recorded(1);
     await page.keyboard.up('Space');
     await endsNow(tab);
   });
@@ -78,14 +78,14 @@ describe('the record button', () => {
     const { touch } = await finger(tab);
     // A hold that the system ends is over, too.
     await touch('touchStart');
-    await tab.secondsLeft(14);
+    await tab.recorded(1);
     await touch('touchCancel');
     await endsNow(tab);
     // A short touch is a press, and the next one ends the recording.
     await touch('touchStart');
     await page.locator('#record[data-state=opening], #record[data-state=recording]').waitFor();
     await touch('touchCancel');
-    await tab.secondsLeft(14);
+    await tab.recorded(1);
     await page.locator('#record').press('Enter');
     await endsNow(tab);
   });
@@ -98,7 +98,7 @@ describe('the record button', () => {
     await touch('touchStart', 0, seconds);
     await touch('touchMove', 30, seconds + 0.05);
     await touch('touchEnd', 0, seconds + 0.1);
-    await tab.secondsLeft(14);
+    await tab.recorded(1);
     await page.locator('#record').press('Enter');
     await endsNow(tab);
   });

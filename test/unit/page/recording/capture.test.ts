@@ -1,9 +1,11 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { MAX_RECORDING_SAMPLES, SAMPLE_RATE_HZ } from '../../../../common/audio/limits.ts';
+import { blocksOf } from '../../../../client/audio/blocks.ts';
+import { SAMPLE_RATE_HZ } from '../../../../common/audio/limits.ts';
+import { AudioParts, wavFrom } from '../../../../page/recording/audio-parts.ts';
 import type { CaptureMessage } from '../../../../page/recording/capture-worklet.ts';
-import { levelsOf, loudness } from '../../../../page/recording/loudness.ts';
+import { loudness } from '../../../../page/recording/loudness.ts';
 
-it('the microphone’s recording ends by itself at 15 s, with all its frames', async () => {
+it('the microphone’s recording goes on beyond 15 s until it is stopped, with all its frames', async () => {
   const posted: CaptureMessage[] = [];
   interface Processor {
     readonly port: { onmessage?: () => void };
@@ -25,16 +27,14 @@ it('the microphone’s recording ends by itself at 15 s, with all its frames', a
   const [Processor] = processors;
   if (Processor === undefined) throw new Error('the worklet registered nothing');
   const processor = new Processor();
-  // One that fits the 15 s no whole number of times.
   const block = [[new Float32Array(127)]];
-  let blocks = 1;
-  // It says itself when it is to be called no more; 16 s are beyond its limit.
-  while (processor.process(block) && blocks < 2_100) blocks += 1;
-  expect(blocks).toBe(Math.ceil(MAX_RECORDING_SAMPLES / 127));
+  // 16 s, and 29 samples.
+  for (let blocks = 0; blocks < 2_016; blocks += 1) expect(processor.process(block)).toBe(true);
+  processor.port.onmessage?.();
   const lengths = posted.flatMap((message) => (message.type === 'frame' ? [message.pcm.length] : []));
-  expect(lengths).toEqual(Array(150).fill(1_600));
-  expect(posted.at(-1)).toEqual({ type: 'end', reason: 'limit' });
-  // That is the last word, also where the browser calls on and the person stops at the same time.
+  expect(lengths).toEqual([...Array(160).fill(1_600), 32]);
+  expect(posted.at(-1)).toEqual({ type: 'end' });
+  // That is the last word, also where the browser calls on and the person stops once more.
   const { length } = posted;
   expect(processor.process(block)).toBe(false);
   processor.port.onmessage?.();
@@ -50,8 +50,22 @@ it.each([
   expect(loudness(new Int16Array(1_600).fill(sample))).toBeCloseTo(level, 3);
 });
 
-it('a recording has a loudness for every 100 ms, the last part included', () => {
-  const samples = new Int16Array(3_300);
-  samples.fill(32_767, 3_200);
-  expect(levelsOf(samples)).toEqual([0, 0, expect.closeTo(1, 3)]);
+it('audio of any length is kept to the last sample, with a loudness for every 100 ms, and can be had from anywhere', async () => {
+  const parts = new AudioParts();
+  const samples = Int16Array.from({ length: 2_000_300 }, (_, n) => (n * 7) % 32_768);
+  for (let from = 0; from < samples.length; from += 12_345) parts.push(samples.subarray(from, from + 12_345));
+  const { wav, lengthMs, levels } = parts.audio(undefined, new Date());
+  expect(lengthMs).toBe(125_019);
+  expect(levels).toHaveLength(1_251);
+  expect(levels.at(-1)).toBeCloseTo(loudness(samples.subarray(2_000_000)), 6);
+  const read = async (blob: Blob) => (await toPcmOfAnyLength(blob)).toString('base64');
+  const bytes = Buffer.from(samples.buffer);
+  expect(await read(wav)).toBe(bytes.toString('base64'));
+  expect(await read(wavFrom(wav, 100_010))).toBe(bytes.subarray(2 * 1_600_160).toString('base64'));
 });
+
+async function toPcmOfAnyLength(wav: Blob): Promise<Buffer> {
+  const blocks: Buffer[] = [];
+  for await (const block of blocksOf(wav)) blocks.push(Buffer.from(block.slice().buffer));
+  return Buffer.concat(blocks);
+}

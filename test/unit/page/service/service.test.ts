@@ -68,7 +68,7 @@ it.each([
   [503, '{"status":"loading","busy":false,"error":"ModelLoadError"}', 'unavailable'],
 ])('of an answer %i %s the service is %s', async (status, body, state) => {
   const asked = answer(status, body);
-  expect(await readiness('a-token', signal)).toBe(state);
+  expect(await readiness(serviceFor('a-token'), signal)).toBe(state);
   // Beside the page, also behind a proxy's path.
   expect(asked).toEqual(['https://asr.example/asr/readyz', { authorization: 'Bearer a-token' }]);
 });

@@ -38,12 +38,26 @@ it('both languages say something different about every failure', () => {
 });
 
 it.each([
-  ['file_too_long', { lengthMs: 20_000 }, 'is 20.0 s long; the limit is 15 s', ' 长 20.0 秒，最长 15 秒'],
-  // Never less than it is, or it would be "15.0 s long; the limit is 15 s".
-  ['file_too_long', { lengthMs: 15_001 }, 'is 15.1 s long; the limit is 15 s', ' 长 15.1 秒，最长 15 秒'],
-  ['file_too_long', { lengthMs: 3_600_000 }, 'is 60 minutes long; the limit', ' 长 60 分钟，最长 15 秒'],
-  ['file_too_long', {}, 'is too long; the limit is 15 s', ' 太长，最长 15 秒'],
-  ['file_too_large', { bytes: 32_000_001 }, 'has 33 MB; the limits are 32 MB', ' 大小为 33 MB，最大 32 MB'],
+  // Never less than it is, or it would be "60 minutes long; the limit is 60 minutes".
+  [
+    'file_too_long',
+    { lengthMs: 3_600_001 },
+    'is 61 minutes long; the limit is 60 minutes',
+    ' 长 61 分钟，最长 60 分钟',
+  ],
+  ['file_too_long', {}, 'is too long; the limit is 60 minutes', ' 太长，最长 60 分钟'],
+  [
+    'file_too_long_to_decode',
+    { lengthMs: 2_700_000 },
+    'is 45 minutes long; the limit for all but WAV is 20 minutes',
+    ' 长 45 分钟；WAV 以外的文件最长 20 分钟',
+  ],
+  [
+    'file_too_large',
+    { bytes: 100_000_001 },
+    'has 101 MB; the limit for all but WAV is 100 MB',
+    ' 大小为 101 MB；WAV 以外的文件最大 100 MB',
+  ],
   ['file_unreadable', { format: 'AMR' }, 'is AMR.', ' 是 AMR 录音，浏览器无法读取'],
 ] as const)('%s with %j is said with its figures', (kind, facts, inEnglish, inChinese) => {
   for (const [texts, words] of [
@@ -66,7 +80,7 @@ it('every kind of file is named in Chinese', () => {
 });
 
 it('what went wrong with a recording of the microphone names no file', () => {
-  expect(adviceOn(chinese, new Failure('file_too_long'))[0]).toBe('这段录音太长，最长 15 秒。');
+  expect(adviceOn(chinese, new Failure('file_too_long'))[0]).toBe('这段录音太长，最长 60 分钟。');
   expect(adviceOn(english, new Failure('busy'))[0]).toBe('The service is busy with another recording.');
   expect(adviceOn(chinese, new Failure('busy'), '甲.wav')[0]).toBe('甲.wav：服务正在识别另一段录音。');
 });
@@ -94,6 +108,7 @@ it.each([
   [0, '0.0 s', '0.0 秒'],
   [3_140, '3.1 s', '3.1 秒'],
   [15_000, '15.0 s', '15.0 秒'],
+  [501_000, '8:21', '8:21'],
 ])('%i ms are %s and %s', (ms, inEnglish, inChinese) => {
   expect([english.seconds(ms), chinese.seconds(ms)]).toEqual([inEnglish, inChinese]);
 });

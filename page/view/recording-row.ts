@@ -1,6 +1,8 @@
+import { toSrt } from '../../client/long/subtitles.ts';
 import type { Recording } from '../recording/dictation-view.ts';
 import type { Failure } from '../service/failures.ts';
 import type { Language } from '../texts/language.ts';
+import type { Word } from '../texts/texts.ts';
 import { adviceOn, isOfToken } from './advice.ts';
 import { copyButton } from './copy-button.ts';
 import { button, make, reachable, worded } from './elements.ts';
@@ -27,8 +29,16 @@ export function recordingRow(
   // There is no sound of a file that could not be read, and of recordings of hours only the latest is kept.
   const hasSound = recording.lengthMs > 0;
   const sound = hasSound ? [player.row(recording, address)] : [];
-  const save = hasSound ? [saveLink(language, recording, address, number)] : [];
-  const actions = make('div', { class: 'actions' }, ...act, ...save, button(language, 'remove', remove));
+  const save = hasSound ? [saveLink(language, recording, number, 'save', 'wav', address)] : [];
+  const subtitles = subtitleLink(language, recording, number);
+  const actions = make(
+    'div',
+    { class: 'actions' },
+    ...act,
+    ...save,
+    ...subtitles,
+    button(language, 'remove', remove),
+  );
   const facts = make('div', { class: 'actions facts' }, name, ...figures);
   const row = make('li', {}, ...said, ...sound, facts, actions);
   // Each says what it does, in its words of the moment, and to which recording.
@@ -39,14 +49,29 @@ export function recordingRow(
   return row;
 }
 
-function saveLink(language: Language, recording: Recording, address: string, number: number): HTMLElement {
-  const link = make('a', { href: address, class: 'quiet' });
-  language.show(link, ({ save, microphone }) => {
-    const name = (recording.fileName ?? microphone).replace(/\.[^.]*$/, '');
-    link.textContent = save;
-    link.download = `${number}-${name}-${fileTime(recording.takenAt)}.wav`;
+function saveLink(
+  language: Language,
+  { fileName, takenAt }: Recording,
+  number: number,
+  word: Word,
+  extension: string,
+  href: string,
+): HTMLElement {
+  const link = make('a', { href, class: 'quiet' });
+  language.show(link, (texts) => {
+    const name = (fileName ?? texts.microphone).replace(/\.[^.]*$/, '');
+    link.textContent = texts[word];
+    link.download = `${number}-${name}-${fileTime(takenAt)}.${extension}`;
   });
   return link;
+}
+
+/** One cue, of a short recording, nobody needs. */
+function subtitleLink(language: Language, recording: Recording, number: number): HTMLElement[] {
+  const { text, pieces } = recording.transcript;
+  if (text === '' || pieces.length < 2) return [];
+  const href = `data:application/x-subrip;charset=utf-8,${encodeURIComponent(toSrt(pieces))}`;
+  return [saveLink(language, recording, number, 'saveSubtitles', 'srt', href)];
 }
 
 interface Shown {

@@ -150,7 +150,9 @@ describe('a recording on the page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('ends when 5 minutes of it wait, which is said before and then, and all of it is recognized', async () => {
+  it('ends when 5 minutes of it wait, which is said before and then, and all of it is recognized', {
+    timeout: 60_000,
+  }, async () => {
     const { tab, page, complaints } = await under.ready('zh-CN');
     await hearAtOnce(tab, 330);
     // Or its bars would take most of the time.

@@ -217,6 +217,13 @@ describe('files on the page', () => {
     expect(await tab.figure('audio_ms')).toBe(40_000);
     expect(await tab.notice('inference_failed').count()).toBe(0);
     expect((await tab.savedSamples()).equals(pcm)).toBe(true);
+    // A cue for each piece or more, from its beginning to its end.
+    const cues = (await tab.saved('.srt')).toString().trim().split('\n\n');
+    expect(cues[0]).toMatch(/^1\n00:00:00,000 --> 00:00:\d\d,\d{3}\n/);
+    expect(cues.at(-1)).toMatch(/--> 00:00:40,000\n/);
+    const lines = cues.flatMap((cue) => cue.split('\n').slice(2));
+    expect(lines.join('')).toBe(whole);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(21);
     expect(complaints).toEqual([]);
   });
 

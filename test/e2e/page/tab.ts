@@ -148,9 +148,14 @@ export class Tab {
 
   /** Of the latest recording, as the page saves it. */
   async savedSamples(): Promise<Buffer> {
+    return (await this.saved('.wav')).subarray(HEADER_BYTES);
+  }
+
+  /** The latest recording's file of this kind. */
+  async saved(extension: string): Promise<Buffer> {
     const saving = this.page.waitForEvent('download');
-    await this.page.locator('#latest [download]').click();
-    return (await readFile(await (await saving).path())).subarray(HEADER_BYTES);
+    await this.page.locator(`#latest [download$="${extension}"]`).click();
+    return readFile(await (await saving).path());
   }
 
   /** From now on the page's scripts have what it records with: `opened`, the microphone's stream, and `recordingContext`. */

@@ -102,6 +102,7 @@ export class Dictation {
       this.#enter('recognizing');
       const audio = parts.audio(undefined, takenAt);
       this.#view.recognizing(audio, 1, 1);
+      this.#view.recognized(live.soFar);
       const interruption = ended === 'microphone_lost' ? new Failure('microphone_lost') : limit;
       if (interruption !== undefined) this.#view.failed(interruption);
       const outcome = await this.#outcome(live, service, audio);
@@ -152,6 +153,7 @@ export class Dictation {
     const service = this.#begin('recognizing');
     if (service === undefined) return;
     this.#view.recognizing(recording, 1, 1);
+    this.#view.recognized(recording.transcript);
     const outcome = await this.#transcribe(service, recording, recording.transcript);
     this.#view.recorded({ ...recording, failure: undefined, ...outcome });
     this.#enter('idle');

@@ -11,7 +11,7 @@ import { type DictationState, MAX_FILES } from './texts/texts.ts';
 import { adviceOn, isOfToken } from './view/advice.ts';
 import { find } from './view/elements.ts';
 import { announce, Notice } from './view/notice.ts';
-import { Progress } from './view/progress.ts';
+import { Progress, SHORT_MS } from './view/progress.ts';
 import { nothingIn } from './view/recording-names.ts';
 import { Recordings } from './view/recordings.ts';
 import { ServiceStatus } from './view/service-status.ts';
@@ -152,9 +152,9 @@ class Page {
       return;
     }
     this.#status.show('ready');
-    const { text, pieces } = transcript;
+    const { text, audio_ms } = transcript;
     if (text === '') announce(nothingIn(texts, recording));
-    else if (pieces.length > 1) announce(texts.longResult);
+    else if (audio_ms > SHORT_MS) announce(texts.longResult);
     else announce(texts.result, false, text);
   }
 

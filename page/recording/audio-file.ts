@@ -88,8 +88,9 @@ async function decode(file: File, start: Uint8Array, problem: WavError): Promise
   const parts = new AudioParts();
   const downmix = new Downmix();
   const converter = new PcmConverter(audio.sampleRate);
-  // A second at a time: another copy of the whole would not fit beside it.
+  // A second at a time: another copy of the whole would not fit beside it, and the page is to answer meanwhile.
   for (let from = 0; from < audio.length; from += audio.sampleRate) {
+    await new Promise((resolve) => setTimeout(resolve));
     const length = Math.min(audio.sampleRate, audio.length - from);
     const mono = downmix.push(length, channels.length, (n, channel) => channels[channel]?.[from + n] ?? 0);
     parts.push(converter.push(mono));

@@ -5,7 +5,7 @@ import { button, find } from './elements.ts';
 import { SLOTS, Waveform } from './waveform.ts';
 
 /** What the service takes at once. */
-const SHORT_MS = audioMs(MAX_RECORDING_BYTES);
+export const SHORT_MS = audioMs(MAX_RECORDING_BYTES);
 
 type Shown = Pick<Audio, 'fileName' | 'levels' | 'lengthMs'>;
 

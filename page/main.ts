@@ -41,6 +41,7 @@ class Page {
       },
       recognizing: (audio, number, count) => this.#progress.recognizing(audio, number, count),
       recognized: ({ audio_ms }) => this.#progress.recognized(audio_ms),
+      interrupted: (by) => this.#notice.interrupted(by),
       failed: (failure) => this.#failed(failure),
       recorded: (recording) => this.#recorded(recording),
     },
@@ -97,7 +98,7 @@ class Page {
     }
     this.#token.useTyped();
     this.#recordings.makeRoom();
-    this.#notice.hide();
+    this.#notice.clear();
     // Otherwise a screen reader would find the last result there beside what follows.
     announce('');
     void work().then(() => {
@@ -117,9 +118,8 @@ class Page {
   }
 
   #failed(failure: Failure): void {
-    // Otherwise a screen reader would find "listening" or "trying again" there when that is over. After a
-    // lost microphone, the recording's text stays there.
-    if (failure.kind !== 'microphone_lost') announce('');
+    // Otherwise a screen reader would find "listening" or "trying again" there when that is over.
+    announce('');
     if (failure.kind === 'unauthorized' || failure.kind === 'token_missing') {
       this.#status.stop();
       this.#token.ask();
@@ -142,15 +142,17 @@ class Page {
       this.#failed(failure);
       return;
     }
-    this.#notice.hide();
     const { texts } = this.#language;
     if (failure !== undefined) {
+      // Its own words are not to stand beside others.
+      this.#notice.clear();
       // Otherwise a screen reader would find "listening" there.
       announce('');
       announce(adviceOn(texts, failure, recording.fileName).join(texts.sentenceGap), true);
       this.#checkService(failure);
       return;
     }
+    this.#notice.settle();
     this.#status.show('ready');
     const { text, audio_ms } = transcript;
     if (text === '') announce(nothingIn(texts, recording));
@@ -175,7 +177,7 @@ class Page {
     if (state === 'recognizing') {
       // The button says that it is being recognized; nobody needs to keep speaking.
       this.#transcript.wait(() => '');
-      this.#notice.hide();
+      this.#notice.settle();
     }
     if (state === 'idle') {
       this.#transcript.clear();

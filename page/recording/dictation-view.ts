@@ -42,7 +42,9 @@ export interface DictationView {
   recognizing(audio: Pick<Audio, 'fileName' | 'levels' | 'lengthMs'>, number: number, count: number): void;
   /** So much of it has its text by now. */
   recognized(transcript: Transcript): void;
-  /** A failure without a recording, or one that ends it early: nothing to try again with. */
+  /** What has ended the recording, and not its person. It is recognized now. */
+  interrupted(by: Failure): void;
+  /** A failure without a recording: nothing to try again with. */
   failed(failure: Failure): void;
   recorded(recording: Recording): void;
 }

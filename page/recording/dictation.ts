@@ -104,11 +104,8 @@ export class Dictation {
       this.#view.recognizing(audio, 1, 1);
       this.#view.recognized(live.soFar);
       const interruption = ended === 'microphone_lost' ? new Failure('microphone_lost') : limit;
-      if (interruption !== undefined) this.#view.failed(interruption);
-      const outcome = await this.#outcome(live, service, audio);
-      this.#view.recorded({ ...audio, ...outcome });
-      // A failure's own words are not to be replaced.
-      if (interruption !== undefined && outcome.failure === undefined) this.#view.failed(interruption);
+      if (interruption !== undefined) this.#view.interrupted(interruption);
+      this.#view.recorded({ ...audio, ...(await this.#outcome(live, service, audio)) });
     } catch (error) {
       this.#view.failed(asFailure(error));
     } finally {
@@ -246,7 +243,8 @@ export class Dictation {
   }
 }
 
-function limitMet(recordedMs: number, waitingMs: number): Failure | undefined {
+/** @returns what ends a recording of this length, of which so much waits for the service */
+export function limitMet(recordedMs: number, waitingMs: number): Failure | undefined {
   if (recordedMs >= MAX_RECORDING_MS) return new Failure('recording_limit');
   return waitingMs >= MAX_WAITING_MS ? new Failure('waiting_limit') : undefined;
 }

@@ -18,6 +18,7 @@ export class Notice {
   readonly #language: Language;
   readonly #stop: HTMLButtonElement;
   readonly #added = make('p', { class: 'what' });
+  #interruption: Failure | undefined;
   readonly #waits = make('p', {});
   #waitingSeconds = 0;
 
@@ -34,6 +35,30 @@ export class Notice {
     this.#place(false);
     // The alert's words are removed, too: a screen reader that goes on to the page's end would read them still.
     announce('', true);
+  }
+
+  /** Something new begins. */
+  clear(): void {
+    this.#interruption = undefined;
+    this.hide();
+  }
+
+  /** What has ended the recording stands there until something new begins. */
+  interrupted(by: Failure): void {
+    this.#interruption = by;
+    this.failed(by);
+  }
+
+  /** Nothing is waited for any more. */
+  settle(): void {
+    this.hide();
+    const by = this.#interruption;
+    if (by !== undefined)
+      this.#show(
+        'problem',
+        by,
+        this.#line((texts) => adviceOn(texts, by)[1]),
+      );
   }
 
   failed(failure: Failure): void {
@@ -73,7 +98,9 @@ export class Notice {
     // The language may have been switched while the button was not there.
     this.#language.say(this.#stop, ({ cancel }) => cancel);
     const focused = document.activeElement === this.#stop;
-    const what = this.#show('wait', failure, goesOn, this.#stop);
+    const by = this.#interruption;
+    const ended = by === undefined ? [] : [this.#line((texts) => adviceOn(texts, by)[0])];
+    const what = this.#show('wait', failure, goesOn, ...ended, this.#stop);
     if (focused) this.#stop.focus();
     if (!isShown) announce(`${what} ${goesOn.textContent}`);
   }

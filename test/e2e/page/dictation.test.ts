@@ -169,10 +169,11 @@ describe('a recording on the page', () => {
     );
     const spoken = await tab.listenTo('#announcement');
     await tab.press();
-    await tab.notice('waiting_limit').waitFor({ timeout: 50_000 });
-    expect(await page.locator('#alert').textContent()).toContain('录音已结束：有 5 分钟还在等待服务');
-    expect((await spoken()).join('')).toContain('有 4:00 的录音等待识别，最多 5:00。');
     await tab.says('busy');
+    // It stands there while the page waits, too.
+    const ended = page.locator('#notice', { hasText: '录音已结束：有 5 分钟还在等待服务，不能再多。' });
+    await ended.waitFor({ timeout: 50_000 });
+    expect((await spoken()).join('')).toContain('有 4:00 的录音等待识别，最多 5:00。');
     // Nobody can record now.
     await page.locator('.timer', { hasText: /^已等待 0:/ }).waitFor();
     isBusy = false;

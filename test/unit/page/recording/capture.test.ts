@@ -3,6 +3,7 @@ import { blocksOf } from '../../../../client/audio/blocks.ts';
 import { SAMPLE_RATE_HZ } from '../../../../common/audio/limits.ts';
 import { AudioParts, wavFrom } from '../../../../page/recording/audio-parts.ts';
 import type { CaptureMessage } from '../../../../page/recording/capture-worklet.ts';
+import { limitMet } from '../../../../page/recording/dictation.ts';
 import { loudness } from '../../../../page/recording/loudness.ts';
 
 it('the microphone’s recording goes on beyond 15 s until it is stopped, with all its frames', async () => {
@@ -69,3 +70,11 @@ async function toPcmOfAnyLength(wav: Blob): Promise<Buffer> {
   for await (const block of blocksOf(wav)) blocks.push(Buffer.from(block.slice().buffer));
   return Buffer.concat(blocks);
 }
+
+it.each([
+  [3_599_900, 298_900, undefined],
+  [3_600_000, 0, 'recording_limit'],
+  [400_000, 299_000, 'waiting_limit'],
+])('of a recording of %i ms, %i of which wait, the end is %s', (recordedMs, waitingMs, kind) => {
+  expect(limitMet(recordedMs, waitingMs)?.kind).toBe(kind);
+});

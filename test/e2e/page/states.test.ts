@@ -113,6 +113,9 @@ describe('axe-core finds nothing', { timeout: 120_000 }, () => {
     await held[0]?.fulfill({ status: 409, json: { error: 'busy', message: 'busy' } });
     await tab.says('busy');
     await state('7-busy');
+    await page.setViewportSize(VIEWS.phone);
+    const box = await page.locator('#record').boundingBox();
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(VIEWS.phone.height);
     await page.unroute('**/v1/**');
     await tab.until('idle');
     await state('8-files');

@@ -16,6 +16,9 @@ const MAX_RECORDING_MS = MAX_MINUTES * 60_000;
 /** Just before the client gives up. */
 const MAX_WAITING_MS = MAX_WAITING_MINUTES * 60_000 - 1_000;
 
+/** Longer than a piece mostly takes. Behind a queue the answer may then come a minute later. */
+const QUEUED_MS = 4_000;
+
 /** What the next file would meet, too; and the rest of a recording, for which it was tried long enough. */
 const LASTING: readonly FailureKind[] = [
   'cancelled',
@@ -177,6 +180,7 @@ export class Dictation {
 
   async #outcome(live: LiveText, service: AsrClientCore, audio: Audio): Promise<Outcome> {
     const endedAtMs = performance.now();
+    this.#awaitAnswer();
     try {
       return { transcript: await live.end(), finalizeMs: performance.now() - endedAtMs };
     } catch (error) {
@@ -193,6 +197,7 @@ export class Dictation {
     before: Transcript = NOTHING_YET,
   ): Promise<Outcome> {
     const { signal } = this.#abort;
+    this.#awaitAnswer();
     const onRetry = ({ error }: { error: unknown }): void => this.#retry(asFailure(error));
     const retry = { patienceMs: PATIENCE_MS, onRetry };
     const long = service.transcribeLong(wavFrom(audio.wav, before.audio_ms), { signal, retry });
@@ -210,7 +215,14 @@ export class Dictation {
 
   #recognized(soFar: Transcript): void {
     if (this.#state === 'waiting') this.#enter('recognizing');
+    if (this.#state === 'recognizing') this.#awaitAnswer();
     this.#view.recognized(soFar);
+  }
+
+  /** Says after a while without an answer that it may be the turn of others. */
+  #awaitAnswer(): void {
+    clearTimeout(this.#late);
+    this.#late = setTimeout(() => this.#retry(new Failure('queued')), QUEUED_MS);
   }
 
   #retry(failure: Failure): void {
@@ -236,6 +248,7 @@ export class Dictation {
 
   #enter(state: DictationState): void {
     if (state === this.#state) return;
+    clearTimeout(this.#late);
     if (!NEXT[this.#state].includes(state))
       throw new Error(`dictation: ${this.#state} → ${state} is no transition`);
     this.#state = state;

@@ -69,7 +69,7 @@ export class LiveText {
     const { waitingMs } = this;
     this.#isBehind = waitingMs > (this.#isBehind ? CAUGHT_UP_MS : BEHIND_FROM_MS);
     if (!this.#isBehind) return undefined;
-    return this.#obstacle ?? new Failure('overloaded');
+    return this.#obstacle ?? new Failure('queued');
   }
 
   push(samples: Int16Array): void {

@@ -80,6 +80,7 @@ export const english: Texts = {
       'The service could not keep up with the live audio.',
       'The recording is kept. Try again to have it recognized.',
     ],
+    queued: ['Other recordings may be in front of this one.', 'Try again in a moment.'],
     connection_lost: [
       'The connection to the service was lost.',
       'Check the network and that the service is running, then try again.',

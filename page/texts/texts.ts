@@ -35,6 +35,7 @@ export type FailureKind =
   | 'busy'
   | 'not_ready'
   | 'overloaded'
+  | 'queued'
   | 'connection_lost'
   | 'stream_refused'
   | 'timeout'

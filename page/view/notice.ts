@@ -105,23 +105,6 @@ export class Notice {
     if (!isShown) announce(`${what} ${goesOn.textContent}`);
   }
 
-  /** No answer comes yet, mostly because others are in front. */
-  queued(isRecording: boolean): void {
-    this.hide();
-    this.#element.dataset['tone'] = 'wait';
-    this.#element.dataset['kind'] = 'queued';
-    const what = worded('p', { class: 'what' }, this.#language, ({ queued }) => queued);
-    const todo = this.#line((texts) => (isRecording ? texts.keepSpeaking : texts.waitsForTurn));
-    this.#language.say(this.#stop, ({ cancel }) => cancel);
-    this.#element.append(what, todo, ...(isRecording ? [] : [this.#stop]));
-    this.#appear();
-    announce(`${what.textContent} ${todo.textContent}`);
-  }
-
-  endQueued(): void {
-    if (this.#element.dataset['kind'] === 'queued') this.hide();
-  }
-
   /** Adds something of no weight to what stands there. */
   add(word: 'notNow' | 'tooManyFiles'): void {
     this.#element.dataset['tone'] = 'wait';

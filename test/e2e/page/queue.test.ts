@@ -13,7 +13,7 @@ describe('behind a queue', () => {
     const turn = await asked;
     await page.clock.runFor(4_000);
     expect(await tab.notice('queued').textContent()).toBe(
-      'Other recordings may be in front of this one.The page waits for its turn by itself. No action needed.Stop waiting',
+      'Other recordings may be in front of this one.The page tries again by itself until it is your turn. No action needed.Stop waiting',
     );
     await turn.continue();
     await tab.heardText();
@@ -32,7 +32,7 @@ describe('behind a queue', () => {
     expect(await tab.state()).toBe('recording');
     expect(await tab.notice('queued').textContent()).toContain('Keep speaking');
     await tab.press();
-    await tab.until('recognizing');
+    await tab.until('waiting');
     await tab.says('queued');
     await tab.button('Stop waiting').click();
     await tab.says('cancelled');

@@ -57,7 +57,7 @@ it.each([
   ['1', 'ready'],
 ])('one of several services is busy, and %s are free: %s', async (free, state) => {
   answer(200, '{"status":"ready","busy":true}', { 'asr-free': free });
-  expect(await readiness('a-token-of-the-page', signal)).toBe(state);
+  expect(await readiness(serviceFor('a-token'), signal)).toBe(state);
 });
 
 it.each([

@@ -1,8 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { fromStore } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 import { LuaScript, type RedisClient } from '../redis/scripts.ts';
 import { CALL_SLOT_TTL_MS, type SlotHolder } from '../slot/slot.ts';
 import { SESSION_KEYS_TTL_MS } from './entries.ts';
+
+const ENTRY_GAP_MS = 10;
 
 /** The API's side of a stream session: its audio. One instance a session. */
 export class SessionProducer {
@@ -18,6 +21,7 @@ export class SessionProducer {
   /** The entry before it. */
   #last: Promise<boolean> = Promise.resolve(true);
   #lastEntry = 0;
+  #sentAtMs = Number.NEGATIVE_INFINITY;
   #endEntry: number | undefined;
 
   constructor(
@@ -43,13 +47,13 @@ export class SessionProducer {
 
   /**
    * Appends one frame. In real time each frame is an entry of its own. Those that come while an entry is on
-   * its way go behind it in one entry: two seconds of the smallest frames, a command each, would take longer
-   * than a command may.
+   * its way, or within 10 ms of it, go behind it in one entry: two seconds of the smallest frames, a command each,
+   * would take longer than a command may.
    * @returns false when the session is over. @throws StoreUnavailable
    */
   append(pcm: Buffer): Promise<boolean> {
     this.#waiting.push(pcm);
-    this.#next ??= this.#last.then(() => this.#flush());
+    this.#next ??= this.#afterLast().then(() => this.#flush());
     return this.#next;
   }
 
@@ -84,12 +88,18 @@ export class SessionProducer {
     await fromStore(this.#redis.del(this.#keys.results(this.sessionId), this.#keys.audio(this.sessionId)));
   }
 
+  async #afterLast(): Promise<void> {
+    const waitMs = this.#sentAtMs + ENTRY_GAP_MS - performance.now();
+    await (waitMs > 0 ? Promise.all([this.#last, delay(waitMs)]) : this.#last);
+  }
+
   /** @returns the entry that carries the last frame so far */
   #flush(): Promise<boolean> {
     if (this.#waiting.length > 0) {
       const pcm = Buffer.concat(this.#waiting);
       this.#waiting = [];
       this.#next = undefined;
+      this.#sentAtMs = performance.now();
       this.#last = this.#add(this.#nextEntry(), 'pcm', pcm);
     }
     return this.#last;

@@ -1,13 +1,17 @@
 /** One engine with one model in a process of its own, so that its peak memory is its own. It recognizes what its parent sends. */
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PARAFORMER_STEPS } from '../../inference/engine/families/streaming-paraformer-model.ts';
 import { zipformerLayout } from '../../inference/engine/families/zipformer.ts';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
 import { trailingSilenceSamples } from '../../inference/engine/recording/trailing-silence.ts';
 import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
-import { paraformerReference, whisperReference } from '../onnx/offline-reference.ts';
+import { type OfflineReference, paraformerReference, whisperReference } from '../onnx/offline-reference.ts';
 import { ReferenceEngine, type ReferenceModel } from '../onnx/reference-engine.ts';
+import { writeStackedWhisper } from '../onnx/stacked-whisper.ts';
+import type { WhisperFiles } from '../onnx/whisper.ts';
 
 export interface EngineChildOptions {
   readonly engine: 'ours' | 'sherpa-onnx';
@@ -60,7 +64,7 @@ async function sherpaRecognize({ modelDir, model, threads }: EngineChildOptions)
     const engine =
       files.kind === 'single'
         ? paraformerReference(files.model, files.tokens, threads)
-        : whisperReference(files, { threads });
+        : await stackedWhisper(files, threads);
     return (pcm: Buffer) => engine.recognize(samplesOf(pcm, 0)).text;
   }
   const engine = new ReferenceEngine(modelDir, model, threads);
@@ -70,6 +74,16 @@ async function sherpaRecognize({ modelDir, model, threads }: EngineChildOptions)
       : zipformerLayout(await readOnnxOutline(files.kind === 'single' ? files.model : files.encoder));
   return (pcm: Buffer) =>
     engine.recognize(samplesOf(pcm, trailingSilenceSamples(pcm.length / 2, layout))).text;
+}
+
+/** The bundled Whisper, written as sherpa-onnx reads it. */
+async function stackedWhisper(files: WhisperFiles, threads: number): Promise<OfflineReference> {
+  const folder = mkdtempSync(join(tmpdir(), 'stacked-whisper-'));
+  try {
+    return whisperReference(await writeStackedWhisper(folder, files), { threads });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** From the bytes on, as ours. */

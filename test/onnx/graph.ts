@@ -24,7 +24,13 @@ export class OnnxGraph {
   readonly #weights = new BinaryWriter();
   readonly #outputs = new BinaryWriter();
   readonly #metadata: [string, string][] = [];
+  readonly #prefix: string;
   #values = 0;
+
+  /** @param prefix of all names that it makes up. */
+  constructor(prefix = '') {
+    this.#prefix = prefix;
+  }
 
   input(name: string, type: DataType, shape: Shape): Value {
     writeValueInfo(this.#inputs.tag(11, WireType.LengthDelimited), name, type, shape);
@@ -120,7 +126,7 @@ export class OnnxGraph {
 
   #newName(kind: string): string {
     this.#values += 1;
-    return `${kind}_${this.#values}`;
+    return `${this.#prefix}${kind}_${this.#values}`;
   }
 
   #initializer(type: DataType, shape: readonly number[], data: ArrayBufferView): Value {

@@ -44,14 +44,10 @@ export class TransformerBlocks {
   /** x and what its positions see: keys and values (N or 1, seen positions, width). */
   attention(x: Value, from: Value, keys: Value, values: Value, mask?: Value): Value {
     const queries = this.#op('Mul', [this.linear(from, 2), this.#graph.float(1 / Math.sqrt(this.#headSize))]);
-    const match = this.#op('MatMul', [this.#heads(queries, [0, 2, 1, 3]), this.#heads(keys, [0, 2, 3, 1])]);
+    const match = this.#op('MatMul', [this.heads(queries, [0, 2, 1, 3]), this.heads(keys, [0, 2, 3, 1])]);
     const weights = this.#op('Softmax', [mask === undefined ? match : this.add(match, mask)], { axis: -1 });
-    const seen = this.#op('MatMul', [weights, this.#heads(values, [0, 2, 1, 3])]);
-    const joined = this.#op('Reshape', [
-      this.#op('Transpose', [seen], { perm: [0, 2, 1, 3] }),
-      this.#graph.ints([0, 0, this.#sizes.width]),
-    ]);
-    return this.add(x, this.linear(joined));
+    const seen = this.#op('MatMul', [weights, this.heads(values, [0, 2, 1, 3])]);
+    return this.add(x, this.linear(this.joined(seen, [0, 2, 1, 3])));
   }
 
   feedForward(x: Value): Value {
@@ -108,13 +104,20 @@ export class TransformerBlocks {
     return this.#op('Add', [a, b]);
   }
 
-  get #headSize(): number {
-    return this.#sizes.width / this.#sizes.heads;
-  }
-
-  #heads(x: Value, perm: readonly number[]): Value {
+  /** (N, positions, width) → N, heads, positions and a head's values, in the order of `perm`. */
+  heads(x: Value, perm: readonly number[]): Value {
     const split = this.#op('Reshape', [x, this.#graph.ints([0, -1, this.#sizes.heads, this.#headSize])]);
     return this.#op('Transpose', [split], { perm });
+  }
+
+  /** Heads → (N, positions, width). */
+  joined(x: Value, perm: readonly number[]): Value {
+    const apart = this.#op('Transpose', [x], { perm });
+    return this.#op('Reshape', [apart, this.#graph.ints([0, 0, this.#sizes.width])]);
+  }
+
+  get #headSize(): number {
+    return this.#sizes.width / this.#sizes.heads;
   }
 
   #op(type: string, inputs: readonly Value[], attributes: Parameters<OnnxGraph['op']>[2] = {}): Value {

@@ -1,4 +1,4 @@
-import { OnnxGraph, type Value } from './graph.ts';
+import { OnnxGraph, type Shape, type Value } from './graph.ts';
 import { TransformerBlocks, type TransformerSizes } from './transformer-blocks.ts';
 import { Weights } from './weights.ts';
 
@@ -11,16 +11,16 @@ export interface WhisperSizes extends TransformerSizes {
 export interface WhisperGraphOptions {
   readonly sizes: WhisperSizes;
   /**
-   * `fixed`: always `textContext` positions, as sherpa-onnx's export has them, and the audio once a hypothesis.
-   * `growing`: any length from what is in them on, and one audio for all hypotheses.
+   * `stacked`: all layers in one tensor, always `textContext` positions, and the audio once a hypothesis, as sherpa-onnx's
+   * export has them. `layered`: a tensor a layer, from no position on, and one audio for all hypotheses, as the bundled model.
    */
-  readonly caches: 'fixed' | 'growing';
+  readonly layout: 'stacked' | 'layered';
   /** Whether products with weights are quantized to 8 bits. */
   readonly int8: boolean;
   readonly seed: number;
 }
 
-/** (N, bands, T) → keys and values (layers, N, T / 2, width) of the decoder's attention. */
+/** (N, bands, T) → keys and values of the decoder's attention. */
 export function buildWhisperEncoder(
   options: WhisperGraphOptions,
   metadata: Parameters<OnnxGraph['metadata']>[0],
@@ -41,28 +41,52 @@ export function buildWhisperEncoder(
     x = blocks.feedForward(x);
   }
   const audio = blocks.norm(x);
-  for (const name of ['n_layer_cross_k', 'n_layer_cross_v']) {
-    const layers = Array.from({ length: sizes.layers }, () => blocks.stacked(blocks.linear(audio, 2)));
+  for (const part of ['k', 'v'] as const) {
+    const layers = Array.from({ length: sizes.layers }, () => blocks.linear(audio, 2));
+    if (options.layout === 'layered') {
+      for (const [i, layer] of layers.entries())
+        graph.output(
+          `cross_${part}_${i}`,
+          blocks.heads(layer, CROSS[part].perm),
+          'float32',
+          crossShape(part, sizes),
+        );
+      continue;
+    }
     const shape = [sizes.layers, 'n_audio', 'T', sizes.width];
-    graph.output(name, graph.op('Concat', layers, { axis: 0 }), 'float32', shape);
+    const stacked = layers.map((layer) => blocks.stacked(layer));
+    graph.output(`n_layer_cross_${part}`, graph.op('Concat', stacked, { axis: 0 }), 'float32', shape);
   }
   graph.metadata(metadata);
   return graph.build();
 }
 
+/** Of N, positions, heads and a head's values: the order in which attention multiplies them, and the way back. */
+const CROSS = {
+  k: { perm: [0, 2, 3, 1], back: [0, 3, 1, 2] },
+  v: { perm: [0, 2, 1, 3], back: [0, 2, 1, 3] },
+} as const;
+
+function crossShape(part: 'k' | 'v', { width, heads }: WhisperSizes): Shape {
+  return part === 'k' ? [1, heads, width / heads, 'T'] : [1, heads, 'T', width / heads];
+}
+
+/** What a decoder is given, a value (N, positions, width) a layer; and how it gives its caches back. */
+interface DecoderEnds {
+  readonly offset: Value;
+  readonly past: readonly [keys: readonly Value[], values: readonly Value[]];
+  readonly cross: readonly [keys: readonly Value[], values: readonly Value[]];
+  /** @param all keys or values of a layer each, those before included */
+  readonly output: (part: 'k' | 'v', all: readonly Value[], end: Value) => void;
+}
+
 /** @param bias of each token, added to its score. */
 export function buildWhisperDecoder(options: WhisperGraphOptions, bias: Float32Array): Uint8Array {
-  const { sizes, caches } = options;
+  const { sizes } = options;
   const { graph, weights, blocks } = begin(options, 1);
   const tokens = graph.input('tokens', 'int64', ['n_audio', 'n_tokens']);
-  const isFixed = caches === 'fixed';
-  const cacheShape = [sizes.layers, 'n_audio', isFixed ? sizes.textContext : 'n_text_ctx', sizes.width];
-  const crossShape = [sizes.layers, isFixed ? 'n_audio' : 'n_cross', 'T', sizes.width];
-  const selfCaches = ['k', 'v'].map((part) =>
-    graph.input(`in_n_layer_self_${part}_cache`, 'float32', cacheShape),
-  );
-  const cross = ['k', 'v'].map((part) => graph.input(`n_layer_cross_${part}`, 'float32', crossShape));
-  const offset = graph.input('offset', 'int64', [1]);
+  const ends = options.layout === 'layered' ? layered(graph, blocks, sizes) : stacked(graph, blocks, sizes);
+  const { offset, past, cross } = ends;
 
   const count = blocks.sizeOf(tokens, 1);
   const end = blocks.add(offset, count);
@@ -75,32 +99,86 @@ export function buildWhisperDecoder(options: WhisperGraphOptions, bias: Float32A
   ]);
   let x = graph.op('Gather', [table, tokens]);
   x = blocks.add(x, blocks.positions(sizes.textContext, 1, offset, end));
-  const past = selfCaches.map((cache) => blocks.slice(cache, 2, graph.ints([0]), offset));
-  const parts = [...past, ...cross].map((all) => blocks.layers(all));
-  const added: [keys: Value[], values: Value[]] = [[], []];
+  const all: [keys: Value[], values: Value[]] = [[], []];
   for (let layer = 0; layer < sizes.layers; layer++) {
-    const [pastKeys = '', pastValues = '', crossKeys = '', crossValues = ''] = parts.map(
-      (of) => of[layer] ?? '',
-    );
     const normal = blocks.norm(x);
+    const behind = (before: Value | undefined, now: Value): Value =>
+      graph.op('Concat', [before ?? '', now], { axis: 1 });
     const [keys, values] = [blocks.linear(normal, 2), blocks.linear(normal, 2)];
-    added[0].push(blocks.stacked(keys));
-    added[1].push(blocks.stacked(values));
-    const behind = (before: Value, now: Value): Value => graph.op('Concat', [before, now], { axis: 1 });
-    x = blocks.attention(x, normal, behind(pastKeys, keys), behind(pastValues, values), mask);
-    x = blocks.attention(x, blocks.norm(x), crossKeys, crossValues);
+    const seen = [behind(past[0][layer], keys), behind(past[1][layer], values)] as const;
+    all[0].push(seen[0]);
+    all[1].push(seen[1]);
+    x = blocks.attention(x, normal, ...seen, mask);
+    x = blocks.attention(x, blocks.norm(x), cross[0][layer] ?? '', cross[1][layer] ?? '');
     x = blocks.feedForward(x);
   }
   const scores = blocks.add(blocks.scores(blocks.norm(x)), graph.floats(bias, [sizes.vocabularySize]));
   graph.output('logits', scores, 'float32', ['n_audio', 'n_tokens', sizes.vocabularySize]);
-  for (const [i, part] of ['k', 'v'].entries()) {
-    const rest = blocks.slice(selfCaches[i] ?? '', 2, end, graph.ints([sizes.textContext]));
-    const now = graph.op('Concat', added[i] ?? [], { axis: 0 });
-    const next = graph.op('Concat', [past[i] ?? '', now, rest], { axis: 2 });
-    const shape = isFixed ? cacheShape : [sizes.layers, 'n_audio', 'n_text_ctx_out', sizes.width];
-    graph.output(`out_n_layer_self_${part}_cache`, next, 'float32', shape);
-  }
+  ends.output('k', all[0], end);
+  ends.output('v', all[1], end);
   return graph.build();
+}
+
+function stacked(graph: OnnxGraph, blocks: TransformerBlocks, sizes: WhisperSizes): DecoderEnds {
+  const { layers, textContext, width } = sizes;
+  const cacheShape = [layers, 'n_audio', textContext, width];
+  const cache = (part: string): Value => graph.input(`in_n_layer_self_${part}_cache`, 'float32', cacheShape);
+  const audio = (part: string): Value =>
+    graph.input(`n_layer_cross_${part}`, 'float32', [layers, 'n_audio', 'T', width]);
+  const caches = { k: cache('k'), v: cache('v') };
+  const cross = [audio('k'), audio('v')] as const;
+  const offset = graph.input('offset', 'int64', [1]);
+  const past = (part: 'k' | 'v'): Value[] =>
+    blocks.layers(blocks.slice(caches[part], 2, graph.ints([0]), offset));
+  return {
+    offset,
+    past: [past('k'), past('v')],
+    cross: [blocks.layers(cross[0]), blocks.layers(cross[1])],
+    output: (part, all, end) => {
+      const rest = blocks.slice(caches[part], 2, end, graph.ints([textContext]));
+      const now = graph.op(
+        'Concat',
+        all.map((layer) => blocks.stacked(layer)),
+        { axis: 0 },
+      );
+      const next = graph.op('Concat', [now, rest], { axis: 2 });
+      graph.output(`out_n_layer_self_${part}_cache`, next, 'float32', cacheShape);
+    },
+  };
+}
+
+function layered(graph: OnnxGraph, blocks: TransformerBlocks, sizes: WhisperSizes): DecoderEnds {
+  const { layers, heads, width } = sizes;
+  const parents = graph.input('parents', 'int64', ['n_audio']);
+  const shape = (rows: string, positions: string): Shape => [rows, heads, positions, width / heads];
+  const numbers = [...new Array<number>(layers).keys()];
+  const caches = numbers.map((i) =>
+    (['k', 'v'] as const).map((part) =>
+      graph.input(`self_${part}_${i}`, 'float32', shape('n_cached', 'n_past')),
+    ),
+  );
+  const audio = numbers.map((i) =>
+    (['k', 'v'] as const).map((part) =>
+      blocks.joined(graph.input(`cross_${part}_${i}`, 'float32', crossShape(part, sizes)), CROSS[part].back),
+    ),
+  );
+  const past = (part: 0 | 1): Value[] =>
+    caches.map((of) => blocks.joined(graph.op('Gather', [of[part] ?? '', parents]), [0, 2, 1, 3]));
+  const cross = (part: 0 | 1): Value[] => audio.map((of) => of[part] ?? '');
+  return {
+    offset: blocks.sizeOf(caches[0]?.[0] ?? '', 2),
+    past: [past(0), past(1)],
+    cross: [cross(0), cross(1)],
+    output: (part, all) => {
+      for (const [i, layer] of all.entries())
+        graph.output(
+          `out_self_${part}_${i}`,
+          blocks.heads(layer, [0, 2, 1, 3]),
+          'float32',
+          shape('n_audio', 'n_text'),
+        );
+    },
+  };
 }
 
 function begin(

@@ -12,7 +12,7 @@ export interface SmallWhisper {
   /** `tiny` for `tiny-encoder.onnx`, as sherpa-onnx's archives have it. */
   readonly name?: string;
   readonly melBins?: 80 | 128;
-  readonly caches?: WhisperGraphOptions['caches'];
+  readonly layout?: WhisperGraphOptions['layout'];
   readonly int8?: boolean;
   readonly isMultilingual?: boolean;
   readonly textContext?: number;
@@ -66,9 +66,9 @@ function commandId(name: string): number {
 
 export const WHISPER_VOCABULARY_SIZE = TOKENS.length + COMMANDS.length;
 
-/** Writes a Whisper of random weights in the form of sherpa-onnx's export (`scripts/whisper/export-onnx.py` there). */
+/** Writes a Whisper of random weights, by default in the form of sherpa-onnx's export (`scripts/whisper/export-onnx.py` there). */
 export function writeSmallWhisper(folder: string, options: SmallWhisper = {}): WhisperFiles {
-  const { name = 'tiny', melBins = 80, caches = 'fixed', int8 = false, textContext = 448 } = options;
+  const { name = 'tiny', melBins = 80, layout = 'stacked', int8 = false, textContext = 448 } = options;
   const sizes: WhisperSizes = {
     melBins,
     width: 24,
@@ -78,7 +78,7 @@ export function writeSmallWhisper(folder: string, options: SmallWhisper = {}): W
     textContext,
     vocabularySize: WHISPER_VOCABULARY_SIZE,
   };
-  const graphs = { sizes, caches, int8, seed: SEED };
+  const graphs = { sizes, layout, int8, seed: SEED };
   const suffix = int8 ? '.int8.onnx' : '.onnx';
   const files = {
     encoder: join(folder, `${name}-encoder${suffix}`),

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { modelFolders } from '../../models/store/store.ts';
 import { whisperReference } from '../onnx/offline-reference.ts';
+import { writeStackedWhisper } from '../onnx/stacked-whisper.ts';
 import { tokenLines, type WhisperFiles, writeSmallWhisper } from '../onnx/whisper.ts';
 import { fileFolder } from '../support/folders.ts';
 import { LocalWhisper } from '../unit/inference/engine/local-whisper.ts';
@@ -40,7 +41,10 @@ async function hear(
   const ids = Array.from({ length: engine.layout.vocabularySize }, (_, id) => Buffer.from(String(id)));
   const tokens = join(mkdtempSync(join(workDir, 'ids-')), 'tokens.txt');
   writeFileSync(tokens, tokenLines(ids));
-  const reference = whisperReference({ ...files, tokens }, { tailPaddings });
+  const theirFiles = engine.layout.isStacked
+    ? files
+    : await writeStackedWhisper(join(workDir, 'stacked'), files);
+  const reference = whisperReference({ ...theirFiles, tokens }, { tailPaddings });
   const heard: Heard[] = [];
   for (const { name, samples } of recordings) {
     const floats = withSilence(samples, 0);
@@ -56,11 +60,11 @@ function beginnings(seconds: number): Recording[] {
 }
 
 describe.each([
-  { melBins: 80, caches: 'fixed' },
-  { melBins: 128, caches: 'growing' },
-] as const)('a small Whisper of $melBins bands, $caches caches', (options) => {
+  { melBins: 80, layout: 'stacked' },
+  { melBins: 128, layout: 'layered' },
+] as const)('a small Whisper of $melBins bands, $layout tensors', (options) => {
   test('gives the tokens of sherpa-onnx for 12 recordings', LONG, async () => {
-    const heard = await hear(writeSmallWhisper(join(workDir, options.caches), options), beginnings(2), 300);
+    const heard = await hear(writeSmallWhisper(join(workDir, options.layout), options), beginnings(2), 300);
     expect(heard).toHaveLength(12);
     const said = new Set<number>();
     for (const { name, ours, theirs } of heard) {

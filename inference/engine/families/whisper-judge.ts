@@ -1,6 +1,6 @@
 import type { Alternative, Judgement } from '../postprocessing/judge.ts';
 import { forcedRows } from '../search/forced-decoding.ts';
-import type { TokenDecoder } from '../search/token-decoder.ts';
+import type { Likelihoods, TokenDecoder } from '../search/token-decoder.ts';
 import type { Simplify } from '../text/chinese-text.ts';
 import type { WhisperVocabulary } from './whisper.ts';
 
@@ -46,7 +46,7 @@ export class WhisperJudge<State> {
     const ids = tokens.encode(text);
     this.#signal.throwIfAborted();
     const rows = await forcedRows(this.#decoder, rules, ids);
-    const nats = [...ids, rules.endId].reduce((sum, id, i) => sum + (rows[i]?.[id] ?? 0), 0);
+    const nats = [...ids, rules.endId].reduce((sum, id, i) => sum + (rows[i]?.of(id) ?? 0), 0);
     const places = new Map<number, number>();
     let bytes = 0;
     for (const { 0: character, index } of text.matchAll(CHARACTERS)) {
@@ -58,22 +58,22 @@ export class WhisperJudge<State> {
     for (const [i, id] of ids.entries()) {
       const place = places.get(bytes);
       bytes += tokens.bytes([id]).length;
-      if (place !== undefined && BEGINS_CHINESE.test(text[place] ?? ''))
-        alternatives[place] = this.#alternatives(rows[i] ?? new Float64Array(0), id);
+      const row = rows[i];
+      if (row !== undefined && place !== undefined && BEGINS_CHINESE.test(text[place] ?? ''))
+        alternatives[place] = this.#alternatives(row, id);
     }
     return { nats, alternatives };
   }
 
-  /** @param row log-probabilities in the place of a token */
-  #alternatives(row: Float64Array, own: number): Alternative[] {
+  /** @param row of the place of a token */
+  #alternatives(row: Likelihoods, own: number): Alternative[] {
     const { tokens, simplify } = this.#parts;
-    const ownNats = row[own] ?? 0;
-    const likely: { readonly id: number; readonly nats: number }[] = [];
-    for (let id = 0; id < row.length; id++) {
-      const nats = ownNats - (row[id] ?? Number.NEGATIVE_INFINITY);
-      if (nats < MAX_LESS_LIKELY && id !== own) likely.push({ id, nats });
-    }
-    const best = likely.sort((a, b) => a.nats - b.nats).slice(0, MAX_ALTERNATIVES);
+    const ownNats = row.of(own);
+    const best = row
+      .highest(MAX_ALTERNATIVES + 1)
+      .map(({ id, nats }) => ({ id, nats: ownNats - nats }))
+      .filter(({ id, nats }) => nats < MAX_LESS_LIKELY && id !== own)
+      .slice(0, MAX_ALTERNATIVES);
     return best.flatMap(({ id, nats }) => {
       const [character] = simplify(this.#utf8.decode(tokens.bytes([id])));
       return character !== undefined && BEGINS_CHINESE.test(character) ? [{ character, nats }] : [];

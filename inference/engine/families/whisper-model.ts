@@ -61,9 +61,9 @@ export class WhisperModel implements EngineModel {
     const outputs = await this.#encoder.run({
       mel: new Tensor('float32', mel, [1, this.#layout.melBins, frameCount]),
     });
-    return new WhisperDecoder(this.#decoder, this.#layout, {
-      keys: outputNamed(this.#encoder, outputs, 'n_layer_cross_k'),
-      values: outputNamed(this.#encoder, outputs, 'n_layer_cross_v'),
-    });
+    const audio = this.#layout.audio.map(
+      (name) => [name, outputNamed(this.#encoder, outputs, name)] as const,
+    );
+    return new WhisperDecoder(this.#decoder, this.#layout, Object.fromEntries(audio));
   }
 }

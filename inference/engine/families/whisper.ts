@@ -1,7 +1,8 @@
 import { quoted } from '../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../recognizer.ts';
+import type { StateSpec } from '../onnx/network-signature.ts';
 import type { OnnxOutline } from '../onnx/onnx-outline.ts';
-import { checkInputs, dimensionText } from '../onnx/tensors.ts';
+import { checkInputs, dimensionText, type InputSpec, type TensorSpec } from '../onnx/tensors.ts';
 import type { SearchRules } from '../search/token-decoder.ts';
 import { ByteTokens } from '../text/byte-tokens.ts';
 import type { TokenTable } from '../text/tokens.ts';
@@ -23,19 +24,22 @@ export const PROMPT_TEXT = ' 以下是普通话的句子。';
  */
 export const DOUBTFUL_FIRST = -2.2;
 
-/** Sizes and names of a Whisper in the files that sherpa-onnx's export script writes (`scripts/whisper/export-onnx.py` there). */
+/** Sizes and names of a Whisper. */
 export interface WhisperLayout {
   readonly melBins: number;
-  readonly layers: number;
-  /** Values of a layer's keys, or values, at one position. */
-  readonly width: number;
   /** Positions that the decoder has. */
   readonly textContext: number;
   readonly vocabularySize: number;
-  /** Whether the caches of the decoder may be as long as what is in them; else they always have `textContext` positions. */
-  readonly cachesGrow: boolean;
-  /** Whether all hypotheses can share what the encoder gives; else each needs a copy. */
-  readonly sharesAudio: boolean;
+  /**
+   * Whether each of the decoder's tensors holds all layers, as sherpa-onnx's export script writes them
+   * (`scripts/whisper/export-onnx.py` there): caches with all positions, and the audio once a hypothesis. Else each layer has
+   * its own (`models/bundled/convert.py`): caches that grow, and one audio for all.
+   */
+  readonly isStacked: boolean;
+  /** What the encoder gives and the decoder takes. */
+  readonly audio: readonly string[];
+  /** Of the decoder, as they are when a text begins. */
+  readonly caches: readonly StateSpec[];
 }
 
 /**
@@ -61,33 +65,66 @@ export function whisperLayout(encoder: OnnxOutline, decoder: OnnxOutline): Whisp
   const melBins = metadata.integer('n_mels', 1, 1000);
   const vocabularySize = metadata.integer('n_vocab', 1, MAX_VALUES);
   checkInputs(encoder, [{ name: 'mel', type: 'float32', shape: [1, melBins, 2 * MIN_AUDIO_CONTEXT] }]);
-  const cache = [layers, 1, textContext, width];
-  const cross = [layers, 1, MIN_AUDIO_CONTEXT, width];
-  checkInputs(decoder, [
-    { name: 'tokens', type: 'int64', shape: [1, 1] },
-    { name: 'in_n_layer_self_k_cache', type: 'float32', shape: cache },
-    { name: 'in_n_layer_self_v_cache', type: 'float32', shape: cache },
-    { name: 'n_layer_cross_k', type: 'float32', shape: cross },
-    { name: 'n_layer_cross_v', type: 'float32', shape: cross },
-    { name: 'offset', type: 'int64', shape: [1] },
-  ]);
+  const isStacked = decoder.inputs[1]?.name !== 'parents';
+  const { caches, audio } = isStacked
+    ? stackedTensors(layers, width, textContext)
+    : layeredTensors(layers, metadata.integer('n_text_head', 1, width), width);
+  const specs = caches.map(({ spec }) => spec);
+  const tokens: InputSpec = { name: 'tokens', type: 'int64', shape: [1, 1] };
+  const number = (name: string): InputSpec => ({ name, type: 'int64', shape: [1] });
+  checkInputs(
+    decoder,
+    isStacked
+      ? [tokens, ...specs, ...audio, number('offset')]
+      : [tokens, number('parents'), ...specs, ...audio],
+  );
   const found = decoder.outputs[0]?.shape.at(-1);
   if (typeof found === 'number' && found !== vocabularySize) {
     throw new ModelLoadError(
       `${encoder.fileName}: metadata n_vocab is ${vocabularySize}, expected ${dimensionText(found)} as in the output of ${decoder.fileName}`,
     );
   }
-  const sizeOf = (input: number, axis: number): number | string | undefined =>
-    decoder.inputs[input]?.shape[axis];
+  return { melBins, textContext, vocabularySize, isStacked, audio: audio.map(({ name }) => name), caches };
+}
+
+interface DecoderTensors {
+  readonly caches: readonly StateSpec[];
+  readonly audio: readonly InputSpec[];
+}
+
+function stackedTensors(layers: number, width: number, textContext: number): DecoderTensors {
+  const cache = (part: string): StateSpec =>
+    floatState(`in_n_layer_self_${part}_cache`, `out_n_layer_self_${part}_cache`, [
+      layers,
+      1,
+      textContext,
+      width,
+    ]);
+  const audio = (part: string): InputSpec =>
+    floats(`n_layer_cross_${part}`, [layers, 1, MIN_AUDIO_CONTEXT, width]);
+  return { caches: ['k', 'v'].map(cache), audio: ['k', 'v'].map(audio) };
+}
+
+function layeredTensors(layers: number, heads: number, width: number): DecoderTensors {
+  const size = width / heads;
+  const numbers = [...new Array<number>(layers).keys()];
   return {
-    melBins,
-    layers,
-    width,
-    textContext,
-    vocabularySize,
-    cachesGrow: typeof sizeOf(1, 2) === 'string',
-    sharesAudio: sizeOf(3, 1) !== sizeOf(0, 0),
+    caches: numbers.flatMap((i) =>
+      ['k', 'v'].map((part) => floatState(`self_${part}_${i}`, `out_self_${part}_${i}`, [1, heads, 0, size])),
+    ),
+    audio: numbers.flatMap((i) => [
+      floats(`cross_k_${i}`, [1, heads, size, MIN_AUDIO_CONTEXT]),
+      floats(`cross_v_${i}`, [1, heads, MIN_AUDIO_CONTEXT, size]),
+    ]),
   };
+}
+
+function floats(name: string, shape: readonly number[]): TensorSpec {
+  return { name, type: 'float32', shape };
+}
+
+function floatState(name: string, next: string, shape: readonly number[]): StateSpec {
+  return { spec: floats(name, shape), next };
 }
 
 export interface WhisperVocabulary {
@@ -128,7 +165,8 @@ export function whisperVocabulary(
       `${fileName}: metadata n_text_ctx is ${textContext}, expected more than the ${prompt.length} tokens of the prompt`,
     );
   }
-  const suppressedFirst = new Set([endId, id('blank_id')]);
+  const suppressedFirst = suppressed.slice();
+  for (const token of [endId, id('blank_id')]) suppressedFirst[token] = 1;
   const rules = { prompt, endId, suppressed, suppressedFirst, doubtfulFirst: DOUBTFUL_FIRST };
   return { tokens, rules, rulesWithoutPrompt: { ...rules, prompt: task } };
 }

@@ -1,5 +1,11 @@
 import { lengthWithoutLoop } from './repetition.ts';
-import { type Hypothesis, logProbabilities, type SearchRules, type TokenDecoder } from './token-decoder.ts';
+import {
+  type Hypothesis,
+  Likelihoods,
+  type Likely,
+  type SearchRules,
+  type TokenDecoder,
+} from './token-decoder.ts';
 
 /**
  * The most likely token at each place, behind tokens that are given.
@@ -20,8 +26,8 @@ export async function greedySearch<State>(
   const limit = Math.min(maxTokens, decoder.maxTokens - rules.prompt.length);
   let { scores, state } = await decoder.run(decoder.start(), [[...rules.prompt, ...forced]]);
   const behindPrompt = (rules.prompt.length - 1) * vocabularySize;
-  const first = logProbabilities(scores.subarray(behindPrompt, behindPrompt + vocabularySize), rules, true);
-  const firstLogProbability = first[indexOfMax(first)] ?? 0;
+  const firstScores = scores.subarray(behindPrompt, behindPrompt + vocabularySize);
+  const firstLogProbability = likeliest(firstScores, rules, true).nats;
   let sum = 0;
   const isDoubtful = firstLogProbability < rules.doubtfulFirst;
   const result = (isCutOff: boolean): Hypothesis => {
@@ -29,9 +35,8 @@ export async function greedySearch<State>(
     return { tokens, meanLogProbability: sum / Math.max(1, decoded), firstLogProbability, isCutOff };
   };
   while (tokens.length < limit) {
-    const next = logProbabilities(scores.subarray(-vocabularySize), rules, tokens.length === 0);
-    const id = indexOfMax(next);
-    sum += next[id] ?? 0;
+    const { id, nats } = likeliest(scores.subarray(-vocabularySize), rules, tokens.length === 0);
+    sum += nats;
     if (id === rules.endId) return result(false);
     tokens.push(id);
     if (isDoubtful && lengthWithoutLoop(tokens) < tokens.length) break;
@@ -42,8 +47,7 @@ export async function greedySearch<State>(
   return result(true);
 }
 
-function indexOfMax(values: Float64Array): number {
-  let best = 0;
-  for (let i = 1; i < values.length; i++) if ((values[i] ?? 0) > (values[best] ?? 0)) best = i;
-  return best;
+function likeliest(scores: Float32Array, rules: SearchRules, isFirst: boolean): Likely {
+  const [best] = new Likelihoods(scores, rules, isFirst).highest(1);
+  return best ?? { id: rules.endId, nats: 0 };
 }

@@ -1,5 +1,5 @@
 import { lengthWithoutLoop } from './repetition.ts';
-import { type Hypothesis, logProbabilities, type SearchRules, type TokenDecoder } from './token-decoder.ts';
+import { type Hypothesis, Likelihoods, type SearchRules, type TokenDecoder } from './token-decoder.ts';
 
 interface Beam {
   readonly tokens: readonly number[];
@@ -48,9 +48,9 @@ export async function beamSearch<State>(
   for (;;) {
     const candidates = beams.flatMap(({ sum, tokens }, parent) => {
       const row = scores.subarray(parent * vocabularySize, (parent + 1) * vocabularySize);
-      return highest(logProbabilities(row, rules, tokens.length === 0), width + 1).map(
-        ({ id, value }): Candidate => ({ parent, id, sum: sum + value }),
-      );
+      return new Likelihoods(row, rules, tokens.length === 0)
+        .highest(width + 1)
+        .map(({ id, nats }): Candidate => ({ parent, id, sum: sum + nats }));
     });
     candidates.sort((a, b) => b.sum - a.sum);
     firstLogProbability ??= candidates[0]?.sum ?? 0;
@@ -100,20 +100,4 @@ function hypothesis(
 
 function best(hypotheses: readonly Hypothesis[]): Hypothesis {
   return hypotheses.reduce((a, b) => (b.meanLogProbability > a.meanLogProbability ? b : a));
-}
-
-/** The highest values, the highest first; of equals the one with the lower id. */
-function highest(values: Float64Array, count: number): { id: number; value: number }[] {
-  const found: { id: number; value: number }[] = [];
-  for (let id = 0; id < values.length; id++) {
-    const value = values[id] ?? Number.NEGATIVE_INFINITY;
-    const last = found.at(-1);
-    if (value === Number.NEGATIVE_INFINITY) continue;
-    if (found.length === count && last !== undefined && value <= last.value) continue;
-    if (found.length === count) found.pop();
-    let place = found.length;
-    while (place > 0 && value > (found[place - 1]?.value ?? 0)) place -= 1;
-    found.splice(place, 0, { id, value });
-  }
-  return found;
 }

@@ -31,8 +31,8 @@ export interface SearchRules {
   readonly endId: number;
   /** Of each id 1 when it is never part of a text. */
   readonly suppressed: Uint8Array;
-  /** Ids that no text begins with, besides. */
-  readonly suppressedFirst: ReadonlySet<number>;
+  /** Of each id 1 when no text begins with it, those that are never part of one included. */
+  readonly suppressedFirst: Uint8Array;
   /**
    * Below this log-probability the first token is doubtful, and the recording may say nothing. Then a text ends as soon as
    * it repeats itself. Where the first token is sure, only the time that there is for a text tells a loop from what was
@@ -52,23 +52,58 @@ export interface Hypothesis {
   readonly isCutOff: boolean;
 }
 
-/**
- * Log-softmax over the tokens that are allowed.
- * @param scores of all tokens; left as they are.
- * @returns −∞ for those that are not.
- * @throws InferenceError when a score is no number.
- */
-export function logProbabilities(scores: Float32Array, rules: SearchRules, isFirst: boolean): Float64Array {
-  const result = new Float64Array(scores.length).fill(Number.NEGATIVE_INFINITY);
-  const isAllowed = (id: number): boolean =>
-    rules.suppressed[id] !== 1 && !(isFirst && rules.suppressedFirst.has(id));
-  let max = Number.NEGATIVE_INFINITY;
-  for (let id = 0; id < scores.length; id++) if (isAllowed(id)) max = Math.max(max, scores[id] ?? 0);
-  if (!Number.isFinite(max))
-    throw new InferenceError(`the model gave ${max} as its highest score, expected a number`);
-  let sum = 0;
-  for (let id = 0; id < scores.length; id++) if (isAllowed(id)) sum += Math.exp((scores[id] ?? 0) - max);
-  const logSum = max + Math.log(sum);
-  for (let id = 0; id < scores.length; id++) if (isAllowed(id)) result[id] = (scores[id] ?? 0) - logSum;
-  return result;
+/** A token and its log-probability. */
+export interface Likely {
+  readonly id: number;
+  readonly nats: number;
+}
+
+/** Log-softmax of a row of scores, over the tokens that are allowed. */
+export class Likelihoods {
+  readonly #scores: Float32Array;
+  readonly #suppressed: Uint8Array;
+  readonly #logSum: number;
+
+  /**
+   * @param scores of all tokens; left as they are.
+   * @throws InferenceError when a score is no number.
+   */
+  constructor(scores: Float32Array, rules: SearchRules, isFirst: boolean) {
+    const suppressed = isFirst ? rules.suppressedFirst : rules.suppressed;
+    let max = Number.NEGATIVE_INFINITY;
+    for (let id = 0; id < scores.length; id++) {
+      const score = scores[id] ?? 0;
+      if (score > max && suppressed[id] !== 1) max = score;
+    }
+    let sum = 0;
+    for (let id = 0; id < scores.length; id++)
+      if (suppressed[id] !== 1) sum += Math.exp((scores[id] ?? 0) - max);
+    if (!Number.isFinite(max) || Number.isNaN(sum))
+      throw new InferenceError('the model gave scores that are no numbers, expected numbers');
+    this.#scores = scores;
+    this.#suppressed = suppressed;
+    this.#logSum = max + Math.log(sum);
+  }
+
+  /** Log-probability of a token; −∞ if it is not allowed. */
+  of(id: number): number {
+    return this.#suppressed[id] === 1 ? Number.NEGATIVE_INFINITY : (this.#scores[id] ?? 0) - this.#logSum;
+  }
+
+  /** The likeliest tokens, the likeliest first; of equals the one with the lower id. */
+  highest(count: number): Likely[] {
+    const [scores, suppressed] = [this.#scores, this.#suppressed];
+    const found: { readonly id: number; readonly score: number }[] = [];
+    let least = Number.NEGATIVE_INFINITY;
+    for (let id = 0; id < scores.length; id++) {
+      const score = scores[id] ?? 0;
+      if (score <= least || suppressed[id] === 1) continue;
+      let place = found.length;
+      while (place > 0 && score > (found[place - 1]?.score ?? 0)) place -= 1;
+      found.splice(place, 0, { id, score });
+      if (found.length > count) found.pop();
+      if (found.length === count) least = found[count - 1]?.score ?? least;
+    }
+    return found.map(({ id, score }) => ({ id, nats: score - this.#logSum }));
+  }
 }

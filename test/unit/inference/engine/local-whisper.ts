@@ -61,7 +61,7 @@ export class LocalWhisper {
       prompt: [id('sot'), languages[codes.indexOf('zh')] ?? 0, id('transcribe'), id('no_timestamps')],
       endId: id('eot'),
       suppressed: new Uint8Array(this.layout.vocabularySize),
-      suppressedFirst: new Set(),
+      suppressedFirst: new Uint8Array(this.layout.vocabularySize),
       doubtfulFirst: Number.NEGATIVE_INFINITY,
     };
   }
@@ -79,10 +79,8 @@ export class LocalWhisper {
     const outputs = await this.#encoder.run({
       mel: new Tensor('float32', mel, [1, melBins, count + tailPaddings]),
     });
-    return new WhisperDecoder(this.#decoder, this.layout, {
-      keys: outputNamed(this.#encoder, outputs, 'n_layer_cross_k'),
-      values: outputNamed(this.#encoder, outputs, 'n_layer_cross_v'),
-    });
+    const audio = this.layout.audio.map((name) => [name, outputNamed(this.#encoder, outputs, name)] as const);
+    return new WhisperDecoder(this.#decoder, this.layout, Object.fromEntries(audio));
   }
 
   async release(): Promise<void> {

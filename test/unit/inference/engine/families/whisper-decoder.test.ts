@@ -6,7 +6,7 @@ import type {
 } from '../../../../../inference/engine/families/whisper-decoder.ts';
 import { greedySearch } from '../../../../../inference/engine/search/autoregressive-greedy.ts';
 import { beamSearch } from '../../../../../inference/engine/search/beam-search.ts';
-import { logProbabilities } from '../../../../../inference/engine/search/token-decoder.ts';
+import { Likelihoods } from '../../../../../inference/engine/search/token-decoder.ts';
 import { writeSmallWhisper } from '../../../../onnx/whisper.ts';
 import { fileFolder } from '../../../../support/folders.ts';
 import { LocalWhisper } from '../local-whisper.ts';
@@ -19,15 +19,20 @@ const { signal } = new AbortController();
 
 const workDir = fileFolder();
 
-function zeros(like: Tensor): Tensor {
-  return new Tensor('float32', new Float32Array(like.size), like.dims);
+function zeros(like: Tensor | undefined): Tensor {
+  return new Tensor('float32', new Float32Array(like?.size ?? 0), like?.dims ?? []);
 }
 
-describe.each(['fixed', 'growing'] as const)('a Whisper decoder with %s caches', (caches) => {
+/** Keys for values, and values for keys. */
+function otherPart(name: string): string {
+  return name.replace(/_([kv])(?=_|$)/, (_, part) => (part === 'k' ? '_v' : '_k'));
+}
+
+describe.each(['stacked', 'layered'] as const)('a Whisper decoder with %s tensors', (layout) => {
   let whisper: LocalWhisper;
   let decoder: WhisperDecoder;
   beforeAll(async () => {
-    whisper = await LocalWhisper.load(writeSmallWhisper(workDir, { caches, textContext: TEXT_CONTEXT }));
+    whisper = await LocalWhisper.load(writeSmallWhisper(workDir, { layout, textContext: TEXT_CONTEXT }));
     const [recording] = realSpeech();
     decoder = await whisper.encode(withSilence(recording?.samples ?? new Int16Array(0), 0), 100);
   });
@@ -49,12 +54,15 @@ describe.each(['fixed', 'growing'] as const)('a Whisper decoder with %s caches',
     const state = await twoHypotheses();
     const [first, second] = await scores(state, [320], [320]);
     expect(first).not.toEqual(second);
+    const { caches } = state;
+    const names = Object.keys(caches);
+    const exchanged = names.map((name) => [name, caches[otherPart(name)] ?? zeros(caches[name])] as const);
     const others: DecoderState[] = [
-      { ...state, keys: zeros(state.keys) },
-      { ...state, values: zeros(state.values) },
-      { ...state, keys: state.values, values: state.keys },
-      { ...state, positions: state.positions - 1 },
+      ...names.map((name) => ({ ...state, caches: { ...caches, [name]: zeros(caches[name]) } })),
+      { ...state, caches: Object.fromEntries(exchanged) },
     ];
+    // Layered caches say themselves how many there are.
+    if (layout === 'stacked') others.push({ ...state, positions: state.positions - 1 });
     for (const [i, other] of others.entries())
       expect((await scores(other, [320], [320]))[0], `change ${i}`).not.toEqual(first);
   });
@@ -99,7 +107,7 @@ describe.each(['fixed', 'growing'] as const)('a Whisper decoder with %s caches',
     const size = decoder.vocabularySize;
     const logs = said.map((id, i) => {
       const start = (rules.prompt.length - 1 + i) * size;
-      return logProbabilities(all.subarray(start, start + size), rules, i === 0)[id] ?? 0;
+      return new Likelihoods(all.subarray(start, start + size), rules, i === 0).of(id);
     });
     expect(tokens.length).toBeGreaterThan(5);
     expect(meanLogProbability).toBeCloseTo(logs.reduce((sum, log) => sum + log, 0) / said.length, 3);

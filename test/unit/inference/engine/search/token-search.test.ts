@@ -12,7 +12,7 @@ const RULES: SearchRules = {
   prompt: PROMPT,
   endId: END,
   suppressed: Uint8Array.from({ length: 10 }, (_, id) => (id === 6 || id === 7 || id === 8 ? 1 : 0)),
-  suppressedFirst: new Set([END, 0]),
+  suppressedFirst: Uint8Array.from({ length: 10 }, (_, id) => ([0, 6, 7, 8, END].includes(id) ? 1 : 0)),
   doubtfulFirst: -2,
 };
 const { signal } = new AbortController();
@@ -80,7 +80,7 @@ describe('the greedy search', () => {
   test('scores that are no numbers are an error, not a text', async () => {
     const model = decoder({ '': { 3: Number.NaN } });
     await expect(greedySearch(model, RULES, [], 10, signal)).rejects.toThrow(
-      'the model gave NaN as its highest score, expected a number',
+      'the model gave scores that are no numbers',
     );
   });
 });
@@ -147,7 +147,7 @@ test('texts are as likely in one pass each as the search found them', async () =
   const sumOf = async (tokens: readonly number[]): Promise<number> => {
     const rows = await forcedRows(model, RULES, tokens);
     expect(rows).toHaveLength(tokens.length + 1);
-    return [...tokens, RULES.endId].reduce((sum, id, i) => sum + (rows[i]?.[id] ?? 0), 0);
+    return [...tokens, RULES.endId].reduce((sum, id, i) => sum + (rows[i]?.of(id) ?? 0), 0);
   };
   const likely = await sumOf(found.tokens);
   const other = await sumOf([4, 5]);

@@ -228,6 +228,7 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
   async #upload(piece: AudioPiece): Promise<void> {
     const startedAtMs = performance.now();
     for (;;) {
+      this.#stop.signal.throwIfAborted();
       try {
         const { text, inference_ms } = await this.#service.recognize(piece.samples, this.#stop.signal);
         return this.#recognized(piece, text, inference_ms);

@@ -7,7 +7,7 @@ import { scriptedPcm } from '../support/scripted-recognizer.ts';
 import { wavFile } from '../support/wav.ts';
 
 /** How long each attack lasts. */
-const LASTS_MS = 1_500;
+const LASTS_MS = 750;
 const LOOK_MS = 25;
 
 let service: RealService;

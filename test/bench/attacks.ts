@@ -10,7 +10,7 @@ import type { Speech } from './clips.ts';
 import { milliseconds, type Row } from './report.ts';
 import { spread } from './statistics.ts';
 
-const LASTS_MS = 6_000;
+const LASTS_MS = 3_000;
 const LOOK_MS = 20;
 const STREAM_MS = 2_000;
 const FRAME_BYTES = 3_200;

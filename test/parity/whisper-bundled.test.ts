@@ -21,7 +21,7 @@ let model: EngineModel;
 let recordings: readonly Recording[];
 
 beforeAll(async () => {
-  model = await loadModel(modelFolders().bundled, { providers: ['cpu'], threads: 2, log: () => {} });
+  model = await loadModel(modelFolders().bundled, { providers: ['cpu'], threads: 1, log: () => {} });
   recordings = await readSet(DEFAULT_SET);
 });
 afterAll(() => model.release());
@@ -198,7 +198,7 @@ async function loaded(
     modelDir: modelFolders().bundled,
     modelId: 'bundled',
     providers: ['cpu'],
-    threads: 2,
+    threads: 1,
     ...options,
   });
   onTestFinished(() => recognizer.close());

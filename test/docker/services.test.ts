@@ -173,7 +173,8 @@ test('a service whose inference ends starts again, and others serve meanwhile', 
   });
   expect(result).toMatchObject({ ...RECOGNIZED, stderr: expect.anything() });
   // What that service was at may fail; each loop goes on.
-  const { 200: served = 0, ...failed } = outcomes;
+  // As in a rolling restart, one that has just come may be busy; and the slot of one that was killed is for 5 s.
+  const { 200: served = 0, 409: _busy, ...failed } = outcomes;
   expect(served).toBeGreaterThan(5);
   expect(Object.values(failed).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(2);
 });

@@ -23,6 +23,7 @@ import {
 import { Access } from './http/access.ts';
 import { BackgroundWork } from './http/background-work.ts';
 import { ServiceStateReader } from './operations/service-state.ts';
+import { Admission } from './slot/admission.ts';
 import { ResultFeed } from './slot/result-feed.ts';
 import { StreamOpener } from './streams/stream-opener.ts';
 import { Transcriber } from './uploads/transcriber.ts';
@@ -33,6 +34,7 @@ export interface ApiServices {
   readonly readiness: ReadinessStore;
   /** Whether Redis takes what this replica writes. */
   readonly heartbeat: ReplicaHeartbeat;
+  readonly admission: Admission;
   readonly slot: Slot;
   readonly transcriber: Transcriber;
   readonly streams: StreamOpener;
@@ -95,34 +97,32 @@ export function createServices(
   const uploads = new UploadStore(redis, keys);
   const feed = new ResultFeed(blocking, redis, log);
   const background = new BackgroundWork(log);
+  const admission = new Admission({ readiness, heartbeat, slot, background, replica });
   return {
     access,
     readiness,
     heartbeat,
+    admission,
     slot,
     transcriber: new Transcriber({
-      readiness,
+      admission,
       slot,
       uploads,
       queue,
       feed,
       keys,
       background,
-      replica,
       log,
       deadlineMs: uploadDeadlineMs,
     }),
     streams: new StreamOpener({
       access,
-      readiness,
-      heartbeat,
-      slot,
+      admission,
       feed,
       redis,
       keys,
       scripts: new SessionProducerScripts(),
       background,
-      replica,
     }),
     queue,
     state: new ServiceStateReader({ redis, keys, slot, readiness, replicas }),

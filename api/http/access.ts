@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { loopbackAddresses } from '../../common/config/addresses.ts';
-import { ApiFailure, ClientGone } from '../../common/errors/errors.ts';
+import { ClientGone, ServiceFailure } from '../../common/errors/errors.ts';
 import { BearerToken } from '../../common/process/bearer-token.ts';
 
 /** Who may come in: peer address, shared token, browser Origin. Answers yes or no; its two hooks refuse for the routes. */
@@ -51,7 +51,7 @@ export class Access {
     if (request.routeOptions.url === '/healthz' || this.allowsPeer(request.ip)) return;
     // A connection that has been reset has no address any more. Its client does not count as refused.
     if (request.ip === undefined) throw new ClientGone('the client hung up before it was looked at');
-    throw new ApiFailure(
+    throw new ServiceFailure(
       'forbidden',
       `the address ${request.ip} is not on this server's list of allowed clients`,
     );
@@ -68,7 +68,7 @@ export class Access {
         : /^Bearer /i.test(authorization)
           ? 'the token is wrong'
           : 'the Authorization header does not begin with "Bearer "';
-    throw new ApiFailure('unauthorized', `${found}; send "Authorization: Bearer <API_TOKEN>"`);
+    throw new ServiceFailure('unauthorized', `${found}; send "Authorization: Bearer <API_TOKEN>"`);
   };
 }
 

@@ -2,11 +2,12 @@ import { METHODS } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { WavError } from '../../common/audio/wav-error.ts';
 import {
-  ApiFailure,
   ClientGone,
   errorName,
   FormFailure,
   HTTP_STATUS,
+  refusalOf,
+  ServiceFailure,
   StoreUnavailable,
 } from '../../common/errors/errors.ts';
 import { endBehindBody } from './last-answers.ts';
@@ -42,7 +43,7 @@ export function replyWithError(
   const { status, code, body } = answerTo(error, request);
   request.failureCode = code;
   // These messages repeat nothing that the client sent but its address or origin.
-  if (error instanceof ApiFailure && (code === 'forbidden' || status >= 500))
+  if (error instanceof ServiceFailure && (code === 'forbidden' || status >= 500))
     request.failureReason = error.message;
   endBehindBody(reply.raw);
   if (status === 409 || status === 503) reply.headers(RETRY_SOON);
@@ -62,18 +63,17 @@ function answerTo(error: FastifyError | Error, request: FastifyRequest): Answer 
     code,
     body: { error: code, message },
   });
-  if (error instanceof ApiFailure)
-    return { ...answer(error.status, error.code, error.message), code: error.label };
   if (error instanceof WavError) return answer(HTTP_STATUS[error.code], error.code, error.message);
   if (error instanceof FormFailure)
     return { status: 422, code: 'validation', body: { detail: [error.detail] } };
-  if (error instanceof StoreUnavailable) {
+  if (error instanceof StoreUnavailable)
     request.log.warn({ reason: error.message }, 'Redis did not answer a request');
-    return answer(HTTP_STATUS.not_ready, 'not_ready', 'the service is not ready; try again shortly');
-  }
+  const refusal = refusalOf(error);
+  if (refusal?.isAmong(HTTP_STATUS))
+    return { ...answer(HTTP_STATUS[refusal.code], refusal.code, refusal.message), code: refusal.label };
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
   // 404: also a method that only RTSP has. 403: an odd path, refused by the documentation's static files; our
-  // own 403 is an ApiFailure.
+  // own 403 is a ServiceFailure.
   if (status === 404 || status === 403) return answer(404, 'not_found', noSuchPath(request));
   if (status >= 400 && status < 500) return answer(status, 'bad_request', error.message);
   request.log.error({ err: error }, 'a request failed through a fault of the server');

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
-import { ApiFailure, StoreUnavailable } from '../../common/errors/errors.ts';
+import { ServiceFailure, StoreUnavailable } from '../../common/errors/errors.ts';
 import { endedWithin } from '../../common/process/shutdown.ts';
 import { STREAM_PATH } from '../http/request-checks.ts';
 import { WS_MEMORY_BYTES } from '../http/server-options.ts';
@@ -31,13 +31,13 @@ export function streamRoute(
     preValidation: async (request) => {
       const { authorization, origin } = request.headers;
       if (!services.access.allowsOrigin(origin)) {
-        throw new ApiFailure(
+        throw new ServiceFailure(
           'forbidden',
           `the origin ${origin} is not on this server's list (ASR_ALLOWED_ORIGINS)`,
         );
       }
       if (authorization !== undefined && !services.access.allowsHeader(authorization)) {
-        throw new ApiFailure('forbidden', 'the Authorization header is wrong; send "Bearer <API_TOKEN>"');
+        throw new ServiceFailure('forbidden', 'the Authorization header is wrong; send "Bearer <API_TOKEN>"');
       }
     },
     handler: async (request, reply) => {

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import type { ApiConfig } from '../../common/config/config.ts';
-import { ApiFailure } from '../../common/errors/errors.ts';
 import type { ApiServices } from '../services.ts';
 import { BodyMemory } from '../uploads/body-memory.ts';
 import { acceptForms, checkDeclaredLength, expectsContinue, readRecording } from '../uploads/upload.ts';
@@ -16,13 +15,8 @@ export function transcriptionRoutes(
   services: ApiServices,
   { uploadTimeoutMs, uploadMemoryBytes }: Pick<ApiConfig, 'uploadTimeoutMs' | 'uploadMemoryBytes'>,
 ): FastifyPluginAsyncTypebox {
-  const { access, readiness, heartbeat, transcriber } = services;
+  const { access, admission, transcriber } = services;
   const memory = new BodyMemory(uploadMemoryBytes);
-  const expectReady = async (): Promise<void> => {
-    const isReady = await readiness.isReady();
-    await heartbeat.expectWritten();
-    if (!isReady) throw new ApiFailure('not_ready', 'the model is not ready yet; try again shortly');
-  };
   return async (app) => {
     await acceptForms(app);
     app.post(
@@ -73,14 +67,14 @@ export function transcriptionRoutes(
         try {
           const asksFirst = expectsContinue(request.raw);
           if (asksFirst) {
-            await expectReady();
+            await admission.expectUsable();
             reply.raw.writeContinue();
           }
           // The body comes in while Redis is asked for the readiness. Only after that is the client told what is
           // wrong with the body.
           pcm = readRecording(request, uploadTimeoutMs);
           pcm.catch(() => undefined);
-          if (!asksFirst) await expectReady();
+          if (!asksFirst) await admission.expectUsable();
           const { text, ...recognized } = await transcriber.transcribe(request.id, await pcm);
           request.recognized = recognized;
           return { text, audio_ms: recognized.audioMs, inference_ms: recognized.inferenceMs };

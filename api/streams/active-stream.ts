@@ -1,16 +1,15 @@
-import { RECOGNITION_GONE, StoreUnavailable } from '../../common/errors/errors.ts';
+import { refused, ServiceFailure, StoreUnavailable } from '../../common/errors/errors.ts';
 import type { TraceSpan } from '../../common/process/traces.ts';
-import type { ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import type { StreamEntry } from '../../common/redis/result-streams.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { LEASE_TTL_MS, parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
 import type { SessionProducer } from '../../common/sessions/session-producer.ts';
-import { SLOT_RENEW_MS, SLOT_TTL_MS, type Slot } from '../../common/slot/slot.ts';
+import { SLOT_RENEW_MS, SLOT_TTL_MS } from '../../common/slot/slot.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
+import type { Admission, AdmittedWork } from '../slot/admission.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';
-import { keepSlot, type SlotLoss } from '../slot/slot-keeper.ts';
-import { StreamFailure } from './stream-failure.ts';
+import type { SlotLoss } from '../slot/slot-keeper.ts';
 
 /** How long after a lost slot a last result may still come: the script that publishes it frees the slot. */
 const LAST_RESULT_GRACE_MS = 1_000;
@@ -21,8 +20,7 @@ export interface StreamEvents {
 }
 
 export interface ActiveStreamParts {
-  readonly readiness: ReadinessStore;
-  readonly slot: Slot;
+  readonly admission: Admission;
   readonly feed: ResultFeed;
   readonly keys: RedisKeys;
   readonly background: BackgroundWork;
@@ -41,13 +39,12 @@ export interface ActiveStreamParts {
  *   the slot is lost → `inference_failed`, unless a last result ends the stream within a second
  *   Redis is away → StoreUnavailable     no inference process is left → `not_ready`
  */
-export class ActiveStream {
+export class ActiveStream implements AdmittedWork {
   readonly #producer: SessionProducer;
   readonly #events: StreamEvents;
   readonly #background: BackgroundWork;
   readonly #span: TraceSpan;
   readonly #stopKeeping: () => void;
-  readonly #stopWatching: () => void;
   readonly #unsubscribe: () => void;
   #graceTimer: NodeJS.Timeout | undefined;
   #endTimer: NodeJS.Timeout | undefined;
@@ -55,21 +52,20 @@ export class ActiveStream {
   #isAbandoned = false;
 
   constructor(parts: ActiveStreamParts, producer: SessionProducer, events: StreamEvents, span: TraceSpan) {
-    const { readiness, slot, feed, keys, background } = parts;
+    const { admission, feed, keys, background } = parts;
     this.#producer = producer;
     this.#events = events;
     this.#background = background;
     this.#span = span;
-    this.#stopKeeping = keepSlot(slot, producer.holder, (loss) => this.#renewalFailed(loss));
-    this.#stopWatching = readiness.watch(() => this.#abandoned());
+    this.#stopKeeping = admission.keep(producer.holder, this);
     this.#unsubscribe = feed.subscribe(keys.results(producer.sessionId), (entry) => this.#result(entry));
   }
 
-  /** Announces the session. If that fails, the stream is aborted. @throws StreamFailure; StoreUnavailable */
+  /** Announces the session. If that fails, the stream is aborted. @throws ServiceFailure; StoreUnavailable */
   async open(fence: number): Promise<void> {
     try {
       if (!(await this.#producer.open(fence)))
-        throw new StreamFailure('not_ready', 'the recognition slot was lost; try again');
+        throw new ServiceFailure('not_ready', 'the recognition slot was lost; try again');
     } catch (error) {
       this.#abort();
       throw error;
@@ -82,7 +78,7 @@ export class ActiveStream {
     // A session that has ended takes no more audio. Its last result is mostly on its way, and says why. If
     // none comes, the slot was lost. The next renewal would find that too, but perhaps only after two seconds
     // of audio have piled up. Then the client would be told `overloaded`.
-    if (!(await this.#producer.append(frame))) this.#slotLost();
+    if (!(await this.#producer.append(frame))) this.#awaitLastResult();
   }
 
   /** @throws StoreUnavailable */
@@ -123,7 +119,6 @@ export class ActiveStream {
 
   #stop(): void {
     this.#stopKeeping();
-    this.#stopWatching();
     this.#unsubscribe();
     clearInterval(this.#endTimer);
     clearTimeout(this.#graceTimer);
@@ -141,18 +136,18 @@ export class ActiveStream {
     }
   }
 
-  #renewalFailed(loss: SlotLoss): void {
-    if (loss.kind === 'lost') this.#slotLost();
+  slotLost(loss: SlotLoss): void {
+    if (loss.kind === 'lost') this.#awaitLastResult();
     else this.#events.onFailure(new StoreUnavailable('the slot could not be renewed'));
   }
 
-  #slotLost(): void {
-    const lost = new StreamFailure('inference_failed', 'the recognition slot was lost');
+  #awaitLastResult(): void {
+    const lost = new ServiceFailure('inference_failed', 'the recognition slot was lost');
     this.#graceTimer ??= setTimeout(() => this.#events.onFailure(lost), LAST_RESULT_GRACE_MS);
   }
 
-  #abandoned(): void {
+  abandoned(): void {
     this.#isAbandoned = true;
-    this.#events.onFailure(new StreamFailure('not_ready', RECOGNITION_GONE));
+    this.#events.onFailure(refused('recognition gone'));
   }
 }

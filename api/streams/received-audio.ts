@@ -4,7 +4,7 @@ import {
   MAX_FRAME_BYTES,
   MAX_RECORDING_BYTES,
 } from '../../common/audio/limits.ts';
-import { StreamFailure } from './stream-failure.ts';
+import { ServiceFailure } from '../../common/errors/errors.ts';
 
 /**
  * How much audio of one recording has come in, and how much of it still waits for the model. Keeps the limits
@@ -20,16 +20,16 @@ export class ReceivedAudio {
 
   /**
    * Counts one frame.
-   * @throws StreamFailure `invalid_frame`, `audio_too_long` or `overloaded`; the frame is then not counted
+   * @throws ServiceFailure `invalid_frame`, `audio_too_long` or `overloaded`; the frame is then not counted
    */
   add(frame: Buffer): void {
     if (frame.length === 0 || frame.length % BYTES_PER_SAMPLE !== 0 || frame.length > MAX_FRAME_BYTES) {
       const allowed = `send 2 to ${MAX_FRAME_BYTES} bytes, an even number`;
-      throw new StreamFailure('invalid_frame', `a frame of ${frame.length} bytes; ${allowed}`);
+      throw new ServiceFailure('invalid_frame', `a frame of ${frame.length} bytes; ${allowed}`);
     }
     const receivedBytes = this.#receivedBytes + frame.length;
     if (receivedBytes > MAX_RECORDING_BYTES) {
-      throw new StreamFailure(
+      throw new ServiceFailure(
         'audio_too_long',
         `over ${MAX_RECORDING_BYTES} bytes of audio (15 s) in one recording`,
       );
@@ -37,7 +37,7 @@ export class ReceivedAudio {
     const waitingBytes = receivedBytes - this.#takenBytes;
     if (waitingBytes > MAX_BACKLOG_BYTES) {
       const advice = 'over two seconds; send in real time';
-      throw new StreamFailure('overloaded', `${waitingBytes} bytes of audio wait for the model, ${advice}`);
+      throw new ServiceFailure('overloaded', `${waitingBytes} bytes of audio wait for the model, ${advice}`);
     }
     this.#receivedBytes = receivedBytes;
   }

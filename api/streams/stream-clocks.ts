@@ -1,5 +1,5 @@
+import { ServiceFailure } from '../../common/errors/errors.ts';
 import { afterSilence } from '../../common/process/timer.ts';
-import { StreamFailure } from './stream-failure.ts';
 
 export interface StreamTimeouts {
   /** For the first message, and between messages after `ready`. */
@@ -12,11 +12,11 @@ export const STREAM_TIMEOUTS: StreamTimeouts = { messageMs: 10_000, sessionMs: 4
 /** The two clocks of a session. Each one that runs out says `timeout` to `onTimeout`. */
 export class StreamClocks {
   readonly #timeouts: StreamTimeouts;
-  readonly #onTimeout: (failure: StreamFailure) => void;
+  readonly #onTimeout: (failure: ServiceFailure) => void;
   #messageCame: () => void = () => undefined;
   #session: NodeJS.Timeout | undefined;
 
-  constructor(timeouts: StreamTimeouts, onTimeout: (failure: StreamFailure) => void) {
+  constructor(timeouts: StreamTimeouts, onTimeout: (failure: ServiceFailure) => void) {
     this.#timeouts = timeouts;
     this.#onTimeout = onTimeout;
   }
@@ -49,6 +49,6 @@ export class StreamClocks {
   }
 
   #runOut(message: string): void {
-    this.#onTimeout(new StreamFailure('timeout', message));
+    this.#onTimeout(new ServiceFailure('timeout', message));
   }
 }

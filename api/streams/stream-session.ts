@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { audioMs, CHUNK_MS } from '../../common/audio/limits.ts';
-import { CLOSE_CODE, RECOGNITION_GONE, unreachable } from '../../common/errors/errors.ts';
+import { CLOSE_CODE, refusalOf, refused, ServiceFailure, unreachable } from '../../common/errors/errors.ts';
 import {
   checkStart,
-  InvalidMessage,
   parseClientMessage,
   type ServerMessage,
   startToken,
@@ -14,7 +13,6 @@ import type { ActiveStream } from './active-stream.ts';
 import { ReceivedAudio } from './received-audio.ts';
 import { SessionLog, type StreamSummary } from './session-log.ts';
 import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
-import { StreamFailure, toStreamFailure } from './stream-failure.ts';
 import type { StreamOpener } from './stream-opener.ts';
 
 /** The socket as the session needs it. */
@@ -65,6 +63,8 @@ const NEXT: Readonly<Record<State, readonly State[]>> = {
   closed: [],
 };
 
+const FAULT = { code: 'inference_failed', message: 'a fault of the server' } as const;
+
 export class StreamSession {
   readonly id = randomBytes(16).toString('hex');
   readonly #parts: StreamSessionParts;
@@ -113,7 +113,7 @@ export class StreamSession {
           finishing: 'after "end"',
           closed: '',
         };
-        throw new StreamFailure('invalid_sequence', `audio ${when[this.#state]}`);
+        throw new ServiceFailure('invalid_sequence', `audio ${when[this.#state]}`);
       }
       this.#audio.add(frame);
       this.#log.audioReceived();
@@ -138,7 +138,7 @@ export class StreamSession {
 
   /** There is no more memory for what this connection sends. */
   crowdedOut(): void {
-    this.#fail(new StreamFailure('not_ready', 'too many unfinished messages at once; try again shortly'));
+    this.#fail(new ServiceFailure('not_ready', 'too many unfinished messages at once; try again shortly'));
   }
 
   /** The process ends: an unfinished recording is not completed. */
@@ -153,7 +153,7 @@ export class StreamSession {
    * Otherwise the client is not to blame.
    */
   #failUnlessAbandoned(error: unknown): void {
-    const code = error instanceof StreamFailure ? error.code : undefined;
+    const code = error instanceof ServiceFailure ? error.code : undefined;
     const isLate = code === 'overloaded' || (code === 'timeout' && this.#state === 'finishing');
     if (!isLate || !this.#active) {
       this.#fail(error);
@@ -161,7 +161,7 @@ export class StreamSession {
     }
     this.#isFailing = true;
     this.#active.isServed().then(
-      (isServed) => this.#fail(isServed ? error : new StreamFailure('not_ready', RECOGNITION_GONE)),
+      (isServed) => this.#fail(isServed ? error : refused('recognition gone')),
       (unknown) => this.#fail(unknown),
     );
   }
@@ -169,8 +169,9 @@ export class StreamSession {
   /** Ends the session with an error message and its close code. */
   #fail(error: unknown): void {
     if (this.#state === 'closed') return;
-    if (!(error instanceof StreamFailure || error instanceof InvalidMessage)) this.#parts.onFault(error);
-    const { code, message } = toStreamFailure(error);
+    if (!(error instanceof ServiceFailure)) this.#parts.onFault(error);
+    const refusal = refusalOf(error);
+    const { code, message } = refusal?.isAmong(CLOSE_CODE) ? refusal : FAULT;
     this.#close('error', { code, reason: CLOSE_CODE[code] === 1011 ? message : undefined });
     this.#parts.peer.send({ type: 'error', code, message });
     this.#parts.peer.close(CLOSE_CODE[code], code);
@@ -187,7 +188,7 @@ export class StreamSession {
 
   #start(message: UncheckedStart): void {
     if (this.#state !== 'connected') {
-      throw new StreamFailure('invalid_sequence', 'a second "start"; each connection is one recording');
+      throw new ServiceFailure('invalid_sequence', 'a second "start"; each connection is one recording');
     }
     checkStart(message);
     this.#log.startReceived();
@@ -219,7 +220,7 @@ export class StreamSession {
   #end(): void {
     if (this.#state !== 'ready' && this.#state !== 'receiving') {
       const what = this.#state === 'finishing' ? 'a second "end"' : '"end" before "ready"';
-      throw new StreamFailure('invalid_sequence', what);
+      throw new ServiceFailure('invalid_sequence', what);
     }
     this.#log.endReceived();
     this.#to('finishing');
@@ -248,7 +249,7 @@ export class StreamSession {
         this.#final(entry.revision, entry.text);
         return;
       case 'failed':
-        this.#fail(new StreamFailure('inference_failed', 'the model failed on this recording'));
+        this.#fail(refused('model failed'));
         return;
       default:
         unreachable(entry);

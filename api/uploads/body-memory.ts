@@ -1,5 +1,5 @@
 import { MAX_MULTIPART_BYTES } from '../../common/audio/limits.ts';
-import { ApiFailure } from '../../common/errors/errors.ts';
+import { ServiceFailure } from '../../common/errors/errors.ts';
 
 /**
  * The memory for bodies of uploads, from their first byte to the answer. Whoever may send as many as it likes, and
@@ -16,12 +16,13 @@ export class BodyMemory {
   /**
    * @param contentLength the header, at most what a body may have; without one, as much as that is taken
    * @returns gives it back, once
-   * @throws ApiFailure `not_ready` when there is not enough left
+   * @throws ServiceFailure `not_ready` when there is not enough left
    */
   take(contentLength: string | undefined): () => void {
     const bytes = Math.min(Number(contentLength ?? MAX_MULTIPART_BYTES), MAX_MULTIPART_BYTES);
+    const message = 'too many uploads at once; try again shortly';
     if (this.#takenBytes + bytes > this.#limitBytes)
-      throw new ApiFailure('not_ready', 'too many uploads at once; try again shortly', 'too_many_uploads');
+      throw new ServiceFailure('not_ready', message, 'too_many_uploads');
     this.#takenBytes += bytes;
     return () => {
       this.#takenBytes -= bytes;

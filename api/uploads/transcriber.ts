@@ -1,28 +1,25 @@
 import type { Queue } from 'bullmq';
 import { audioMs } from '../../common/audio/limits.ts';
-import { ApiFailure, RECOGNITION_GONE, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
+import { refused, ServiceFailure, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
-import { traceparent } from '../../common/process/traces.ts';
-import type { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { fromStore } from '../../common/redis/connection.ts';
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
-import { SLOT_TTL_MS, type Slot, type SlotHolder, slotHolder } from '../../common/slot/slot.ts';
+import { SLOT_TTL_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 import { UPLOAD_JOB_NAME, type UploadJob, type UploadStore } from '../../common/uploads/upload-jobs.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
+import type { Admission } from '../slot/admission.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';
-import { acquireSlot, keepSlot } from '../slot/slot-keeper.ts';
 import { UploadWait, type WaitOutcome } from './upload-wait.ts';
 
 interface TranscriberParts {
-  readonly readiness: ReadinessStore;
+  readonly admission: Admission;
   readonly slot: Slot;
   readonly uploads: UploadStore;
   readonly queue: Queue<UploadJob>;
   readonly feed: ResultFeed;
   readonly keys: RedisKeys;
   readonly background: BackgroundWork;
-  readonly replica: string;
   readonly log: Logger;
   /** How long an upload waits for its end. */
   readonly deadlineMs: number;
@@ -61,7 +58,7 @@ export class Transcriber {
   /**
    * @param id the request's, under which the slot, the job and the logs name the upload
    * @param pcm 16 kHz mono PCM16 bytes, checked by the caller
-   * @throws ApiFailure `busy`, `inference_failed` or `not_ready`; StoreUnavailable
+   * @throws ServiceFailure `busy`, `inference_failed` or `not_ready`; StoreUnavailable
    */
   transcribe(id: string, pcm: Buffer): Promise<Transcription> {
     const work = this.#transcribe(id, pcm);
@@ -70,14 +67,9 @@ export class Transcriber {
   }
 
   async #transcribe(id: string, pcm: Buffer): Promise<Transcription> {
-    const { slot, uploads, queue, background, replica } = this.#parts;
+    const { admission, uploads, queue, background } = this.#parts;
     const startedAtMs = performance.now();
-    const since = new Date().toISOString();
-    const holder = slotHolder({ id, via: 'http', replica, since, trace: traceparent() });
-    const fence = await acquireSlot(slot, holder, (free) => background.run({ requestId: id }, free));
-    if (fence === undefined)
-      throw new ApiFailure('busy', 'another recognition task is active; try again shortly');
-    const job: UploadJob = { id, holder, fence };
+    const job: UploadJob = await admission.admit(id, 'http');
     let outcome: WaitOutcome | undefined;
     try {
       // On one connection, so the samples are there before the job is.
@@ -93,22 +85,16 @@ export class Transcriber {
     } catch (error) {
       // A job that failed has freed the slot, and stays in the queue for an operator to see.
       const isOver = outcome?.kind === 'failed';
-      background.run({ requestId: id }, () => (isOver ? uploads.forget(id) : this.#giveUp(id, holder)));
+      background.run({ requestId: id }, () => (isOver ? uploads.forget(id) : this.#giveUp(id, job.holder)));
       throw error;
     }
   }
 
   async #outcome(job: UploadJob): Promise<WaitOutcome> {
-    const { readiness, slot, uploads, feed, keys, deadlineMs } = this.#parts;
+    const { admission, uploads, feed, keys, deadlineMs } = this.#parts;
     const wait = new UploadWait(feed, uploads, keys, job.id, deadlineMs);
-    const stopKeeping = keepSlot(slot, job.holder, (loss) => wait.slotLost(loss));
-    const stopWatching = readiness.watch(() => wait.abandoned());
-    try {
-      return await wait.outcome;
-    } finally {
-      stopKeeping();
-      stopWatching();
-    }
+    const stopKeeping = admission.keep(job.holder, wait);
+    return await wait.outcome.finally(stopKeeping);
   }
 
   async #resultOf(id: string, outcome: WaitOutcome): Promise<Extract<WaitOutcome, { kind: 'done' }>> {
@@ -118,17 +104,17 @@ export class Transcriber {
         return outcome;
       case 'failed':
         log.error({ requestId: id, reason: outcome.reason }, 'upload job failed');
-        throw new ApiFailure('inference_failed', 'the model failed on this recording');
+        throw refused('model failed');
       case 'abandoned':
         log.error({ requestId: id }, 'no inference process is left for the recording');
-        throw new ApiFailure('not_ready', RECOGNITION_GONE);
+        throw refused('recognition gone');
       case 'late':
         if (await this.#dequeue(id)) {
           const msg = `no inference process is working on the recording after ${deadlineMs / 1000} s`;
           log.error({ requestId: id }, msg);
-          throw new ApiFailure('not_ready', `${msg}; try again later`);
+          throw new ServiceFailure('not_ready', `${msg}; try again later`);
         }
-        throw new ApiFailure('inference_failed', `no result within ${deadlineMs / 1000} s`);
+        throw new ServiceFailure('inference_failed', `no result within ${deadlineMs / 1000} s`);
       case 'vanished':
         throw new StoreUnavailable('the recording was lost in an outage of Redis');
       default:

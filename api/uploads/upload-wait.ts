@@ -1,6 +1,7 @@
 import type { RedisKeys } from '../../common/redis/keys.ts';
 import { SLOT_TTL_MS } from '../../common/slot/slot.ts';
 import { parseUploadEnd, type UploadEnd, type UploadStore } from '../../common/uploads/upload-jobs.ts';
+import type { AdmittedWork } from '../slot/admission.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';
 import type { SlotLoss } from '../slot/slot-keeper.ts';
 
@@ -12,7 +13,7 @@ import type { SlotLoss } from '../slot/slot-keeper.ts';
 export type WaitOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' } | { kind: 'abandoned' };
 
 /** One upload's wait for its end. Its stream is read from the start, so no end is missed. */
-export class UploadWait {
+export class UploadWait implements AdmittedWork {
   readonly outcome: Promise<WaitOutcome>;
   readonly #store: UploadStore;
   readonly #id: string;
@@ -34,12 +35,10 @@ export class UploadWait {
     this.#deadline = setTimeout(() => this.#settle({ kind: 'late' }), deadlineMs);
   }
 
-  /** Nobody is left to recognize it. */
   abandoned(): void {
     this.#settle({ kind: 'abandoned' });
   }
 
-  /** A renewal of the slot found it gone, or Redis away. */
   slotLost(loss: SlotLoss): void {
     if (loss.kind === 'store-unavailable') {
       if (loss.awayMs > SLOT_TTL_MS) this.#settle({ kind: 'vanished' });

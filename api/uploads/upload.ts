@@ -7,11 +7,11 @@ import { CONVERT, SHORTEN } from '../../common/audio/file-kinds.ts';
 import { CHANNELS, MAX_MULTIPART_BYTES, MAX_WAV_BYTES, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
 import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { readWavStart } from '../../common/audio/wav.ts';
-import { ApiFailure, ClientGone, FormFailure, messageOf } from '../../common/errors/errors.ts';
+import { ClientGone, FormFailure, messageOf, ServiceFailure } from '../../common/errors/errors.ts';
 import { afterSilence } from '../../common/process/timer.ts';
 
-const tooLarge = (what: string, limitBytes: number, todo: string): ApiFailure =>
-  new ApiFailure(
+const tooLarge = (what: string, limitBytes: number, todo: string): ServiceFailure =>
+  new ServiceFailure(
     'upload_too_large',
     `${what}; at most ${limitBytes} are taken, enough for 15 s of 16 kHz, mono, 16 bits. ${todo}`,
   );
@@ -31,7 +31,7 @@ function todoFor(wav: Buffer): string {
 
 /**
  * The length that a request declares is refused before a byte of the body is read.
- * @throws ApiFailure `upload_too_large`
+ * @throws ServiceFailure `upload_too_large`
  */
 export function checkDeclaredLength(contentLength: string | undefined): void {
   if (contentLength !== undefined && Number(contentLength) > MAX_MULTIPART_BYTES) {
@@ -51,7 +51,7 @@ export function expectsContinue({ headers, httpVersion }: IncomingMessage): bool
  * Reads a request body whole, counting its raw bytes. It is put together as it comes: kept one by one, pieces
  * of a byte (chunked encoding allows them) take some hundred times the memory that the limit is for.
  * @param timeoutMs how long that may take
- * @throws ApiFailure `upload_too_large` or `timeout`; ClientGone
+ * @throws ServiceFailure `upload_too_large` or `timeout`; ClientGone
  */
 export function readBody(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -80,7 +80,7 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
       // A body that is shorter than its client counted ends here, too, however fast the network is.
       const share = declared === undefined ? bytes : `${bytes} of ${declared}`;
       const msg = `the upload was not complete in time; ${share} bytes arrived`;
-      stop(() => reject(new ApiFailure('timeout', msg)));
+      stop(() => reject(new ServiceFailure('timeout', msg)));
     };
     const arrived = afterSilence(timeoutMs, onTimeout);
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
@@ -154,7 +154,7 @@ function withoutPadding(body: Buffer, contentType: string): Buffer {
 /**
  * Takes the first file part named `file` out of a multipart/form-data body. All other parts are ignored.
  * @param request of a route in an instance that accepts forms
- * @throws FormFailure (422) when the body is no such form or has no such part; ApiFailure `upload_too_large`
+ * @throws FormFailure (422) when the body is no such form or has no such part; ServiceFailure `upload_too_large`
  * for a file over 484,096 bytes
  */
 export async function readUploadForm(

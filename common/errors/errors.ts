@@ -32,20 +32,49 @@ export const CLOSE_CODE = {
 } as const;
 export type StreamErrorCode = keyof typeof CLOSE_CODE;
 
-/** An error of the HTTP interface: `message` reaches the client as it is, so it holds no secret, no path and no stack. */
-export class ApiFailure extends Error {
-  override readonly name = 'ApiFailure';
-  readonly code: HttpErrorCode;
+/**
+ * What ends a request or a stream. Code and message reach the client as they are, so the message holds no
+ * secret, no path and no stack.
+ */
+export class ServiceFailure extends Error {
+  override readonly name = 'ServiceFailure';
+  readonly code: HttpErrorCode | StreamErrorCode;
   /** What logs and metrics call it, where the code does not tell enough. */
   readonly label: string;
-  constructor(code: HttpErrorCode, message: string, label: string = code) {
+  constructor(code: ServiceFailure['code'], message: string, label: string = code) {
     super(message);
     this.code = code;
     this.label = label;
   }
-  get status(): number {
-    return HTTP_STATUS[this.code];
+
+  /** @param codes HTTP_STATUS or CLOSE_CODE: those that this way to the client has */
+  isAmong<Code extends string>(codes: Readonly<Record<Code, number>>): this is { readonly code: Code } {
+    return Object.hasOwn(codes, this.code);
   }
+}
+
+/** The refusals that are raised in several places or come on both ways, in the words that the client reads. */
+const REFUSALS = {
+  busy: ['busy', 'another recognition task is active; try again shortly'],
+  'model not ready': ['not_ready', 'the model is not ready yet; try again shortly'],
+  'model failed': ['inference_failed', 'the model failed on this recording'],
+  /** Nobody works on its recording any more. */
+  'recognition gone': [
+    'not_ready',
+    'recognition has stopped, and no other process has taken over; send the recording again shortly',
+  ],
+  'store away': ['not_ready', 'the service is not ready; try again shortly'],
+} as const;
+
+export function refused(refusal: keyof typeof REFUSALS): ServiceFailure {
+  const [code, message] = REFUSALS[refusal];
+  return new ServiceFailure(code, message);
+}
+
+/** What the client is told of an error. Undefined for a fault of ours: it learns only that it happened. */
+export function refusalOf(error: unknown): ServiceFailure | undefined {
+  if (error instanceof StoreUnavailable) return refused('store away');
+  return error instanceof ServiceFailure ? error : undefined;
 }
 
 /** The one entry of a 422 body. */
@@ -64,10 +93,6 @@ export class FormFailure extends Error {
     this.detail = detail;
   }
 }
-
-/** What a client is told if nobody works on its recording any more (`not_ready`). */
-export const RECOGNITION_GONE =
-  'recognition has stopped, and no other process has taken over; send the recording again shortly';
 
 /** Redis does not answer or cannot be reached: for a client that is `not_ready`. */
 export class StoreUnavailable extends Error {

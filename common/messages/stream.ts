@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { CHANNELS, ENCODING, MAX_CONTROL_CHARACTERS, SAMPLE_RATE_HZ } from '../audio/limits.ts';
-import { CLOSE_CODE, type StreamErrorCode } from '../errors/errors.ts';
+import { CLOSE_CODE, ServiceFailure, type StreamErrorCode } from '../errors/errors.ts';
 
 const StartMessage = Type.Object({
   type: Type.Literal('start'),
@@ -46,10 +46,8 @@ export type ServerMessage = Static<typeof ServerMessage>;
  */
 export type UncheckedStart = Pick<Static<typeof StartMessage>, 'type'> & Readonly<Record<string, unknown>>;
 
-/** A text frame that is no control message of the interface; `message` says what was found and what to send. */
-export class InvalidMessage extends Error {
-  override readonly name = 'InvalidMessage';
-}
+/** A text frame that is no control message of the interface. @param message what was found and what to send */
+const invalid = (message: string): ServiceFailure => new ServiceFailure('invalid_message', message);
 
 /**
  * Cut between characters. Half of a surrogate pair would be an escape in the error message, and strict JSON
@@ -69,13 +67,13 @@ const START_EXAMPLE = JSON.stringify({
 
 /**
  * Parses one text frame.
- * @throws InvalidMessage for more than 1,024 characters, invalid JSON or an unknown type.
+ * @throws ServiceFailure `invalid_message` for more than 1,024 characters, invalid JSON or an unknown type.
  */
 export function parseClientMessage(text: string): UncheckedStart | Static<typeof EndMessage> {
   // Characters are code points: an emoji, two UTF-16 units, is one. Over twice as many units are too many in
   // any case, and need not be counted.
   if (text.length > 2 * MAX_CONTROL_CHARACTERS || [...text].length > MAX_CONTROL_CHARACTERS) {
-    throw new InvalidMessage(`a control message may have at most ${MAX_CONTROL_CHARACTERS} characters`);
+    throw invalid(`a control message may have at most ${MAX_CONTROL_CHARACTERS} characters`);
   }
   let value: unknown;
   try {
@@ -85,35 +83,34 @@ export function parseClientMessage(text: string): UncheckedStart | Static<typeof
     const found = text.endsWith('\0')
       ? 'it ends with a NUL character, as a C string does; send it without'
       : 'audio goes in binary frames';
-    throw new InvalidMessage(`the text frame is not valid JSON; ${found}`);
+    throw invalid(`the text frame is not valid JSON; ${found}`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new InvalidMessage('a control message is a JSON object with a field "type"');
+    throw invalid('a control message is a JSON object with a field "type"');
   }
   const type = 'type' in value ? value.type : undefined;
   if (type === 'end') return { type: 'end' };
   if (type === undefined)
-    throw new InvalidMessage(`a control message needs a field "type"; the first one is ${START_EXAMPLE}`);
-  if (type !== 'start')
-    throw new InvalidMessage(`unknown message type ${shown(type)}; expected "start" or "end"`);
+    throw invalid(`a control message needs a field "type"; the first one is ${START_EXAMPLE}`);
+  if (type !== 'start') throw invalid(`unknown message type ${shown(type)}; expected "start" or "end"`);
   return { ...value, type };
 }
 
-/** @throws InvalidMessage for a field that is missing or has another value than the only one allowed. */
+/** @throws ServiceFailure `invalid_message` for a field that is missing or has another value than the only one allowed. */
 export function checkStart(start: UncheckedStart): void {
   const { sample_rate, channels, encoding } = StartMessage.properties;
   for (const [name, { const: only }] of Object.entries({ sample_rate, channels, encoding })) {
     if (start[name] !== only)
-      throw new InvalidMessage(`start: ${name} must be ${shown(only)}, not ${shown(start[name])}`);
+      throw invalid(`start: ${name} must be ${shown(only)}, not ${shown(start[name])}`);
   }
 }
 
 /**
  * The token in `start`, for clients whose handshake had none; `null` counts as none.
- * @throws InvalidMessage for another kind of value.
+ * @throws ServiceFailure `invalid_message` for another kind of value.
  */
 export function startToken({ api_token: token }: UncheckedStart): string | undefined {
   if (token === undefined || token === null) return undefined;
-  if (typeof token !== 'string') throw new InvalidMessage('start: api_token must be a string');
+  if (typeof token !== 'string') throw invalid('start: api_token must be a string');
   return token;
 }

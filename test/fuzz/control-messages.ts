@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { checkStart, InvalidMessage, parseClientMessage, startToken } from '../../common/messages/stream.ts';
+import { ServiceFailure } from '../../common/errors/errors.ts';
+import { checkStart, parseClientMessage, startToken } from '../../common/messages/stream.ts';
 import { pureFuzz } from './fuzz.ts';
 
 /** What a text frame is to the interface. */
@@ -162,7 +163,7 @@ export const controlMessages = pureFuzz('control messages of any kind', 10_000, 
       check();
       return true;
     } catch (error) {
-      if (!(error instanceof InvalidMessage)) throw error;
+      if (!(error instanceof ServiceFailure)) throw error;
       assert.ok(error.message.length > 0 && error.message.length < 200, 'a message that fits a line');
       assert.doesNotMatch(error.message, /\p{Surrogate}/u, 'a message that every JSON parser takes');
       return false;

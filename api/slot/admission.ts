@@ -1,0 +1,77 @@
+import { refused } from '../../common/errors/errors.ts';
+import { inSpan, traceparent } from '../../common/process/traces.ts';
+import type { ReadinessStore } from '../../common/readiness/readiness.ts';
+import type { ReplicaHeartbeat } from '../../common/readiness/replicas.ts';
+import { retryUntilAnswered } from '../../common/redis/retry.ts';
+import {
+  SLOT_TTL_MS,
+  type Slot,
+  type SlotHolder,
+  type SlotOwner,
+  slotHolder,
+} from '../../common/slot/slot.ts';
+import type { BackgroundWork } from '../http/background-work.ts';
+import { keepSlot, type SlotLoss } from './slot-keeper.ts';
+
+interface AdmissionParts {
+  readonly readiness: ReadinessStore;
+  readonly heartbeat: ReplicaHeartbeat;
+  readonly slot: Slot;
+  readonly background: BackgroundWork;
+  /** Names this replica to whoever looks at the slot. */
+  readonly replica: string;
+}
+
+export interface AdmittedWork {
+  /** A renewal of the slot found it gone, or Redis away. */
+  slotLost(loss: SlotLoss): void;
+  /** No inference process is left. */
+  abandoned(): void;
+}
+
+/** The door that uploads and streams go through: a service that is usable, then the slot and its fence, kept until they end. */
+export class Admission {
+  readonly #parts: AdmissionParts;
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws ServiceFailure `not_ready` while no model can recognize; StoreUnavailable, also if Redis takes no writes */
+  async expectUsable(): Promise<void> {
+    const { readiness, heartbeat } = this.#parts;
+    const isReady = await readiness.isReady();
+    await heartbeat.expectWritten();
+    if (!isReady) throw refused('model not ready');
+  }
+
+  /**
+   * Takes the slot. If Redis does not answer, the slot may be taken all the same: then it is freed in the background.
+   * @param id of the upload or session. @throws ServiceFailure `busy`; StoreUnavailable
+   */
+  async admit(id: string, via: SlotOwner['via']): Promise<{ id: string; holder: SlotHolder; fence: number }> {
+    const { slot, background, replica } = this.#parts;
+    const since = new Date().toISOString();
+    const holder = slotHolder({ id, via, replica, since, trace: traceparent() });
+    const fence = await inSpan('slot', () => slot.acquire(holder)).catch((error: unknown) => {
+      background.run({ [via === 'ws' ? 'sessionId' : 'requestId']: id }, () =>
+        // As long as the slot lasts.
+        retryUntilAnswered(performance.now() + SLOT_TTL_MS, () => slot.release(holder)),
+      );
+      throw error;
+    });
+    if (fence === undefined) throw refused('busy');
+    return { id, holder, fence };
+  }
+
+  /** Renews the slot, and watches whether an inference process is left for the work. @returns what stops both */
+  keep(holder: SlotHolder, work: AdmittedWork): () => void {
+    const { readiness, slot } = this.#parts;
+    const stopKeeping = keepSlot(slot, holder, (loss) => work.slotLost(loss));
+    const stopWatching = readiness.watch(() => work.abandoned());
+    return () => {
+      stopKeeping();
+      stopWatching();
+    };
+  }
+}

@@ -7,12 +7,11 @@ import { packageVersion } from '../common/process/package-root.ts';
 import { endedWithin, type ShutdownStep } from '../common/process/shutdown.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { ReplicaHeartbeat, ReplicaStore } from '../common/readiness/replicas.ts';
+import type { RedisClient } from '../common/redis/client.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis/connection.ts';
-import { RedisKeys } from '../common/redis/keys.ts';
 import { OutageLog } from '../common/redis/outage.ts';
-import type { RedisClient } from '../common/redis/scripts.ts';
+import { Store } from '../common/redis/store.ts';
 import { warnOfRedis } from '../common/redis/warnings.ts';
-import { SessionProducerScripts } from '../common/sessions/session-producer.ts';
 import { SLOT_TTL_MS, Slot } from '../common/slot/slot.ts';
 import {
   UPLOAD_DEADLINE_MS,
@@ -51,7 +50,6 @@ export function createServices(
   log: Logger,
   uploadDeadlineMs = UPLOAD_DEADLINE_MS,
 ): ApiServices {
-  const keys = new RedisKeys(config.keyPrefix);
   const replica = `${hostname()}:${process.pid}`;
   const outages = new OutageLog(log);
   const connect = (use: ConnectionUse, purpose: string): RedisClient => {
@@ -66,10 +64,11 @@ export function createServices(
   };
   const redis = connect('commands', 'commands');
   warnOfRedis(redis, log);
+  const store = new Store(redis, config.keyPrefix);
   const blocking = connect('blocking', 'results');
   follow(redis, [blocking]);
 
-  const queue = new Queue<UploadJob>(keys.queueName, {
+  const queue = new Queue<UploadJob>(store.keys.queueName, {
     ...UPLOAD_QUEUE_OPTIONS,
     prefix: config.keyPrefix,
     skipVersionCheck: true,
@@ -87,14 +86,14 @@ export function createServices(
   queue.on('error', () => undefined);
 
   const access = new Access(config.allowedClients, config.apiToken, config.allowedOrigins);
-  const readiness = new ReadinessStore(redis, keys);
-  const replicas = new ReplicaStore(redis, keys);
+  const readiness = new ReadinessStore(store);
+  const replicas = new ReplicaStore(store);
   const heartbeat = new ReplicaHeartbeat(replicas, { id: replica, version: packageVersion() }, (failure) => {
     if (failure === undefined) outages.worked();
     else if (failure instanceof StoreUnavailable) outages.failed(failure);
   });
-  const slot = new Slot(redis, keys);
-  const uploads = new UploadStore(redis, keys);
+  const slot = new Slot(store);
+  const uploads = new UploadStore(store);
   const feed = new ResultFeed(blocking, redis, log);
   const background = new BackgroundWork(log);
   const admission = new Admission({ readiness, heartbeat, slot, background, replica });
@@ -110,7 +109,6 @@ export function createServices(
       uploads,
       queue,
       feed,
-      keys,
       background,
       log,
       deadlineMs: uploadDeadlineMs,
@@ -119,13 +117,11 @@ export function createServices(
       access,
       admission,
       feed,
-      redis,
-      keys,
-      scripts: new SessionProducerScripts(),
+      store,
       background,
     }),
     queue,
-    state: new ServiceStateReader({ redis, keys, slot, readiness, replicas }),
+    state: new ServiceStateReader({ store, slot, readiness, replicas }),
     redis,
     closing: [
       // Its key has a TTL: a Redis that is away needs no wait.

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { readInferenceConfig } from '../common/config/config.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { closeRedis, connectRedis, whenReady } from '../common/redis/connection.ts';
-import { RedisKeys } from '../common/redis/keys.ts';
+import { Store } from '../common/redis/store.ts';
 
 const REDIS_MS = 2_000;
 
@@ -15,7 +15,7 @@ async function isReady(): Promise<boolean> {
   const redis = connectRedis(config.redis, 'commands', 'asr-inference-health', () => undefined);
   try {
     if (!(await whenReady(redis, REDIS_MS))) return false;
-    const { processes } = await new ReadinessStore(redis, new RedisKeys(config.keyPrefix)).read();
+    const { processes } = await new ReadinessStore(new Store(redis, config.keyPrefix)).read();
     return processes.some(({ host, state }) => host === hostname() && state === 'ready');
   } finally {
     closeRedis(redis);

@@ -5,10 +5,10 @@ import type { Logger } from '../common/process/log.ts';
 import { packageVersion } from '../common/process/package-root.ts';
 import { runSteps, type ShutdownStep } from '../common/process/shutdown.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
+import type { RedisClient } from '../common/redis/client.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis/connection.ts';
-import { RedisKeys } from '../common/redis/keys.ts';
 import { OutageLog } from '../common/redis/outage.ts';
-import type { RedisClient } from '../common/redis/scripts.ts';
+import { Store } from '../common/redis/store.ts';
 import { warnOfRedis } from '../common/redis/warnings.ts';
 import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
@@ -57,7 +57,6 @@ export function createInference(parts: InferenceParts): Inference {
   const { config, recognizer, log, modelFolder, onFatal } = parts;
   const host = hostname();
   const id = `${host}:${process.pid}:${randomBytes(4).toString('hex')}`;
-  const keys = new RedisKeys(config.keyPrefix);
   const outages = new OutageLog(log);
   const connect = (use: ConnectionUse, name = `asr-inference-${use}`): RedisClient => {
     const client = connectRedis(config.redis, use, name, outages.onError(name));
@@ -65,14 +64,16 @@ export function createInference(parts: InferenceParts): Inference {
     return client;
   };
   const redis = connect('commands');
+  const store = new Store(redis, config.keyPrefix);
+  const { keys } = store;
   const blocking = connect('blocking');
   const connection = connect('bullmq');
   // The name by which BullMQ, and so the queue board, tells that this is a worker.
   const reader = connect('bullmq', `${keys.prefix}:${Buffer.from(keys.queueName).toString('base64')}`);
 
-  const slot = new Slot(redis, keys);
+  const slot = new Slot(store);
   const heartbeat = new HeartbeatSender(
-    new ReadinessStore(redis, keys),
+    new ReadinessStore(store),
     { id, host, pid: process.pid, version: packageVersion() },
     outages,
   );
@@ -83,8 +84,7 @@ export function createInference(parts: InferenceParts): Inference {
   const model = new ExclusiveRun(recognizer, slot, id, log, onFatal);
   const metrics = new ModelMetrics();
   const sessions = new SessionWorker({
-    redis,
-    keys,
+    store,
     blocking,
     slot,
     fences,
@@ -93,7 +93,7 @@ export function createInference(parts: InferenceParts): Inference {
     processId: id,
     log,
   });
-  const uploads = new UploadStore(redis, keys);
+  const uploads = new UploadStore(store);
   const jobs = new UploadWorker({ connection, reader, keys, uploads, fences, model, metrics, log });
   follow(redis, [blocking, connection, reader]);
   const loading = new ModelLoading({ recognizer, heartbeat, modelFolder, log });

@@ -1,9 +1,7 @@
 import { audioMs } from '../../common/audio/limits.ts';
 import type { Heartbeat, ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { Replica, ReplicaStore } from '../../common/readiness/replicas.ts';
-import { fromStore } from '../../common/redis/connection.ts';
-import type { RedisKeys } from '../../common/redis/keys.ts';
-import { LuaScript, type RedisClient } from '../../common/redis/scripts.ts';
+import type { Store } from '../../common/redis/store.ts';
 import { readSlotHolder, type Slot, type SlotHolder, type SlotOwner } from '../../common/slot/slot.ts';
 
 /** What the store tells of the whole service, for metrics and for the operator's status. */
@@ -36,8 +34,7 @@ export interface InferenceProcess extends Heartbeat {
 }
 
 interface StateParts {
-  readonly redis: RedisClient;
-  readonly keys: RedisKeys;
+  readonly store: Store;
   readonly slot: Slot;
   readonly readiness: ReadinessStore;
   readonly replicas: ReplicaStore;
@@ -45,7 +42,6 @@ interface StateParts {
 
 export class ServiceStateReader {
   readonly #parts: StateParts;
-  readonly #backlog = new LuaScript('sessions/backlog.lua');
 
   constructor(parts: StateParts) {
     this.#parts = parts;
@@ -60,12 +56,12 @@ export class ServiceStateReader {
   }
 
   async #slot(): Promise<TakenSlot | undefined> {
-    const { redis, keys, slot } = this.#parts;
+    const { store, slot } = this.#parts;
     // One after the other on one connection, without a wait between them.
     const [holder, ageMs, leftMs] = await Promise.all([
       slot.holder(),
       slot.ageMs(),
-      fromStore(redis.pttl(keys.slot)),
+      store.ask((redis, keys) => redis.pttl(keys.slot)),
     ]);
     if (holder === undefined) return undefined;
     const owner = readSlotHolder(holder);
@@ -79,14 +75,14 @@ export class ServiceStateReader {
   }
 
   async #backlogMs(sessionId: string): Promise<number> {
-    const { redis, keys } = this.#parts;
-    const streams = [keys.audio(sessionId), keys.results(sessionId)];
-    return audioMs(Number(await fromStore(this.#backlog.run(redis, streams, []))));
+    const { store } = this.#parts;
+    const streams = [store.keys.audio(sessionId), store.keys.results(sessionId)];
+    return audioMs(Number(await store.run('sessions/backlog.lua', streams)));
   }
 
   async #memoryShare(): Promise<number | undefined> {
     // A user without this right sees no share.
-    const info = await this.#parts.redis.info('memory').catch(() => '');
+    const info = await this.#parts.store.redis.info('memory').catch(() => '');
     const [used, max] = ['used_memory', 'maxmemory'].map((name) =>
       Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]),
     );

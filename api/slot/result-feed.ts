@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../common/process/log.ts';
+import type { RedisClient } from '../../common/redis/client.ts';
 import {
   type ReadStreams,
   readStreams,
   readStreamsNow,
   type StreamEntry,
 } from '../../common/redis/result-streams.ts';
-import type { RedisClient } from '../../common/redis/scripts.ts';
 
 /**
  * How long one read blocks. Work that begins while other work of this replica is still ending joins with the

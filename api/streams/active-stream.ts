@@ -1,6 +1,5 @@
 import { refused, ServiceFailure, StoreUnavailable } from '../../common/errors/errors.ts';
 import type { TraceSpan } from '../../common/process/traces.ts';
-import type { RedisKeys } from '../../common/redis/keys.ts';
 import type { StreamEntry } from '../../common/redis/result-streams.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { LEASE_TTL_MS, parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
@@ -22,7 +21,6 @@ export interface StreamEvents {
 export interface ActiveStreamParts {
   readonly admission: Admission;
   readonly feed: ResultFeed;
-  readonly keys: RedisKeys;
   readonly background: BackgroundWork;
 }
 
@@ -52,13 +50,13 @@ export class ActiveStream implements AdmittedWork {
   #isAbandoned = false;
 
   constructor(parts: ActiveStreamParts, producer: SessionProducer, events: StreamEvents, span: TraceSpan) {
-    const { admission, feed, keys, background } = parts;
+    const { admission, feed, background } = parts;
     this.#producer = producer;
     this.#events = events;
     this.#background = background;
     this.#span = span;
     this.#stopKeeping = admission.keep(producer.holder, this);
-    this.#unsubscribe = feed.subscribe(keys.results(producer.sessionId), (entry) => this.#result(entry));
+    this.#unsubscribe = feed.subscribe(producer.resultStream, (entry) => this.#result(entry));
   }
 
   /** Announces the session. If that fails, the stream is aborted. @throws ServiceFailure; StoreUnavailable */

@@ -1,14 +1,13 @@
 import { ServiceFailure } from '../../common/errors/errors.ts';
 import { TraceSpan } from '../../common/process/traces.ts';
-import type { RedisClient } from '../../common/redis/scripts.ts';
-import { SessionProducer, type SessionProducerScripts } from '../../common/sessions/session-producer.ts';
+import type { Store } from '../../common/redis/store.ts';
+import { SessionProducer } from '../../common/sessions/session-producer.ts';
 import type { Access } from '../http/access.ts';
 import { ActiveStream, type ActiveStreamParts, type StreamEvents } from './active-stream.ts';
 
 interface StreamOpenerParts extends ActiveStreamParts {
   readonly access: Access;
-  readonly redis: RedisClient;
-  readonly scripts: SessionProducerScripts;
+  readonly store: Store;
 }
 
 /** Whether the handshake's header was right; if it had none, what `start` carried. */
@@ -38,11 +37,11 @@ export class StreamOpener {
     events: StreamEvents,
     span: TraceSpan,
   ): Promise<ActiveStream> {
-    const { access, admission, redis, keys, scripts } = this.#parts;
+    const { access, admission, store } = this.#parts;
     checkCredential(access, credential);
     await admission.expectUsable();
     const { holder, fence } = await admission.admit(sessionId, 'ws');
-    const producer = new SessionProducer(redis, keys, scripts, sessionId, holder);
+    const producer = new SessionProducer(store, sessionId, holder);
     const stream = new ActiveStream(this.#parts, producer, events, span);
     await stream.open(fence);
     return stream;

@@ -2,9 +2,8 @@ import type { Queue } from 'bullmq';
 import { audioMs } from '../../common/audio/limits.ts';
 import { refused, ServiceFailure, StoreUnavailable, unreachable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
-import { fromStore } from '../../common/redis/connection.ts';
-import type { RedisKeys } from '../../common/redis/keys.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
+import { fromStore } from '../../common/redis/store.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
 import { UPLOAD_JOB_NAME, type UploadJob, type UploadStore } from '../../common/uploads/upload-jobs.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
@@ -18,7 +17,6 @@ interface TranscriberParts {
   readonly uploads: UploadStore;
   readonly queue: Queue<UploadJob>;
   readonly feed: ResultFeed;
-  readonly keys: RedisKeys;
   readonly background: BackgroundWork;
   readonly log: Logger;
   /** How long an upload waits for its end. */
@@ -91,8 +89,8 @@ export class Transcriber {
   }
 
   async #outcome(job: UploadJob): Promise<WaitOutcome> {
-    const { admission, uploads, feed, keys, deadlineMs } = this.#parts;
-    const wait = new UploadWait(feed, uploads, keys, job.id, deadlineMs);
+    const { admission, uploads, feed, deadlineMs } = this.#parts;
+    const wait = new UploadWait(feed, uploads, job.id, deadlineMs);
     const stopKeeping = admission.keep(job.holder, wait);
     return await wait.outcome.finally(stopKeeping);
   }

@@ -1,4 +1,3 @@
-import type { RedisKeys } from '../../common/redis/keys.ts';
 import { SLOT_TTL_MS } from '../../common/slot/slot.ts';
 import { parseUploadEnd, type UploadEnd, type UploadStore } from '../../common/uploads/upload-jobs.ts';
 import type { AdmittedWork } from '../slot/admission.ts';
@@ -21,7 +20,7 @@ export class UploadWait implements AdmittedWork {
   readonly #deadline: NodeJS.Timeout;
   #settle: (outcome: WaitOutcome) => void = () => undefined;
 
-  constructor(feed: ResultFeed, store: UploadStore, keys: RedisKeys, id: string, deadlineMs: number) {
+  constructor(feed: ResultFeed, store: UploadStore, id: string, deadlineMs: number) {
     this.#store = store;
     this.#id = id;
     this.outcome = new Promise((resolve) => {
@@ -31,7 +30,7 @@ export class UploadWait implements AdmittedWork {
         resolve(outcome);
       };
     });
-    this.#unsubscribe = feed.subscribe(keys.uploadEnd(id), (entry) => this.#settle(parseUploadEnd(entry)));
+    this.#unsubscribe = feed.subscribe(store.endStream(id), (entry) => this.#settle(parseUploadEnd(entry)));
     this.#deadline = setTimeout(() => this.#settle({ kind: 'late' }), deadlineMs);
   }
 

@@ -1,6 +1,4 @@
-import { fromStore } from '../redis/connection.ts';
-import type { RedisKeys } from '../redis/keys.ts';
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
+import type { Store } from '../redis/store.ts';
 
 export const HEARTBEAT_TTL_MS = 3_000;
 export const HEARTBEAT_INTERVAL_MS = 1_000;
@@ -49,30 +47,22 @@ function readHeartbeat(text: string): Heartbeat | undefined {
 
 /** The heartbeats in the store. Each inference process writes its own, and every API replica reads them all. */
 export class ReadinessStore {
-  readonly #redis: RedisClient;
-  readonly #keys: RedisKeys;
-  readonly #beat = new LuaScript('readiness/beat.lua');
+  readonly #store: Store;
   /** The processes that were ready at the last look: they are looked at first. */
   #readyIds: readonly string[] = [];
 
-  constructor(redis: RedisClient, keys: RedisKeys) {
-    this.#redis = redis;
-    this.#keys = keys;
+  constructor(store: Store) {
+    this.#store = store;
   }
 
   /** @throws StoreUnavailable */
   async beat(heartbeat: Heartbeat): Promise<void> {
-    const keys = [this.#keys.inference(heartbeat.id), this.#keys.inferences];
-    await fromStore(
-      this.#beat.run(this.#redis, keys, [heartbeat.id, JSON.stringify(heartbeat), HEARTBEAT_TTL_MS]),
-    );
+    await this.#run(heartbeat.id, JSON.stringify(heartbeat), HEARTBEAT_TTL_MS);
   }
 
   /** The process is gone for good. @throws StoreUnavailable */
   async stop(id: string): Promise<void> {
-    await fromStore(
-      this.#beat.run(this.#redis, [this.#keys.inference(id), this.#keys.inferences], [id, '', 0]),
-    );
+    await this.#run(id, '', 0);
   }
 
   /**
@@ -110,7 +100,7 @@ export class ReadinessStore {
 
   /** @throws StoreUnavailable */
   async read(): Promise<Readiness> {
-    return this.#look(await fromStore(this.#redis.zrange(this.#keys.inferences, 0, '-1')));
+    return this.#look(await this.#store.ask((redis, { inferences }) => redis.zrange(inferences, 0, '-1')));
   }
 
   /**
@@ -119,13 +109,19 @@ export class ReadinessStore {
    * @throws StoreUnavailable
    */
   async heartbeatAgesMs(ids: readonly string[]): Promise<number[]> {
-    const leftMs = ids.map((id) => fromStore(this.#redis.pttl(this.#keys.inference(id))));
+    const leftMs = ids.map((id) => this.#store.ask((redis, keys) => redis.pttl(keys.inference(id))));
     return (await Promise.all(leftMs)).map((left) => HEARTBEAT_TTL_MS - Math.max(0, left));
   }
 
+  async #run(id: string, value: string, ttlMs: number): Promise<void> {
+    const { keys } = this.#store;
+    await this.#store.run('readiness/beat.lua', [keys.inference(id), keys.inferences], id, value, ttlMs);
+  }
+
   async #look(ids: readonly string[]): Promise<Readiness> {
-    const processKeys = ids.map((id) => this.#keys.inference(id));
-    const [holder, ...states] = await fromStore(this.#redis.mget(this.#keys.slot, ...processKeys));
+    const [holder, ...states] = await this.#store.ask((redis, keys) =>
+      redis.mget(keys.slot, ...ids.map((id) => keys.inference(id))),
+    );
     const processes = states.flatMap((state) => (state === null ? [] : (readHeartbeat(state) ?? [])));
     return {
       ready: processes.some((process) => process.state === 'ready'),

@@ -1,7 +1,5 @@
 import { StoreUnavailable } from '../errors/errors.ts';
-import { fromStore } from '../redis/connection.ts';
-import type { RedisKeys } from '../redis/keys.ts';
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
+import type { Store } from '../redis/store.ts';
 import { HEARTBEAT_INTERVAL_MS, HEARTBEAT_TTL_MS } from './readiness.ts';
 
 /** What an API replica says of itself once a second. */
@@ -14,13 +12,10 @@ export interface Replica {
 
 /** The heartbeats of the API replicas in the store. */
 export class ReplicaStore {
-  readonly #redis: RedisClient;
-  readonly #keys: RedisKeys;
-  readonly #beat = new LuaScript('readiness/beat.lua');
+  readonly #store: Store;
 
-  constructor(redis: RedisClient, keys: RedisKeys) {
-    this.#redis = redis;
-    this.#keys = keys;
+  constructor(store: Store) {
+    this.#store = store;
   }
 
   /** @throws StoreUnavailable */
@@ -35,15 +30,15 @@ export class ReplicaStore {
 
   /** @throws StoreUnavailable */
   async read(): Promise<Replica[]> {
-    const ids = await fromStore(this.#redis.zrange(this.#keys.replicas, 0, '-1'));
+    const ids = await this.#store.ask((redis, { replicas }) => redis.zrange(replicas, 0, '-1'));
     if (ids.length === 0) return [];
-    const values = await fromStore(this.#redis.mget(...ids.map((id) => this.#keys.replica(id))));
+    const values = await this.#store.ask((redis, keys) => redis.mget(...ids.map((id) => keys.replica(id))));
     return values.flatMap((value, i) => (value === null ? [] : [readReplica(ids[i] ?? '', value)]));
   }
 
   async #run(id: string, value: string, ttlMs: number): Promise<void> {
-    const keys = [this.#keys.replica(id), this.#keys.replicas];
-    await fromStore(this.#beat.run(this.#redis, keys, [id, value, ttlMs]));
+    const { keys } = this.#store;
+    await this.#store.run('readiness/beat.lua', [keys.replica(id), keys.replicas], id, value, ttlMs);
   }
 }
 

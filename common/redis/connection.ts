@@ -1,7 +1,7 @@
 import { Cluster, type RedisOptions as IoredisOptions, Redis } from 'ioredis';
 import type { RedisTarget } from '../config/redis-url.ts';
-import { messageOf, StoreUnavailable, unreachable } from '../errors/errors.ts';
-import type { RedisClient } from './scripts.ts';
+import { unreachable } from '../errors/errors.ts';
+import type { RedisClient } from './client.ts';
 import { QuietSentinels } from './sentinels.ts';
 import { TimedCluster, TimedRedis } from './timeouts.ts';
 
@@ -188,16 +188,4 @@ export async function whenReady(client: RedisClient, timeoutMs: number): Promise
     const timer = setTimeout(done(false), timeoutMs);
     client.once('ready', onReady);
   });
-}
-
-/**
- * For a command of a request. Whatever stops its answer means, for the client, that the service is not ready.
- * @throws StoreUnavailable
- */
-export async function fromStore<T>(command: Promise<T>): Promise<T> {
-  try {
-    return await command;
-  } catch (error) {
-    throw new StoreUnavailable(`Redis: ${messageOf(error)}`, { cause: error });
-  }
 }

@@ -45,7 +45,7 @@ export class RedisKeys {
     return `${this.prefix}:session:${sessionId}:lease`;
   }
   /** What the scripts that begin or end a session take, in their order. */
-  ofSession(sessionId: string): string[] {
+  ofSession(sessionId: string): [slot: string, lease: string, audio: string, results: string] {
     return [this.slot, this.lease(sessionId), this.audio(sessionId), this.results(sessionId)];
   }
   /** String: the samples of one upload, raw PCM. */

@@ -1,7 +1,7 @@
 import type { StoreUnavailable } from '../errors/errors.ts';
 import type { Logger } from '../process/log.ts';
+import type { RedisClient } from './client.ts';
 import { isRefusal, reasonOf, remedyFor } from './remedies.ts';
-import type { RedisClient } from './scripts.ts';
 
 /** Longer than a connection to a Redis that does not answer takes to say so. */
 const UNEXPLAINED_MS = 10_000;

@@ -1,4 +1,4 @@
-import type { RedisClient } from './scripts.ts';
+import type { RedisClient } from './client.ts';
 import { blockingRead } from './timeouts.ts';
 
 /** One entry of a Redis stream as it comes: its id, then field, value, field, value ... */

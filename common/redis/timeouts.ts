@@ -1,6 +1,6 @@
 import { Cluster, type Command, Redis } from 'ioredis';
 import { afterSilence } from '../process/timer.ts';
-import type { RedisClient } from './scripts.ts';
+import type { RedisClient } from './client.ts';
 
 const COMMAND_TIMEOUT_MS = 1_000;
 /**

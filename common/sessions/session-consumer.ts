@@ -1,7 +1,8 @@
 import { messageOf, StoreUnavailable, unreachable } from '../errors/errors.ts';
-import { fromStore, refusedWith } from '../redis/connection.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { refusedWith } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
+import { fromStore, type Store } from '../redis/store.ts';
 import { blockingRead } from '../redis/timeouts.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 import {
@@ -41,9 +42,7 @@ export type SessionEnd =
  * are still the session's.
  */
 export class SessionConsumer {
-  readonly #redis: RedisClient;
-  readonly #keys: RedisKeys;
-  readonly #scripts: SessionConsumerScripts;
+  readonly #store: Store;
   readonly sessionId: string;
   readonly holder: SlotHolder;
   readonly #token: string;
@@ -53,17 +52,8 @@ export class SessionConsumer {
   #checkedAtMs = 0;
 
   /** @param token names the process in the session's lease */
-  constructor(
-    redis: RedisClient,
-    keys: RedisKeys,
-    scripts: SessionConsumerScripts,
-    sessionId: string,
-    holder: SlotHolder,
-    token: string,
-  ) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.#scripts = scripts;
+  constructor(store: Store, sessionId: string, holder: SlotHolder, token: string) {
+    this.#store = store;
     this.sessionId = sessionId;
     this.holder = holder;
     this.#token = token;
@@ -72,21 +62,24 @@ export class SessionConsumer {
   /** @returns whether this process has the session's lease now. @throws StoreUnavailable */
   async claim(): Promise<boolean> {
     const args = [this.holder, this.#token, LEASE_TTL_MS, SESSION_KEYS_TTL_MS];
-    const keys = [...this.#keys.ofSession(this.sessionId), this.#keys.modelCall];
-    const isClaimed = (await fromStore(this.#scripts.claim.run(this.#redis, keys, args))) === 1;
+    const { keys } = this.#store;
+    const used = [...keys.ofSession(this.sessionId), keys.modelCall];
+    const isClaimed = (await this.#store.run('sessions/claim.lua', used, ...args)) === 1;
     this.#checkedAtMs = performance.now();
     return isClaimed;
   }
 
   /** Does not say whether the lease is lost: `loss` does. @throws StoreUnavailable */
   async renewLease(): Promise<void> {
-    const key = this.#keys.lease(this.sessionId);
-    await fromStore(this.#scripts.renew.run(this.#redis, [key], [this.#token, LEASE_TTL_MS]));
+    const lease = this.#store.keys.lease(this.sessionId);
+    await this.#store.run('slot/renew.lua', [lease], this.#token, LEASE_TTL_MS);
   }
 
   /** Goes on behind what earlier processes have published. @throws StoreUnavailable; MalformedEntry */
   async resume(): Promise<ResumePoint> {
-    const entries = await fromStore(this.#redis.xrange(this.#keys.results(this.sessionId), '-', '+'));
+    const entries = await this.#store.ask((redis, keys) =>
+      redis.xrange(keys.results(this.sessionId), '-', '+'),
+    );
     const point = resumePoint(entries.map(parseResultEntry));
     this.#takenBytes = point.takenBytes;
     this.#revision = point.revision;
@@ -100,7 +93,7 @@ export class SessionConsumer {
    * @throws StoreUnavailable at once while Redis is away; MalformedEntry
    */
   async audio(blocking: RedisClient, after: string, blockMs: number): Promise<AudioEntry[]> {
-    const key = this.#keys.audio(this.sessionId);
+    const key = this.#store.keys.audio(this.sessionId);
     const read =
       blockMs === 0
         ? blocking.xreadBuffer('COUNT', 1_000, 'STREAMS', key, after)
@@ -116,8 +109,9 @@ export class SessionConsumer {
   async loss(ms: number): Promise<Loss | undefined> {
     if (performance.now() - this.#checkedAtMs < ms) return undefined;
     this.#checkedAtMs = performance.now();
-    const keys = [this.#keys.lease(this.sessionId), this.#keys.slot];
-    const [owner, slot] = await fromStore(this.#redis.mget(...keys));
+    const [owner, slot] = await this.#store.ask((redis, keys) =>
+      redis.mget(keys.lease(this.sessionId), keys.slot),
+    );
     if (owner !== this.#token) return 'lease-lost';
     return slot === this.holder ? undefined : 'slot-lost';
   }
@@ -171,9 +165,9 @@ export class SessionConsumer {
   /** @returns what was lost when nothing was published. @throws StoreUnavailable */
   async #publish(entry: Extract<ResultEntry, { kind: 'progress' | 'partial' }>): Promise<Loss | undefined> {
     this.#checkedAtMs = performance.now();
-    const keys = [this.#keys.slot, this.#keys.lease(this.sessionId), this.#keys.results(this.sessionId)];
+    const [slot, lease, , results] = this.#store.keys.ofSession(this.sessionId);
     const args = [this.holder, this.#token, SESSION_KEYS_TTL_MS, ...resultFields(entry)];
-    const reply = await fromStore(this.#scripts.publish.run(this.#redis, keys, args));
+    const reply = await this.#store.run('sessions/publish.lua', [slot, lease, results], ...args);
     if (reply === 1) return undefined;
     return reply === 0 ? 'lease-lost' : 'slot-lost';
   }
@@ -183,18 +177,10 @@ export class SessionConsumer {
    * @throws StoreUnavailable
    */
   async #finish(last?: LastResult): Promise<boolean> {
-    const keys = this.#keys.ofSession(this.sessionId);
+    const keys = this.#store.keys.ofSession(this.sessionId);
     const args = [this.holder, this.#token, SESSION_KEYS_TTL_MS, ...(last ? resultFields(last) : [])];
-    return (await fromStore(this.#scripts.finish.run(this.#redis, keys, args))) === 1;
+    return (await this.#store.run('sessions/finish.lua', keys, ...args)) === 1;
   }
-}
-
-/** Read from their files once a process, not once a session. */
-export class SessionConsumerScripts {
-  readonly claim = new LuaScript('sessions/claim.lua');
-  readonly renew = new LuaScript('slot/renew.lua');
-  readonly publish = new LuaScript('sessions/publish.lua');
-  readonly finish = new LuaScript('sessions/finish.lua');
 }
 
 /**

@@ -1,7 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { fromStore } from '../redis/connection.ts';
-import type { RedisKeys } from '../redis/keys.ts';
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
+import type { Store } from '../redis/store.ts';
 import { CALL_SLOT_TTL_MS, type SlotHolder } from '../slot/slot.ts';
 import { SESSION_KEYS_TTL_MS } from './entries.ts';
 
@@ -9,9 +7,7 @@ const ENTRY_GAP_MS = 10;
 
 /** The API's side of a stream session: its audio. One instance a session. */
 export class SessionProducer {
-  readonly #redis: RedisClient;
-  readonly #keys: RedisKeys;
-  readonly #scripts: SessionProducerScripts;
+  readonly #store: Store;
   readonly sessionId: string;
   readonly holder: SlotHolder;
   /** Frames that go together in the next entry. */
@@ -24,25 +20,27 @@ export class SessionProducer {
   #sentAtMs = Number.NEGATIVE_INFINITY;
   #endEntry: number | undefined;
 
-  constructor(
-    redis: RedisClient,
-    keys: RedisKeys,
-    scripts: SessionProducerScripts,
-    sessionId: string,
-    holder: SlotHolder,
-  ) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.#scripts = scripts;
+  constructor(store: Store, sessionId: string, holder: SlotHolder) {
+    this.#store = store;
     this.sessionId = sessionId;
     this.holder = holder;
   }
 
+  /** Where its results come. */
+  get resultStream(): string {
+    return this.#store.keys.results(this.sessionId);
+  }
+
+  get #audioStream(): string {
+    return this.#store.keys.audio(this.sessionId);
+  }
+
   /** @returns false when the slot was lost meanwhile. @throws StoreUnavailable */
   async open(fence: number): Promise<boolean> {
-    const keys = [this.#keys.slot, this.#keys.audio(this.sessionId), this.#keys.sessions];
+    const { keys } = this.#store;
+    const used = [keys.slot, this.#audioStream, keys.sessions];
     const args = [this.holder, fence, this.sessionId, SESSION_KEYS_TTL_MS];
-    return (await fromStore(this.#scripts.open.run(this.#redis, keys, args))) === 1;
+    return (await this.#store.run('sessions/open.lua', used, ...args)) === 1;
   }
 
   /**
@@ -70,7 +68,7 @@ export class SessionProducer {
 
   /** @returns whether an inference process has the session's lease now. @throws StoreUnavailable */
   async isServed(): Promise<boolean> {
-    return (await fromStore(this.#redis.exists(this.#keys.lease(this.sessionId)))) === 1;
+    return (await this.#store.ask((redis, keys) => redis.exists(keys.lease(this.sessionId)))) === 1;
   }
 
   /**
@@ -78,14 +76,13 @@ export class SessionProducer {
    * @param isAbandoned no inference process is left that could free the slot. @throws StoreUnavailable
    */
   async abort(isAbandoned = false): Promise<void> {
-    const keys = this.#keys.ofSession(this.sessionId);
     const args = [this.holder, SESSION_KEYS_TTL_MS, CALL_SLOT_TTL_MS, isAbandoned ? 1 : 0];
-    await fromStore(this.#scripts.abort.run(this.#redis, keys, args));
+    await this.#store.run('sessions/abort.lua', this.#store.keys.ofSession(this.sessionId), ...args);
   }
 
   /** The last result has been read: nothing of the session stays behind. @throws StoreUnavailable */
   async forget(): Promise<void> {
-    await fromStore(this.#redis.del(this.#keys.results(this.sessionId), this.#keys.audio(this.sessionId)));
+    await this.#store.ask((redis) => redis.del(this.resultStream, this.#audioStream));
   }
 
   async #afterLast(): Promise<void> {
@@ -112,18 +109,13 @@ export class SessionProducer {
 
   async #add(entry: number, field: string, value: string | Buffer): Promise<boolean> {
     const id = `${entry}-1`;
-    const key = this.#keys.audio(this.sessionId);
-    const added = this.#redis.xadd(key, 'NOMKSTREAM', id, field, value).catch((error: unknown) => {
-      // A repeated append after a lost reply: the entry is there, because its number is its id.
-      if (error instanceof Error && error.message.includes('equal or smaller')) return id;
-      throw error;
-    });
-    return (await fromStore(added)) !== null;
+    const added = await this.#store.ask((redis) =>
+      redis.xadd(this.#audioStream, 'NOMKSTREAM', id, field, value).catch((error: unknown) => {
+        // A repeated append after a lost reply: the entry is there, because its number is its id.
+        if (error instanceof Error && error.message.includes('equal or smaller')) return id;
+        throw error;
+      }),
+    );
+    return added !== null;
   }
-}
-
-/** Read from their files once a process, not once a session. */
-export class SessionProducerScripts {
-  readonly open = new LuaScript('sessions/open.lua');
-  readonly abort = new LuaScript('sessions/abort.lua');
 }

@@ -1,6 +1,4 @@
-import { fromStore } from '../redis/connection.ts';
-import type { RedisKeys } from '../redis/keys.ts';
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
+import type { Store } from '../redis/store.ts';
 
 /**
  * The value of the one recognition slot of the whole service, a Redis key with a TTL. It names the holder for
@@ -48,30 +46,22 @@ export function readSlotHolder(holder: SlotHolder): SlotOwner | undefined {
 
 /** Takes, renews and frees the slot. Each is one Lua script, so it is one step for all replicas. */
 export class Slot {
-  readonly #redis: RedisClient;
-  readonly #keys: RedisKeys;
-  readonly #acquire = new LuaScript('slot/acquire.lua');
-  readonly #renew = new LuaScript('slot/renew.lua');
-  readonly #release = new LuaScript('slot/release.lua');
-  readonly #hold = new LuaScript('slot/hold.lua');
-  readonly #age = new LuaScript('slot/age.lua');
-  readonly #raiseFence = new LuaScript('slot/raise-fence.lua');
+  readonly #store: Store;
 
-  constructor(redis: RedisClient, keys: RedisKeys) {
-    this.#redis = redis;
-    this.#keys = keys;
+  constructor(store: Store) {
+    this.#store = store;
   }
 
   /** @returns the fence that travels with the work, or undefined when the slot is taken. @throws StoreUnavailable */
   async acquire(holder: SlotHolder): Promise<number | undefined> {
-    const keys = [this.#keys.slot, this.#keys.fence];
-    const fence = Number(await fromStore(this.#acquire.run(this.#redis, keys, [holder, SLOT_TTL_MS])));
+    const keys = [this.#store.keys.slot, this.#store.keys.fence];
+    const fence = Number(await this.#store.run('slot/acquire.lua', keys, holder, SLOT_TTL_MS));
     return fence === 0 ? undefined : fence;
   }
 
   /** Gives the holder its whole time again. @returns whether it still holds the slot. @throws StoreUnavailable */
   async renew(holder: SlotHolder): Promise<boolean> {
-    return (await fromStore(this.#renew.run(this.#redis, [this.#keys.slot], [holder, SLOT_TTL_MS]))) === 1;
+    return (await this.#store.run('slot/renew.lua', [this.#store.keys.slot], holder, SLOT_TTL_MS)) === 1;
   }
 
   /**
@@ -79,49 +69,46 @@ export class Slot {
    * @param again the call has been running. @returns false when another process is in one. @throws StoreUnavailable
    */
   async hold(holder: SlotHolder, process: string, again: boolean): Promise<boolean> {
-    const keys = [this.#keys.slot, this.#keys.modelCall, this.#audioOf(holder)];
+    const { id = '', via } = readSlotHolder(holder) ?? {};
+    const { keys } = this.#store;
+    // The last one is there until the holder's work is over.
+    const used = [keys.slot, keys.modelCall, via === 'ws' ? keys.audio(id) : keys.upload(id)];
     const args = [holder, CALL_SLOT_TTL_MS, SLOT_TTL_MS, process, CALL_TTL_MS, again ? 1 : 0];
-    return (await fromStore(this.#hold.run(this.#redis, keys, args))) === 1;
+    return (await this.#store.run('slot/hold.lua', used, ...args)) === 1;
   }
 
   /** @returns the process that is in a model call. @throws StoreUnavailable */
   async caller(): Promise<string | undefined> {
-    return (await fromStore(this.#redis.get(this.#keys.modelCall))) ?? undefined;
+    return (await this.#store.ask((redis, { modelCall }) => redis.get(modelCall))) ?? undefined;
   }
 
   /** Says that the model call has returned. Another process's call is left alone. @throws StoreUnavailable */
   async callEnded(process: string): Promise<void> {
-    await fromStore(this.#release.run(this.#redis, [this.#keys.modelCall], [process]));
+    await this.#store.run('slot/release.lua', [this.#store.keys.modelCall], process);
   }
 
   /** @returns whether the holder had the slot until now. @throws StoreUnavailable */
   async release(holder: SlotHolder): Promise<boolean> {
-    return (await fromStore(this.#release.run(this.#redis, [this.#keys.slot], [holder]))) === 1;
+    return (await this.#store.run('slot/release.lua', [this.#store.keys.slot], holder)) === 1;
   }
 
   /** Frees it whatever is there. @throws StoreUnavailable */
   async clear(): Promise<void> {
-    await fromStore(this.#redis.del(this.#keys.slot));
+    await this.#store.ask((redis, { slot }) => redis.del(slot));
   }
 
   /** The next fences will be larger than this one. @throws StoreUnavailable */
   async raiseFence(seen: number): Promise<void> {
-    await fromStore(this.#raiseFence.run(this.#redis, [this.#keys.fence], [seen]));
+    await this.#store.run('slot/raise-fence.lua', [this.#store.keys.fence], seen);
   }
 
   /** @returns for how long it has been taken, by the clock of Redis; 0 while it is free. @throws StoreUnavailable */
   async ageMs(): Promise<number> {
-    return Number(await fromStore(this.#age.run(this.#redis, [this.#keys.slot, this.#keys.fence], [])));
+    return Number(await this.#store.run('slot/age.lua', [this.#store.keys.slot, this.#store.keys.fence]));
   }
 
   /** @returns the slot's value; undefined is a free slot. @throws StoreUnavailable */
   async holder(): Promise<SlotHolder | undefined> {
-    return (await fromStore(this.#redis.get(this.#keys.slot))) ?? undefined;
-  }
-
-  /** The key that is there until the holder's work is over. */
-  #audioOf(holder: SlotHolder): string {
-    const { id = '', via } = readSlotHolder(holder) ?? {};
-    return via === 'ws' ? this.#keys.audio(id) : this.#keys.upload(id);
+    return (await this.#store.ask((redis, { slot }) => redis.get(slot))) ?? undefined;
   }
 }

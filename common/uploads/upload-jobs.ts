@@ -1,8 +1,6 @@
 import type { QueueOptions, WorkerOptions } from 'bullmq';
-import { fromStore } from '../redis/connection.ts';
-import type { RedisKeys } from '../redis/keys.ts';
 import { fieldsOf, type StreamEntry } from '../redis/result-streams.ts';
-import { LuaScript, type RedisClient } from '../redis/scripts.ts';
+import type { Store } from '../redis/store.ts';
 import type { SlotHolder } from '../slot/slot.ts';
 
 /**
@@ -59,18 +57,15 @@ export const UPLOAD_QUEUE_OPTIONS = {
 
 /** The samples and the ends of uploads; the job between them is BullMQ's. */
 export class UploadStore {
-  readonly #redis: RedisClient;
-  readonly #keys: RedisKeys;
-  readonly #finish = new LuaScript('uploads/finish.lua');
+  readonly #store: Store;
 
-  constructor(redis: RedisClient, keys: RedisKeys) {
-    this.#redis = redis;
-    this.#keys = keys;
+  constructor(store: Store) {
+    this.#store = store;
   }
 
   /** @param pcm 16 kHz mono PCM16 bytes. @throws StoreUnavailable */
   async putSamples(id: string, pcm: Buffer): Promise<void> {
-    await fromStore(this.#redis.set(this.#keys.upload(id), pcm, 'PX', KEYS_TTL_MS));
+    await this.#store.ask((redis, keys) => redis.set(keys.upload(id), pcm, 'PX', KEYS_TTL_MS));
   }
 
   /**
@@ -80,8 +75,9 @@ export class UploadStore {
   async atStart(
     id: string,
   ): Promise<{ holder: SlotHolder | undefined; pcm: Buffer | undefined; caller: string | undefined }> {
-    const keys = [this.#keys.slot, this.#keys.upload(id), this.#keys.modelCall];
-    const [holder, pcm, caller] = await fromStore(this.#redis.mgetBuffer(...keys));
+    const [holder, pcm, caller] = await this.#store.ask((redis, keys) =>
+      redis.mgetBuffer(keys.slot, keys.upload(id), keys.modelCall),
+    );
     return { holder: holder?.toString('utf8'), pcm: pcm ?? undefined, caller: caller?.toString('utf8') };
   }
 
@@ -91,20 +87,26 @@ export class UploadStore {
    * @throws StoreUnavailable
    */
   async finish(id: string, holder: SlotHolder, end: UploadEnd): Promise<boolean> {
-    const keys = [this.#keys.slot, this.#keys.upload(id), this.#keys.uploadEnd(id)];
+    const { keys } = this.#store;
     const fields = Object.entries(end).flatMap(([name, value]) => [name, String(value)]);
-    return (await fromStore(this.#finish.run(this.#redis, keys, [holder, KEYS_TTL_MS, ...fields]))) === 1;
+    const used = [keys.slot, keys.upload(id), keys.uploadEnd(id)];
+    return (await this.#store.run('uploads/finish.lua', used, holder, KEYS_TTL_MS, ...fields)) === 1;
+  }
+
+  /** The stream that the end goes into. */
+  endStream(id: string): string {
+    return this.#store.keys.uploadEnd(id);
   }
 
   /** @returns undefined while there is none; without the slot, none will come. @throws StoreUnavailable */
   async end(id: string): Promise<UploadEnd | undefined> {
-    const [entry] = await fromStore(this.#redis.xrange(this.#keys.uploadEnd(id), '-', '+'));
+    const [entry] = await this.#store.ask((redis) => redis.xrange(this.endStream(id), '-', '+'));
     return entry && parseUploadEnd(entry);
   }
 
   /** Removes what an upload leaves behind. @throws StoreUnavailable */
   async forget(id: string): Promise<void> {
-    await fromStore(this.#redis.del(this.#keys.upload(id), this.#keys.uploadEnd(id)));
+    await this.#store.ask((redis, keys) => redis.del(keys.upload(id), keys.uploadEnd(id)));
   }
 }
 

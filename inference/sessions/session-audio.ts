@@ -1,6 +1,6 @@
 import { BYTES_PER_SAMPLE, MAX_RECORDING_BYTES } from '../../common/audio/limits.ts';
 import { unreachable } from '../../common/errors/errors.ts';
-import type { RedisClient } from '../../common/redis/scripts.ts';
+import type { RedisClient } from '../../common/redis/client.ts';
 import type { SessionConsumer } from '../../common/sessions/session-consumer.ts';
 
 /** A session's audio has a gap or a frame of a wrong size: its result would be of another recording. */

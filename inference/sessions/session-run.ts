@@ -1,6 +1,6 @@
 import { audioMs } from '../../common/audio/limits.ts';
 import { messageOf, StoreUnavailable } from '../../common/errors/errors.ts';
-import type { RedisClient } from '../../common/redis/scripts.ts';
+import type { RedisClient } from '../../common/redis/client.ts';
 import {
   isRefused,
   type Loss,

@@ -4,14 +4,9 @@ import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
 import { inSpan } from '../../common/process/traces.ts';
 import { closeRedis } from '../../common/redis/connection.ts';
-import type { RedisKeys } from '../../common/redis/keys.ts';
-import type { RedisClient } from '../../common/redis/scripts.ts';
+import type { Store } from '../../common/redis/store.ts';
 import { LEASE_RENEW_MS } from '../../common/sessions/entries.ts';
-import {
-  SessionConsumer,
-  SessionConsumerScripts,
-  sessionAnnounced,
-} from '../../common/sessions/session-consumer.ts';
+import { SessionConsumer, sessionAnnounced } from '../../common/sessions/session-consumer.ts';
 import { readSlotHolder } from '../../common/slot/slot.ts';
 import type { ModelFamily } from '../../models/family.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
@@ -26,8 +21,7 @@ const IDLE_POLL_MS = 400;
 const RETRY_MS = 100;
 
 export interface SessionWorkerParts extends SessionRunParts {
-  readonly redis: RedisClient;
-  readonly keys: RedisKeys;
+  readonly store: Store;
   /** Names this process in leases. */
   readonly processId: string;
   readonly log: Logger;
@@ -47,7 +41,6 @@ export interface SessionWorkerParts extends SessionRunParts {
  */
 export class SessionWorker {
   readonly #parts: SessionWorkerParts;
-  readonly #scripts = new SessionConsumerScripts();
   readonly #stopping = new AbortController();
   #ended: Promise<void> = Promise.resolve();
   #isWaiting = false;
@@ -70,7 +63,7 @@ export class SessionWorker {
   }
 
   async #serve(family: ModelFamily): Promise<void> {
-    const { blocking, keys, log } = this.#parts;
+    const { blocking, store, log } = this.#parts;
     // From the first one that is kept: none may fall between two reads.
     let after = '0';
     while (!this.#stopping.signal.aborted) {
@@ -78,7 +71,7 @@ export class SessionWorker {
         const pollMs = (await this.#serveNext(family)) ? STANDBY_POLL_MS : IDLE_POLL_MS;
         if (this.#stopping.signal.aborted) return;
         this.#isWaiting = true;
-        after = await sessionAnnounced(blocking, keys, after, pollMs);
+        after = await sessionAnnounced(blocking, store.keys, after, pollMs);
       } catch (error) {
         // An outage is logged once, by the connections.
         if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'looking for sessions failed');
@@ -95,11 +88,11 @@ export class SessionWorker {
    * @returns whether there is one that may need this process yet
    */
   async #serveNext(family: ModelFamily): Promise<boolean> {
-    const { redis, keys, slot, processId } = this.#parts;
+    const { store, slot, processId } = this.#parts;
     const holder = await slot.holder();
     const owner = holder === undefined ? undefined : readSlotHolder(holder);
     if (holder === undefined || owner?.via !== 'ws') return false;
-    const session = new SessionConsumer(redis, keys, this.#scripts, owner.id, holder, processId);
+    const session = new SessionConsumer(store, owner.id, holder, processId);
     if (!(await session.claim())) return true;
     const renewals = setInterval(() => {
       // Redis is away; if it is back before the lease has run out, nothing has happened.

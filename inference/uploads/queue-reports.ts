@@ -1,6 +1,6 @@
 import type { Logger } from '../../common/process/log.ts';
+import type { RedisClient } from '../../common/redis/client.ts';
 import { isAnswerToSelect } from '../../common/redis/connection.ts';
-import type { RedisClient } from '../../common/redis/scripts.ts';
 
 /** BullMQ reports what Redis refuses with each of its attempts, several a second. */
 const SAY_AGAIN_MS = 60_000;

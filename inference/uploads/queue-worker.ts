@@ -8,7 +8,7 @@ import {
   Worker,
   type WorkerOptions,
 } from 'bullmq';
-import type { RedisClient } from '../../common/redis/scripts.ts';
+import type { RedisClient } from '../../common/redis/client.ts';
 import type { UploadJob } from '../../common/uploads/upload-jobs.ts';
 
 const ASK_AGAIN_MS = 200;

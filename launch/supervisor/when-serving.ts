@@ -4,8 +4,8 @@ import type { CommonConfig } from '../../common/config/config.ts';
 import { printable } from '../../common/errors/printable.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { closeRedis, connectRedis } from '../../common/redis/connection.ts';
-import { RedisKeys } from '../../common/redis/keys.ts';
 import { Outage, outageText } from '../../common/redis/outage.ts';
+import { Store } from '../../common/redis/store.ts';
 import type { Service } from './announcement.ts';
 
 const LOOK_AGAIN_MS = 50;
@@ -33,7 +33,7 @@ export async function whenServing(
   });
   redis.on('ready', () => outage.over());
   try {
-    const store = new ReadinessStore(redis, new RedisKeys(keyPrefix));
+    const store = new ReadinessStore(new Store(redis, keyPrefix));
     let lastError: string | undefined;
     for (;;) {
       // While Redis is not there its connection has said so.

@@ -1,4 +1,3 @@
-import { RedisKeys } from '../../common/redis/keys.ts';
 import { SLOT_RENEW_MS, Slot, slotHolder } from '../../common/slot/slot.ts';
 import { AUTHORIZED } from '../support/api.ts';
 import type { Speech } from './clips.ts';
@@ -56,7 +55,7 @@ export async function measureBusy(service: BenchService, speech: Speech, rounds:
 
 /** Holds the slot. @returns what frees it */
 export async function takeSlot({ redis }: BenchService): Promise<() => Promise<void>> {
-  const slot = new Slot(redis.client, new RedisKeys('{asr}'));
+  const slot = new Slot(redis.store);
   const since = new Date().toISOString();
   const holder = slotHolder({ id: 'bench', via: 'http', replica: 'bench', since });
   if ((await slot.acquire(holder)) === undefined) throw new Error('the slot is taken before its measurement');

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LogLevel } from '../../common/config/config.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
-import { RedisKeys } from '../../common/redis/keys.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
 import { AUTHORIZED, TOKEN } from '../support/api.ts';
 import { ProcessUnderTest } from '../support/inference-process.ts';
@@ -104,7 +103,7 @@ export class KeptService {
   }
 
   async #notReady(): Promise<string[]> {
-    const store = new ReadinessStore(this.#redis.client, new RedisKeys('{asr}'));
+    const store = new ReadinessStore(this.#redis.store);
     const { processes } = await store.read();
     const ready = new Set(processes.filter(({ state }) => state === 'ready').map(({ pid }) => pid));
     const replicas = await Promise.all(this.replicas.map(({ origin }) => isReady(origin)));

@@ -39,7 +39,7 @@ function killAndRestart(): void {
   inference.kill('SIGKILL');
   // On a busy machine it starts later than 4 s after the kill, which is when nobody waits any more: its first
   // heartbeat comes from here.
-  const readiness = new ReadinessStore(service.redis.client, new RedisKeys('{asr}'));
+  const readiness = new ReadinessStore(service.redis.store);
   const starting = { id: 'starting', host: 'host', pid: 1, state: 'loading' } as const;
   const beats = setInterval(() => void readiness.beat(starting), 500);
   onTestFinished(() => clearInterval(beats));

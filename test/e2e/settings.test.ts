@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
-import { RedisKeys } from '../../common/redis/keys.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
 import { AUTHORIZED, startApi, TOKEN, upload } from '../support/api.ts';
@@ -167,7 +166,7 @@ describe('both', () => {
     closeSync(full);
     onTestFinished(() => void child.kill('SIGKILL'));
     const exited = once(child, 'close');
-    const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
+    const readiness = new ReadinessStore(redis.store);
     await expect.poll(async () => (await readiness.read()).ready, { timeout: 25_000 }).toBe(true);
     child.kill('SIGTERM');
     expect(await exited).toEqual([0, null]);

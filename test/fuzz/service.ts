@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RedisKeys } from '../../common/redis/keys.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';
 import { InferenceError } from '../../inference/recognizer.ts';
 import { type TestApi, TOKEN, upload } from '../support/api.ts';
@@ -51,7 +50,7 @@ export class FuzzService {
     this.#inference = service.inference;
     this.api = service.api;
     this.port = Number(new URL(this.api.origin).port);
-    this.#slot = new Slot(this.#redis.client, new RedisKeys('{asr}'));
+    this.#slot = new Slot(this.#redis.store);
     this.#folder = folder;
     this.#temporaryBefore = temporaryBefore;
     process.on('unhandledRejection', this.#onFault);

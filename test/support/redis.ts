@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { Store } from '../../common/redis/store.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
 import { type RedisServer, startServer } from './redis-server.ts';
 
@@ -12,6 +13,8 @@ export interface TestRedis {
   readonly port: number;
   /** A client for the test's own looks into the store; `stop()` closes it. */
   readonly client: Redis;
+  /** On that client, under `{asr}`. */
+  readonly store: Store;
   /** Every key that is there, sorted. */
   keys(pattern?: string): Promise<string[]>;
   /** Stops the server as a crash would; what it held is gone. */
@@ -63,6 +66,7 @@ export async function startRedis(
     url: `redis://127.0.0.1:${port}`,
     port,
     client,
+    store: new Store(client, '{asr}'),
     keys: async (pattern = '*') => (await client.keys(pattern)).sort(),
     kill,
     async restart() {

@@ -3,8 +3,9 @@ import { Redis } from 'ioredis';
 import { MAX_FRAME_BYTES } from '../../common/audio/limits.ts';
 import { RedisKeys } from '../../common/redis/keys.ts';
 import { readStreams } from '../../common/redis/result-streams.ts';
+import { Store } from '../../common/redis/store.ts';
 import { parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
-import { SessionProducer, SessionProducerScripts } from '../../common/sessions/session-producer.ts';
+import { SessionProducer } from '../../common/sessions/session-producer.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';
 import type { TestRedis } from './redis.ts';
 
@@ -26,7 +27,8 @@ export class TestSession {
   private constructor(server: TestRedis) {
     this.#redis = new Redis(server.url, { maxRetriesPerRequest: null });
     this.#redis.on('error', () => {});
-    this.#slot = new Slot(this.#redis, this.#keys);
+    const store = new Store(this.#redis, '{asr}');
+    this.#slot = new Slot(store);
     this.sessionId = randomBytes(16).toString('hex');
     this.holder = slotHolder({
       id: this.sessionId,
@@ -34,8 +36,7 @@ export class TestSession {
       replica: 'test:1',
       since: new Date().toISOString(),
     });
-    const scripts = new SessionProducerScripts();
-    this.producer = new SessionProducer(this.#redis, this.#keys, scripts, this.sessionId, this.holder);
+    this.producer = new SessionProducer(store, this.sessionId, this.holder);
   }
 
   /** @param fence instead of the slot's own */

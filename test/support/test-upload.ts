@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Queue, QueueEvents } from 'bullmq';
 import { Redis } from 'ioredis';
-import { RedisKeys } from '../../common/redis/keys.ts';
+import { Store } from '../../common/redis/store.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';
 import {
   type UploadEnd as StoredEnd,
@@ -26,11 +26,12 @@ export class TestUploads {
   readonly #ended = new Map<string, (end: Promise<UploadEnd>) => void>();
 
   private constructor(server: TestRedis) {
-    const keys = new RedisKeys('{asr}');
     this.#redis = new Redis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
     this.#redis.on('error', () => {});
-    this.slot = new Slot(this.#redis, keys);
-    this.store = new UploadStore(this.#redis, keys);
+    const store = new Store(this.#redis, '{asr}');
+    const { keys } = store;
+    this.slot = new Slot(store);
+    this.store = new UploadStore(store);
     const options = { connection: this.#redis, prefix: keys.prefix };
     this.#queue = new Queue(keys.queueName, { ...options, ...UPLOAD_QUEUE_OPTIONS });
     this.#events = new QueueEvents(keys.queueName, options);

@@ -7,9 +7,9 @@ import { unknownNameLines } from '../../../common/config/known-names.ts';
 import { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { packageVersion } from '../../../common/process/package-root.ts';
 import { closeRedis, connectRedis, whenReady } from '../../../common/redis/connection.ts';
-import { RedisKeys } from '../../../common/redis/keys.ts';
 import { privateRedisUrl } from '../../../common/redis/private-redis.ts';
 import { reasonOf, remedyFor } from '../../../common/redis/remedies.ts';
+import { Store } from '../../../common/redis/store.ts';
 import { type Finding, findings, type Wording } from './findings.ts';
 import { type Dialogue, freeSlot } from './free-slot.ts';
 import { screen } from './screen.ts';
@@ -90,7 +90,7 @@ async function carryOut(
   const redis = connectRedis(target, 'commands', 'asr-status', (error) => {
     todo = remedyFor(reasonOf(error)) ?? todo;
   });
-  const reader = new StatusReader(redis, new RedisKeys(keyPrefix));
+  const reader = new StatusReader(new Store(redis, keyPrefix));
   const show = (found: readonly Finding[], status?: Status): void => {
     if (values.watch) context.clear();
     // A slot that is free is null, so that a script finds the name.

@@ -2,10 +2,10 @@ import { Queue } from 'bullmq';
 import type { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { ReplicaStore } from '../../../common/readiness/replicas.ts';
-import { fromStore } from '../../../common/redis/connection.ts';
+import type { RedisClient } from '../../../common/redis/client.ts';
 import type { RedisKeys } from '../../../common/redis/keys.ts';
 import { reasonOf } from '../../../common/redis/remedies.ts';
-import type { RedisClient } from '../../../common/redis/scripts.ts';
+import { fromStore, type Store } from '../../../common/redis/store.ts';
 import { factsOf, type RedisFacts, warningsOf } from '../../../common/redis/warnings.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { FAILED_SHOWN_MS, type UploadJob } from '../../../common/uploads/upload-jobs.ts';
@@ -58,14 +58,14 @@ export class StatusReader {
   readonly #state: ServiceStateReader;
   readonly #queue: Queue<UploadJob>;
 
-  constructor(redis: RedisClient, keys: RedisKeys) {
+  constructor(store: Store) {
+    const { redis, keys } = store;
     this.#redis = redis;
     this.#keys = keys;
-    this.#slot = new Slot(redis, keys);
-    const readiness = new ReadinessStore(redis, keys);
+    this.#slot = new Slot(store);
     this.#state = new ServiceStateReader({
-      ...{ redis, keys, slot: this.#slot, readiness },
-      replicas: new ReplicaStore(redis, keys),
+      ...{ store, slot: this.#slot, readiness: new ReadinessStore(store) },
+      replicas: new ReplicaStore(store),
     });
     this.#queue = new Queue(keys.queueName, {
       prefix: keys.prefix,

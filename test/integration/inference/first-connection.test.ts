@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
+import type { RedisClient } from '../../../common/redis/client.ts';
 import { closeRedis, connectRedis } from '../../../common/redis/connection.ts';
 import { RedisKeys } from '../../../common/redis/keys.ts';
-import type { RedisClient } from '../../../common/redis/scripts.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
@@ -19,7 +19,7 @@ it('uploads are served also when the first connections of their queue were made 
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const keys = new RedisKeys('{asr}');
-  const slot = new Slot(redis.client, keys);
+  const slot = new Slot(redis.store);
   const connect = (name: string): RedisClient =>
     connectRedis({ kind: 'single', url: redis.url }, 'bullmq', name, () => undefined);
   const [connection, reader] = [connect('queue'), connect('reader')];
@@ -28,7 +28,7 @@ it('uploads are served also when the first connections of their queue were made 
     connection,
     reader,
     keys,
-    uploads: new UploadStore(redis.client, keys),
+    uploads: new UploadStore(redis.store),
     fences: new FenceGuard(slot),
     model: new ExclusiveRun(
       new ScriptedRecognizer(),

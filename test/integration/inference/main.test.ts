@@ -4,7 +4,6 @@ import { platform } from 'node:process';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { EXIT_CONFIG } from '../../../common/config/config-error.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
-import { RedisKeys } from '../../../common/redis/keys.ts';
 import { modelFolders } from '../../../models/store/store.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -42,7 +41,7 @@ function whenLoaded<T>(check: () => T | Promise<T>): Promise<T> {
 }
 
 async function whenSaid(expected: Partial<Readiness>): Promise<Readiness> {
-  const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
+  const readiness = new ReadinessStore(redis.store);
   return whenLoaded(async () => {
     const said = await readiness.read();
     expect(said).toMatchObject(expected);

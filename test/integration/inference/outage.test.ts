@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { ReadinessStore } from '../../../common/readiness/readiness.ts';
-import { RedisKeys } from '../../../common/redis/keys.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startInference, type TestInference } from '../../support/inference.ts';
 import { leastUser, startRedis, type TestRedis } from '../../support/redis.ts';
@@ -23,7 +22,7 @@ afterEach(async () => {
 });
 
 async function whenReady(): Promise<void> {
-  const readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
+  const readiness = new ReadinessStore(redis.store);
   await eventually(async () => expect((await readiness.read()).ready).toBe(true));
 }
 

@@ -108,7 +108,7 @@ test('a replica whose uploads and streams are over wants nothing of Redis any mo
 
 test('an upload whose slot is found free has its end, also where that was not heard of yet', async () => {
   const [keys, log] = [new RedisKeys('{asr}'), createLogger('silent', 'api')];
-  const [slot, store] = [new Slot(redis.client, keys), new UploadStore(redis.client, keys)];
+  const [slot, store] = [new Slot(redis.store), new UploadStore(redis.store)];
   const elsewhere = redis.client.duplicate({ db: 1 });
   const feed = new ResultFeed(elsewhere, elsewhere, log);
   const end = { kind: 'done', text: '好', inferenceMs: 1 } as const;
@@ -125,7 +125,7 @@ test('an upload whose slot is found free has its end, also where that was not he
     ['lost', { kind: 'vanished' }],
     ['strange', { kind: 'failed', reason: 'an end of unknown form (kind "done")' }],
   ] as const) {
-    const wait = new UploadWait(feed, store, keys, id, 10_000);
+    const wait = new UploadWait(feed, store, id, 10_000);
     wait.slotLost({ kind: 'lost' });
     expect(await wait.outcome).toEqual(outcome);
   }
@@ -134,7 +134,7 @@ test('an upload whose slot is found free has its end, also where that was not he
 });
 
 test('an upload is given up when Redis was away for longer than its slot lasts', async () => {
-  const [keys, store] = [new RedisKeys('{asr}'), new UploadStore(redis.client, new RedisKeys('{asr}'))];
+  const [_keys, store] = [new RedisKeys('{asr}'), new UploadStore(redis.store)];
   const elsewhere = redis.client.duplicate({ db: 1 });
   const feed = new ResultFeed(elsewhere, elsewhere, createLogger('silent', 'api'));
   // Where it is waited for to its deadline, it is late.
@@ -142,7 +142,7 @@ test('an upload is given up when Redis was away for longer than its slot lasts',
     [SLOT_TTL_MS, 'late'],
     [SLOT_TTL_MS + 1, 'vanished'],
   ] as const) {
-    const wait = new UploadWait(feed, store, keys, 'away', 50);
+    const wait = new UploadWait(feed, store, 'away', 50);
     wait.slotLost({ kind: 'store-unavailable', awayMs });
     expect(await wait.outcome).toEqual({ kind: outcome });
   }

@@ -26,7 +26,7 @@ const ids = async (): Promise<string[]> => (await store.read()).processes.map(({
 
 beforeAll(async () => {
   redis = await startRedis();
-  store = new ReadinessStore(redis.client, keys);
+  store = new ReadinessStore(redis.store);
 });
 afterAll(() => redis.stop());
 beforeEach(() => redis.client.flushall());
@@ -126,7 +126,7 @@ test.each([
   await redis.client.zadd(keys.inferences, Date.now() + 3_000, 'stranger');
   expect(await store.read()).toMatchObject({ ready: false, processes: [] });
   await store.beat(beat('a'));
-  expect(await new ReadinessStore(redis.client, keys).isReady()).toBe(true);
+  expect(await new ReadinessStore(redis.store).isReady()).toBe(true);
   expect(await store.read()).toMatchObject({ ready: true, processes: [beat('a')] });
 });
 

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { BYTES_PER_SECOND, MAX_BACKLOG_BYTES } from '../../../../common/audio/limits.ts';
 import { parseRedisUrl } from '../../../../common/config/redis-url.ts';
+import type { RedisClient } from '../../../../common/redis/client.ts';
 import {
   type ConnectionUse,
   closeRedis,
@@ -10,7 +11,6 @@ import {
   whenReady,
 } from '../../../../common/redis/connection.ts';
 import { readStreams } from '../../../../common/redis/result-streams.ts';
-import type { RedisClient } from '../../../../common/redis/scripts.ts';
 import { startCluster, startRedis, startSentinel, type TestRedis } from '../../../support/redis.ts';
 import { startRelay } from '../../../support/relay.ts';
 

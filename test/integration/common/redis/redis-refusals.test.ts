@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { parseRedisUrl } from '../../../../common/config/redis-url.ts';
-import { closeRedis, connectRedis, fromStore, whenReady } from '../../../../common/redis/connection.ts';
+import type { RedisClient } from '../../../../common/redis/client.ts';
+import { closeRedis, connectRedis, whenReady } from '../../../../common/redis/connection.ts';
 import { isRefusal, reasonOf, remedyFor } from '../../../../common/redis/remedies.ts';
-import type { RedisClient } from '../../../../common/redis/scripts.ts';
+import { fromStore } from '../../../../common/redis/store.ts';
 import { freePort } from '../../../../launch/supervisor/ports.ts';
 import { startRedis } from '../../../support/redis.ts';
 

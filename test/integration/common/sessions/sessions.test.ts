@@ -10,11 +10,10 @@ import {
 } from '../../../../common/sessions/entries.ts';
 import {
   SessionConsumer,
-  SessionConsumerScripts,
   type SessionEnd,
   sessionAnnounced,
 } from '../../../../common/sessions/session-consumer.ts';
-import { SessionProducer, SessionProducerScripts } from '../../../../common/sessions/session-producer.ts';
+import { SessionProducer } from '../../../../common/sessions/session-producer.ts';
 import { CALL_SLOT_TTL_MS, Slot, type SlotHolder, slotHolder } from '../../../../common/slot/slot.ts';
 import { startRedis, type TestRedis } from '../../../support/redis.ts';
 
@@ -32,12 +31,10 @@ const FINAL = { kind: 'final', takenBytes: 640, revision: 2, text: '你好吗' }
 const ABORTED = { kind: 'aborted' } as const;
 const LEASE_LOST = { kind: 'lease-lost' } as const;
 
-const producer = (): SessionProducer =>
-  new SessionProducer(redis.client, keys, new SessionProducerScripts(), 'a', a);
+const producer = (): SessionProducer => new SessionProducer(redis.store, 'a', a);
 
 /** An inference process's side of the session, one that has published nothing yet. */
-const consumer = (token = 'one'): SessionConsumer =>
-  new SessionConsumer(redis.client, keys, new SessionConsumerScripts(), 'a', a, token);
+const consumer = (token = 'one'): SessionConsumer => new SessionConsumer(redis.store, 'a', a, token);
 const finish = (end: SessionEnd, token = 'one'): Promise<SessionEnd> => consumer(token).finish(end);
 
 async function published(): Promise<ResultEntry[]> {
@@ -73,7 +70,7 @@ async function expectTtl(key: string, ttlMs: number): Promise<void> {
 
 beforeAll(async () => {
   redis = await startRedis();
-  slot = new Slot(redis.client, keys);
+  slot = new Slot(redis.store);
 });
 afterAll(() => redis.stop());
 beforeEach(() => redis.client.flushall());
@@ -113,9 +110,8 @@ test('opened twice, as after a lost reply, it is one session, announced once', a
 });
 
 test('under a load that never pauses the announcements do not pile up', async () => {
-  const scripts = new SessionProducerScripts();
   for (let n = 0; n < 500; n += 1) {
-    const session = new SessionProducer(redis.client, keys, scripts, `${n}`, a);
+    const session = new SessionProducer(redis.store, `${n}`, a);
     await session.open((await slot.acquire(a)) ?? 0);
     await session.abort();
   }
@@ -176,7 +172,7 @@ test('what is published extends the results; an entry sent twice is there once, 
   await say('你好');
   // Of another version of this program: it has a field more.
   const another = [a, 'one', SESSION_KEYS_TTL_MS, ...resultFields(PARTIAL), 'more', ''];
-  await new SessionConsumerScripts().publish.run(redis.client, [keys.slot, lease, results], another);
+  await redis.store.run('sessions/publish.lua', [keys.slot, lease, results], ...another);
   await say('你');
   await take(640);
   await take(640);

@@ -15,7 +15,7 @@ const [a, b] = [holder('a'), holder('b')];
 
 beforeAll(async () => {
   redis = await startRedis();
-  slot = new Slot(redis.client, keys);
+  slot = new Slot(redis.store);
 });
 afterAll(() => redis.stop());
 beforeEach(() => redis.client.flushall());

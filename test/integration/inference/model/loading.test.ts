@@ -5,7 +5,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { createLogger } from '../../../../common/process/log.ts';
 import { packageVersion } from '../../../../common/process/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../../common/readiness/readiness.ts';
-import { RedisKeys } from '../../../../common/redis/keys.ts';
 import { OutageLog } from '../../../../common/redis/outage.ts';
 import { Slot } from '../../../../common/slot/slot.ts';
 import { type EngineLost, ExclusiveRun } from '../../../../inference/model/exclusive-run.ts';
@@ -29,7 +28,7 @@ let inference: TestInference | undefined;
 
 beforeAll(async () => {
   redis = await startRedis();
-  readiness = new ReadinessStore(redis.client, new RedisKeys('{asr}'));
+  readiness = new ReadinessStore(redis.store);
 });
 afterAll(async () => {
   await redis.stop();
@@ -212,7 +211,7 @@ it('a model call that never returns ends the process', async () => {
   const lost = deferred<EngineLost>();
   const model = new ExclusiveRun(
     recognizer,
-    new Slot(redis.client, new RedisKeys('{asr}')),
+    new Slot(redis.store),
     'a',
     createLogger('silent', 'inference'),
     lost.resolve,
@@ -227,7 +226,7 @@ it('a model call that never returns ends the process', async () => {
 it('an engine that never opens a recording ends the process', async () => {
   const recognizer = new ScriptedRecognizer();
   const before = await recognizer.open();
-  const slot = new Slot(redis.client, new RedisKeys('{asr}'));
+  const slot = new Slot(redis.store);
   const lost = deferred<EngineLost>();
   const model = new ExclusiveRun(recognizer, slot, 'a', log, lost.resolve, 30);
   const uploads = await TestUploads.connect(redis);
@@ -243,7 +242,7 @@ it('an engine that never opens a recording ends the process', async () => {
 it('a model call that returns is forgotten: it ends no process later, and keeps its slot no longer', async () => {
   const recognizer = new ScriptedRecognizer();
   const stream = await recognizer.open();
-  const slot = new Slot(redis.client, new RedisKeys('{asr}'));
+  const slot = new Slot(redis.store);
   await slot.acquire('a holder');
   const lost: EngineLost[] = [];
   const model = new ExclusiveRun(

@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { StoreUnavailable } from '../../../../common/errors/errors.ts';
 import { createLogger } from '../../../../common/process/log.ts';
+import type { RedisClient } from '../../../../common/redis/client.ts';
 import { refusedWith } from '../../../../common/redis/connection.ts';
 import { Outage, OutageLog, outageText } from '../../../../common/redis/outage.ts';
-import type { RedisClient } from '../../../../common/redis/scripts.ts';
 
 /** What Redis 6.2 answers to a script that met a refusal; a newer one answers with the refusal itself. */
 const byScript = (refusal: string): string =>

@@ -4,6 +4,9 @@ import type { StreamPartial, TranscriptionResult } from '../protocol/wire.ts';
 import type { AsrStream } from '../stream/stream.ts';
 import type { StreamOptions } from '../stream/stream-options.ts';
 
+/** So much audio may wait for the service; more is not kept. */
+export const MAX_WAITING_MINUTES = 5;
+
 export interface LiveOptions {
   /**
    * 16 kHz mono PCM as it comes; faster than real time, it is taken in real time. It then ends by itself. Without

@@ -3,9 +3,10 @@ import { FRAME_SAMPLES } from '../audio/frames.ts';
 import { type AudioPiece, PauseCutter } from '../audio/pause-cutter.ts';
 import { AsrError } from '../protocol/errors.ts';
 import { reasonOf } from '../protocol/http.ts';
+import { busyDelayMs } from '../protocol/retry.ts';
 import type { Transcript, TranscriptPiece } from '../protocol/transcript.ts';
 import { Deferred, delay, unlessAborted } from '../protocol/waiting.ts';
-import type { LiveOptions, LiveService, LiveStream } from './live-options.ts';
+import { type LiveOptions, type LiveService, type LiveStream, MAX_WAITING_MINUTES } from './live-options.ts';
 import { TranscriptLog } from './transcript-log.ts';
 
 /**
@@ -13,15 +14,11 @@ import { TranscriptLog } from './transcript-log.ts';
  * sessions.
  */
 const SESSION_GAP_MS = 700;
-/** As others, who were told `busy`. */
-const BUSY_DELAY_MS = 1_000;
-const BUSY_CHANCE_MS = 400;
 /**
  * A session may begin with so much audio. The last text of a piece takes up to 1.3 s, and the gap is not to make
  * every second piece an upload. The service has a limit of two seconds, and the stream's pace keeps it.
  */
 const MAX_HEAD_START_SAMPLES = 2 * SAMPLE_RATE_HZ;
-const MAX_WAITING_MINUTES = 5;
 const MAX_WAITING_MS = MAX_WAITING_MINUTES * 60_000;
 
 /** The session of the piece that is being spoken, until its text is there. */
@@ -209,7 +206,8 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
       this.#failedAtSamples = this.#receivedSamples;
       this.#session = undefined;
       this.#options.onStreamFailure?.(failure);
-      await delay(BUSY_DELAY_MS + BUSY_CHANCE_MS * Math.random(), signal);
+      // As others, who were told `busy`.
+      await delay(busyDelayMs(), signal);
     } finally {
       if (this.#session !== undefined) this.#nextSessionAtMs = performance.now() + SESSION_GAP_MS;
       this.#session = undefined;

@@ -4,6 +4,9 @@ import { delay } from './waiting.ts';
 /** Behind `busy` the slot is free within a recording's length: the service's Retry-After, and some chance. */
 const BUSY_DELAY_MS = 1_000;
 const BUSY_CHANCE_MS = 400;
+/** After other failures each wait is twice the one before, up to the longest. */
+const FIRST_DELAY_MS = 250;
+const MAX_DELAY_MS = 4_000;
 
 export interface RetryOptions {
   /**
@@ -11,10 +14,6 @@ export interface RetryOptions {
    * ready and network failures, which waits about 15 s.
    */
   readonly attempts?: number | undefined;
-  /** Wait before the second attempt; doubles from one to the next. Default 250, and 1,000 to 1,400 after `busy`. */
-  readonly firstDelayMs?: number | undefined;
-  /** Longest wait between two attempts. Default 4000. */
-  readonly maxDelayMs?: number | undefined;
   /** How long to try again after `busy`. Default 120,000. */
   readonly patienceMs?: number | undefined;
   readonly onRetry?: ((retry: Retry) => void) | undefined;
@@ -28,9 +27,9 @@ export interface Retry {
 }
 
 /**
- * Runs `attempt` until it succeeds or fails for a reason that lasts. After `busy` it waits 1.0 to 1.4 s each
- * time, or what a proxy's `Retry-After` asks for, so that a client that waits long has the same chance as one that has just come, until its patience
- * ends. After other failures each wait is longer, and a quarter of it random: clients that were refused
+ * Runs `attempt` until it succeeds or fails for a reason that lasts. After `busy` it waits 1.0 to 1.4 s each time, or
+ * what a proxy's `Retry-After` asks for, until its patience ends: whoever waits long has the same chance as one who
+ * has just come. After other failures each wait is longer, and a quarter of it random: clients that were refused
  * together do not come back together.
  * @throws the last failure; the signal's reason when aborted.
  */
@@ -39,8 +38,7 @@ export async function withRetry<T>(
   options: RetryOptions = {},
   signal?: AbortSignal,
 ): Promise<T> {
-  const { attempts, firstDelayMs, maxDelayMs, patienceMs } = options;
-  const hasOwnDelays = firstDelayMs !== undefined || maxDelayMs !== undefined;
+  const { attempts, patienceMs } = options;
   const startedAtMs = performance.now();
   let failures = 0;
   for (let number = 1; ; number += 1) {
@@ -51,10 +49,7 @@ export async function withRetry<T>(
       if (!(error instanceof AsrError && error.retryable)) throw error;
       const isBusy = error.code === 'busy';
       if (!isBusy) failures += 1;
-      const delayMs =
-        isBusy && !hasOwnDelays
-          ? Math.round((error.retryAfterMs ?? BUSY_DELAY_MS) + BUSY_CHANCE_MS * Math.random())
-          : growingDelayMs(hasOwnDelays ? number : failures, firstDelayMs, maxDelayMs);
+      const delayMs = isBusy ? busyDelayMs(error.retryAfterMs) : growingDelayMs(failures);
       const waitedMs = performance.now() - startedAtMs + delayMs;
       const isPatient = isBusy
         ? waitedMs <= (patienceMs ?? (attempts === undefined ? 120_000 : Number.POSITIVE_INFINITY))
@@ -67,6 +62,9 @@ export async function withRetry<T>(
   }
 }
 
-function growingDelayMs(failures: number, firstDelayMs = 250, maxDelayMs = 4_000): number {
-  return Math.round(Math.min(firstDelayMs * 2 ** (failures - 1), maxDelayMs) * (1 - Math.random() / 4));
-}
+/** How long to leave the slot to others after `busy`. */
+export const busyDelayMs = (retryAfterMs = BUSY_DELAY_MS): number =>
+  Math.round(retryAfterMs + BUSY_CHANCE_MS * Math.random());
+
+const growingDelayMs = (failures: number): number =>
+  Math.round(Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS) * (1 - Math.random() / 4));

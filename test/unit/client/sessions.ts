@@ -1,4 +1,5 @@
-import { AsrError, type AsrStream, type StreamPartial } from '../../../client/node.ts';
+import { onTestFinished, vi } from 'vitest';
+import { AsrError, type AsrStream, type Retry, type StreamPartial } from '../../../client/node.ts';
 import type { ScriptedSession } from './scripted-service.ts';
 
 export const TOKEN = 'a-token-of-the-tests';
@@ -20,6 +21,16 @@ export async function failure(run: Promise<unknown>): Promise<AsrError> {
   );
   if (!(error instanceof AsrError)) throw new Error(`no AsrError but ${error}`);
   return error;
+}
+
+/** In this test the waits between attempts pass at once. @returns what to give as `onRetry` */
+export function hurried(seen: (retry: Retry) => void = () => {}): (retry: Retry) => void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
+  onTestFinished(() => void vi.useRealTimers());
+  return (retry) => {
+    seen(retry);
+    setImmediate(() => vi.advanceTimersByTime(retry.delayMs));
+  };
 }
 
 /** The service's part of a session, from `start` on. */

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { joined } from '../../../../client/audio/frames.ts';
-import { AsrClient, type Retry } from '../../../../client/node.ts';
+import { AsrClient } from '../../../../client/node.ts';
 import { Deferred } from '../../../../client/protocol/waiting.ts';
 import { isSame, noise, spoken } from '../../../support/spoken.ts';
 import { wavFile } from '../../../support/wav.ts';
 import { type HttpScript, json, ScriptedService } from '../scripted-service.ts';
-import { failure, TOKEN } from '../sessions.ts';
+import { failure, hurried, TOKEN } from '../sessions.ts';
 
 /** 32 s; its pauses are the cuts: at 9.5 and 19.5 s. */
 const AUDIO = joined([spoken(9), noise(1), spoken(9), noise(1), spoken(12)]);
@@ -70,7 +70,7 @@ test('a recording of 15 s is one upload; none has no audio', async () => {
 
 test('each piece is tried again; a failure that lasts carries what was recognized before it', async () => {
   const retries: string[] = [];
-  const retry = { firstDelayMs: 1, onRetry: ({ error }: Retry) => void retries.push(error.code) };
+  const retry = { onRetry: hurried(({ error }) => void retries.push(error.code)) };
   const fails = json(500, { error: 'inference_failed', message: 'told' });
   service.http = [says('一'), json(409, { error: 'busy' }), says('二'), fails];
   const long = client.transcribeLong(AUDIO, { retry });

@@ -38,8 +38,6 @@ test.each<[AsrErrorCode, RetryOptions, number, number[]]>([
   ['busy', { patienceMs: 5_000 }, 1, [1_400, 1_400, 1_400]],
   ['busy', { attempts: 3 }, 0, [1_000, 1_000]],
   ['busy', { attempts: 3, patienceMs: 1_500 }, 0, [1_000]],
-  // Waits that a program asks for are what it gets.
-  ['busy', { attempts: 4, firstDelayMs: 100 }, 0, [100, 200, 400]],
 ])('after %s with %j, random part %d', async (code, options, random, waits) => {
   expect(await waitsOf(code, options, random)).toEqual(waits);
 });

@@ -6,14 +6,14 @@ import { UsageError } from './exit-codes.ts';
 const FORMATS = ['text', 'json', 'srt', 'vtt'] as const;
 export type Format = (typeof FORMATS)[number];
 
-interface Service {
+interface ServiceAccess {
   readonly url: string;
   readonly tokenFile: string | undefined;
 }
 
 export type Command =
   | { readonly kind: 'help' | 'version' | 'none' }
-  | ({ readonly kind: 'ready'; readonly json: boolean } & Service)
+  | ({ readonly kind: 'ready'; readonly json: boolean } & ServiceAccess)
   | ({
       readonly kind: 'transcribe';
       readonly files: readonly string[];
@@ -22,7 +22,7 @@ export type Command =
       readonly attempts: number | undefined;
       readonly patienceMs: number;
       readonly gapMs: number;
-    } & Service);
+    } & ServiceAccess);
 
 const DEFAULT_URL = 'http://127.0.0.1:8088';
 const OPTIONS = {

@@ -11,7 +11,7 @@ const MAX_BUFFERED_BYTES = 64_000;
 /** Neither platform says when its buffer has room again. */
 const DRAIN_POLL_MS = 10;
 
-export type FrameSink = Pick<Socket, 'bufferedBytes' | 'send'>;
+export type FrameSocket = Pick<Socket, 'bufferedBytes' | 'send'>;
 
 /**
  * Sends one recording in order: in frames of 3,200 bytes, at the given pace, with at most 64,000 bytes
@@ -21,11 +21,11 @@ export class AudioSender {
   readonly #pace: Pace;
   readonly #stopped: AbortSignal;
   readonly #cutter = new FrameCutter();
-  #queue: Promise<FrameSink>;
+  #queue: Promise<FrameSocket>;
   #acceptedSamples = 0;
 
   /** @param sink where the frames go, once it is there. @param stopped ends every wait and all sending */
-  constructor(sink: Promise<FrameSink>, pace: Pace, stopped: AbortSignal) {
+  constructor(sink: Promise<FrameSocket>, pace: Pace, stopped: AbortSignal) {
     this.#queue = sink;
     this.#pace = pace;
     this.#stopped = stopped;
@@ -64,7 +64,7 @@ export class AudioSender {
     await this.#queue;
   }
 
-  async #send(sink: FrameSink, frame: Uint8Array<ArrayBuffer>): Promise<void> {
+  async #send(sink: FrameSocket, frame: Uint8Array<ArrayBuffer>): Promise<void> {
     const waitMs = this.#pace.take(frame.length, performance.now());
     if (waitMs > 0) await delay(waitMs, this.#stopped);
     while (sink.bufferedBytes + frame.length > MAX_BUFFERED_BYTES) await delay(DRAIN_POLL_MS, this.#stopped);

@@ -8,7 +8,7 @@ import {
   type StreamPartial,
   type StreamReady,
 } from '../protocol/wire.ts';
-import type { FrameSink } from './audio-sender.ts';
+import type { FrameSocket } from './audio-sender.ts';
 import type { Socket, Transport } from './socket.ts';
 import type { StreamOptions } from './stream-options.ts';
 import { Unread } from './unread.ts';
@@ -44,7 +44,7 @@ const CLOSE_WAIT_MS = 1_000;
 export class Session {
   readonly #ready = new Deferred<StreamReady>();
   readonly #final = new Deferred<StreamFinal>();
-  readonly #takesAudio = new Deferred<FrameSink>();
+  readonly #takesAudio = new Deferred<FrameSocket>();
   readonly #stopped = new AbortController();
 
   readonly ready = this.#ready.promise;

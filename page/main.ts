@@ -4,19 +4,19 @@ import { MicrophoneChoice } from './controls/microphone-choice.ts';
 import { RecordButton } from './controls/record-button.ts';
 import { TokenField } from './controls/token.ts';
 import { Dictation } from './recording/dictation.ts';
-import type { Recording } from './recording/dictation-view.ts';
+import { IDLE, type Now, type Recording } from './recording/now.ts';
 import { Failure } from './service/failures.ts';
 import { Language } from './texts/language.ts';
-import { type DictationState, MAX_FILES } from './texts/texts.ts';
+import { MAX_FILES } from './texts/texts.ts';
 import { adviceOn, isOfToken } from './view/advice.ts';
 import { find } from './view/elements.ts';
 import { announce, Notice } from './view/notice.ts';
-import { Progress, SHORT_MS } from './view/progress.ts';
-import { nothingIn } from './view/recording-names.ts';
-import { Recordings } from './view/recordings.ts';
+import { nothingIn } from './view/recordings/names.ts';
+import { Recordings } from './view/recordings/recordings.ts';
 import { ServiceStatus } from './view/service-status.ts';
-import { Timer } from './view/timer.ts';
-import { Transcript } from './view/transcript.ts';
+import { Caption } from './view/stage/caption.ts';
+import { Progress, SHORT_MS } from './view/stage/progress.ts';
+import { Timer } from './view/stage/timer.ts';
 
 /** Everything on the page, tied together; index.html holds the elements. */
 class Page {
@@ -25,22 +25,13 @@ class Page {
   readonly #token = new TokenField((token) => this.#tokenEntered(token));
   readonly #microphone: MicrophoneChoice;
   readonly #notice: Notice;
-  readonly #transcript: Transcript;
   readonly #recordings: Recordings;
-  readonly #timer: Timer;
-  readonly #progress: Progress;
+  /** What shows the page's state. */
+  readonly #views: readonly { show(now: Now): void }[];
+  #now: Now | undefined;
   readonly #dictation = new Dictation(
     {
-      state: (state) => this.#stateChanged(state),
-      progress: (levels, recordedMs) => this.#heard(levels, recordedMs),
-      partial: (text) => this.#transcript.partial(text),
-      behind: (failure, waitingMs) => this.#behind(failure, waitingMs),
-      waiting: (failure) => {
-        this.#notice.waiting(failure);
-        this.#checkService(failure);
-      },
-      recognizing: (audio, number, count) => this.#progress.recognizing(audio, number, count),
-      recognized: ({ audio_ms }) => this.#progress.recognized(audio_ms),
+      show: (now) => this.#show(now),
       interrupted: (by) => this.#notice.interrupted(by),
       failed: (failure) => this.#failed(failure),
       recorded: (recording) => this.#recorded(recording),
@@ -48,7 +39,6 @@ class Page {
     () => this.#token.value,
     () => this.#microphone.deviceId,
   );
-  readonly #button: RecordButton;
 
   constructor(language: Language) {
     this.#language = language;
@@ -59,22 +49,22 @@ class Page {
     );
     this.#microphone = new MicrophoneChoice(language);
     this.#notice = new Notice(language, () => this.#dictation.cancel());
-    this.#transcript = new Transcript(language);
-    this.#timer = new Timer(language);
     this.#recordings = new Recordings(language, (recording) =>
       this.#begin(() => this.#dictation.tryAgain(recording)),
     );
-    this.#button = new RecordButton(language, {
+    const button = new RecordButton(language, {
       state: () => this.#dictation.state,
       start: () => this.#begin(() => this.#dictation.record()),
       stop: () => this.#dictation.stop(),
     });
-    this.#progress = new Progress(language, () => this.#dictation.cancel());
+    const progress = new Progress(language, () => this.#dictation.cancel());
+    const [caption, timer] = [new Caption(language), new Timer(language)];
+    this.#views = [button, this.#status, timer, progress, caption, this.#notice];
     onFilesChosen((files) => this.#filesChosen(files));
     addEventListener('beforeunload', (event) => {
       if (this.#dictation.state !== 'idle' || this.#recordings.hasAny) event.preventDefault();
     });
-    this.#stateChanged('idle');
+    this.#show(IDLE);
     this.#tokenEntered(this.#token.value);
   }
 
@@ -153,51 +143,30 @@ class Page {
       return;
     }
     this.#notice.settle();
-    this.#status.show('ready');
+    this.#status.found('ready');
     const { text, audio_ms } = transcript;
     if (text === '') announce(nothingIn(texts, recording));
     else if (audio_ms > SHORT_MS) announce(texts.longResult);
     else announce(texts.result, false, text);
   }
 
-  #stateChanged(state: DictationState): void {
-    this.#button.show(state);
-    this.#status.working(state);
-    this.#timer.state(state);
-    if (state !== 'recognizing') this.#progress.pause(state === 'idle');
+  #show(now: Now): void {
+    const before = this.#now;
+    this.#now = now;
+    const { state, obstacle } = now;
+    if (state !== before?.state) {
+      if (state === 'recording') {
+        announce(this.#language.texts.listening);
+        // By now it may know their names.
+        void this.#microphone.list();
+      }
+      if (state === 'recognizing') this.#notice.settle();
+      if (state === 'idle') this.#recordings.showLatest();
+      find('button#choose').disabled = state !== 'idle';
+    }
+    for (const view of this.#views) view.show(now);
+    if (obstacle !== undefined && obstacle !== before?.obstacle) this.#checkService(obstacle);
     document.body.dataset['state'] = state;
-    if (state === 'recording') {
-      this.#transcript.wait(({ listening }) => listening);
-      announce(this.#language.texts.listening);
-      // By now it may know their names.
-      void this.#microphone.list();
-    } else {
-      this.#button.loudness(0);
-    }
-    if (state === 'recognizing') {
-      // The button says that it is being recognized; nobody needs to keep speaking.
-      this.#transcript.wait(() => '');
-      this.#notice.settle();
-    }
-    if (state === 'idle') {
-      this.#transcript.clear();
-      this.#heard([], 0);
-      this.#recordings.showLatest();
-    }
-    find('button#choose').disabled = state !== 'idle';
-  }
-
-  /** Of a recording that goes on: so much waits for this reason, or nothing does. */
-  #behind(failure: Failure | undefined, waitingMs: number): void {
-    if (failure === undefined) this.#notice.caughtUp();
-    else if (this.#notice.keepSpeaking(failure, waitingMs)) this.#checkService(failure);
-  }
-
-  #heard(levels: readonly number[], recordedMs: number): void {
-    const level = levels.at(-1) ?? 0;
-    this.#progress.recorded(levels);
-    this.#button.loudness(level);
-    this.#timer.recorded(recordedMs);
   }
 }
 

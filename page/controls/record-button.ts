@@ -1,3 +1,4 @@
+import { isAtWork, type Now } from '../recording/now.ts';
 import type { Language } from '../texts/language.ts';
 import type { DictationState } from '../texts/texts.ts';
 import { find } from '../view/elements.ts';
@@ -8,6 +9,7 @@ export class RecordButton {
   readonly #button = find('button#record');
   readonly #hint = find('p#hint');
   readonly #language: Language;
+  #shown: DictationState | undefined;
 
   constructor(language: Language, target: Pressable) {
     this.#language = language;
@@ -16,14 +18,17 @@ export class RecordButton {
     this.#onSpaceBar(gesture);
   }
 
-  show(state: DictationState): void {
+  show(now: Now): void {
+    const { state, sound } = now;
+    this.#loudness(state === 'recording' ? (sound.levels.at(-1) ?? 0) : 0);
+    if (state === this.#shown) return;
+    this.#shown = state;
     // A device on which a pointer can hover is taken to have a space bar.
     const hasKeyboard = state === 'idle' && matchMedia('(any-hover: hover)').matches;
     const button = this.#button;
-    const isAtWork = state === 'recognizing' || state === 'waiting';
-    button.dataset['state'] = isAtWork ? 'recognizing' : state;
-    button.setAttribute('aria-disabled', String(isAtWork));
-    button.setAttribute('aria-busy', String(state === 'opening' || isAtWork));
+    button.dataset['state'] = state;
+    button.setAttribute('aria-disabled', String(isAtWork(now)));
+    button.setAttribute('aria-busy', String(state === 'opening' || isAtWork(now)));
     this.#language.show(button, (texts) => button.setAttribute('aria-label', texts.button[state][0]));
     this.#language.say(this.#hint, (texts) => {
       const [name, hint = name] = texts.button[state];
@@ -32,7 +37,7 @@ export class RecordButton {
   }
 
   /** @param level 0 to 1 */
-  loudness(level: number): void {
+  #loudness(level: number): void {
     this.#button.style.setProperty('--level', level.toFixed(2));
     find('meter#level').value = Math.round(level * 100);
   }

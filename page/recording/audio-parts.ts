@@ -1,8 +1,8 @@
 import { FrameCutter, littleEndian } from '../../client/audio/frames.ts';
 import { wavHeader } from '../../client/audio/wav.ts';
 import { audioMs, BYTES_PER_SAMPLE, BYTES_PER_SECOND } from '../../common/audio/limits.ts';
-import type { Audio } from './dictation-view.ts';
 import { loudness } from './loudness.ts';
+import type { Sound } from './now.ts';
 
 /** A minute. */
 const PART_FRAMES = 600;
@@ -26,7 +26,7 @@ export class AudioParts {
   }
 
   /** The last call. */
-  audio(fileName: string | undefined, takenAt: Date): Audio {
+  sound(fileName: string | undefined, takenAt: Date): Sound {
     for (const frame of this.#cutter.flush()) this.#keep(frame);
     const wav = wavBlob([...this.#parts, ...this.#frames], this.#samples);
     return { wav, lengthMs: this.lengthMs, levels: this.levels, fileName, takenAt };

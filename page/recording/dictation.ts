@@ -5,9 +5,9 @@ import { serviceFor } from '../service/service.ts';
 import { type DictationState, type FailureKind, MAX_MINUTES, MAX_WAITING_MINUTES } from '../texts/texts.ts';
 import { readAudioFile } from './audio-file.ts';
 import { AudioParts, wavFrom } from './audio-parts.ts';
-import type { Audio, DictationView, Outcome, Recording } from './dictation-view.ts';
 import { LiveText, PATIENCE_MS } from './live-text.ts';
 import { type Capture, type CaptureEnd, openMicrophone } from './microphone.ts';
+import { IDLE, type Now, type Outcome, type Recording, type Sound } from './now.ts';
 import { continued, NOTHING_YET } from './transcripts.ts';
 
 /** No syllable is this short: the button was tapped twice by mistake. */
@@ -37,6 +37,15 @@ const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
   waiting: ['recognizing', 'idle'],
 };
 
+export interface DictationView {
+  show(now: Now): void;
+  /** What has ended the recording, and not its person. It is recognized now. */
+  interrupted(by: Failure): void;
+  /** A failure without a recording: nothing to try again with. */
+  failed(failure: Failure): void;
+  recorded(recording: Recording): void;
+}
+
 /**
  * What the page does for its user, one thing at a time:
  *
@@ -52,7 +61,7 @@ export class Dictation {
   readonly #view: DictationView;
   readonly #token: () => string;
   readonly #deviceId: () => string;
-  #state: DictationState = 'idle';
+  #now = IDLE;
   #capture: Capture | undefined;
   #stopAsked = false;
   #abort = new AbortController();
@@ -66,12 +75,12 @@ export class Dictation {
   }
 
   get state(): DictationState {
-    return this.#state;
+    return this.#now.state;
   }
 
   /** Records until `stop` or a limit. Call it from a press. */
   async record(): Promise<void> {
-    const service = this.#begin('opening');
+    const service = this.#begin({ state: 'opening' });
     if (service === undefined) return;
     const takenAt = new Date();
     const parts = new AudioParts();
@@ -85,15 +94,18 @@ export class Dictation {
           // Only now: an open microphone can be seconds from its first sound, and what is said meanwhile is
           // lost. A stream without audio would hold the one slot for as long, and while somebody reads the
           // browser's question.
-          if (live === undefined) {
-            this.#enter('recording');
-            live = this.#goLive(service);
-          }
+          live ??= this.#goLive(service);
           parts.push(pcm);
           live.push(pcm);
-          this.#view.progress(parts.levels, parts.lengthMs);
-          this.#view.behind(live.behindBecause, live.waitingMs);
-          limit = limitMet(parts.lengthMs, live.waitingMs);
+          const { levels, lengthMs } = parts;
+          const { behindBecause: obstacle, waitingMs } = live;
+          this.#change({
+            state: 'recording',
+            sound: { ...IDLE.sound, levels, lengthMs },
+            obstacle,
+            waitingMs,
+          });
+          limit = limitMet(lengthMs, waitingMs);
           if (limit !== undefined) this.#capture?.stop();
         };
         openMicrophone(this.#deviceId(), { frame, end: resolve }, this.#abort.signal).then((capture) => {
@@ -102,20 +114,18 @@ export class Dictation {
       });
       if (this.#stopAsked && parts.lengthMs < MIN_RECORDING_MS) throw new Failure('too_short');
       if (live === undefined) throw new Failure('microphone_silent', ended);
-      this.#enter('recognizing');
-      const audio = parts.audio(undefined, takenAt);
-      this.#view.recognizing(audio, 1, 1);
-      this.#view.recognized(live.soFar);
+      const sound = parts.sound(undefined, takenAt);
+      this.#change({ state: 'recognizing', sound, recognizedMs: live.soFar.audio_ms });
       const interruption = ended === 'microphone_lost' ? new Failure('microphone_lost') : limit;
       if (interruption !== undefined) this.#view.interrupted(interruption);
-      this.#view.recorded({ ...audio, ...(await this.#outcome(live, service, audio)) });
+      this.#view.recorded({ ...sound, ...(await this.#outcome(live, service, sound)) });
     } catch (error) {
       this.#view.failed(asFailure(error));
     } finally {
       // A session that is still open would hold the slot.
       this.#abort.abort(new Failure('cancelled'));
       this.#capture = undefined;
-      this.#enter('idle');
+      this.#change(IDLE);
     }
   }
 
@@ -128,35 +138,34 @@ export class Dictation {
 
   /** One after the other, with the manners of a batch. Each becomes a recording, also one that cannot be read. */
   async recognizeFiles(files: readonly File[]): Promise<void> {
-    const service = this.#begin('recognizing');
+    const service = this.#begin({ state: 'recognizing' });
     if (service === undefined) return;
     let lasting: Failure | undefined;
     for (const [index, file] of files.entries()) {
+      const fileName = file.name;
       const place = [index + 1, files.length] as const;
-      this.#enter('recognizing');
-      this.#view.recognizing({ fileName: file.name, levels: [], lengthMs: 0 }, ...place);
+      this.#change({ ...IDLE, state: 'recognizing', sound: { ...IDLE.sound, fileName }, place });
       const takenAt = new Date();
       const read = await readAudioFile(file).catch(asFailure);
-      const audio = (read instanceof Failure ? new AudioParts() : read).audio(file.name, takenAt);
-      this.#view.recognizing(audio, ...place);
+      const sound = (read instanceof Failure ? new AudioParts() : read).sound(fileName, takenAt);
+      this.#change({ sound });
       const failure = read instanceof Failure ? read : lasting;
       const none = { transcript: NOTHING_YET, failure };
-      const outcome = failure === undefined ? await this.#transcribe(service, audio) : none;
-      this.#view.recorded({ ...audio, ...outcome });
+      const outcome = failure === undefined ? await this.#transcribe(service, sound) : none;
+      this.#view.recorded({ ...sound, ...outcome });
       if (outcome.failure !== undefined && LASTING.includes(outcome.failure.kind)) lasting = outcome.failure;
     }
-    this.#enter('idle');
+    this.#change(IDLE);
   }
 
   /** Goes on where the attempts before it ended. */
   async tryAgain(recording: Recording): Promise<void> {
-    const service = this.#begin('recognizing');
+    const recognizedMs = recording.transcript.audio_ms;
+    const service = this.#begin({ state: 'recognizing', sound: recording, recognizedMs });
     if (service === undefined) return;
-    this.#view.recognizing(recording, 1, 1);
-    this.#view.recognized(recording.transcript);
     const outcome = await this.#transcribe(service, recording, recording.transcript);
     this.#view.recorded({ ...recording, failure: undefined, ...outcome });
-    this.#enter('idle');
+    this.#change(IDLE);
   }
 
   /** Gives up waiting for the service, and what files are left. */
@@ -166,7 +175,7 @@ export class Dictation {
 
   #goLive(service: AsrClientCore): LiveText {
     return new LiveText(service, this.#abort.signal, {
-      text: (text) => this.#view.partial(text),
+      text: (text) => this.#change({ text }),
       piece: (soFar) => this.#recognized(soFar),
       retry: (failure) => this.#retry(failure),
       // Nothing will come of a recording with a wrong token, so nobody needs to speak to its end. Not
@@ -178,67 +187,53 @@ export class Dictation {
     });
   }
 
-  async #outcome(live: LiveText, service: AsrClientCore, audio: Audio): Promise<Outcome> {
+  async #outcome(live: LiveText, service: AsrClientCore, sound: Sound): Promise<Outcome> {
     const endedAtMs = performance.now();
-    this.#awaitAnswer();
     try {
       return { transcript: await live.end(), finalizeMs: performance.now() - endedAtMs };
     } catch (error) {
       const failure = asFailure(error);
       if (LASTING.includes(failure.kind)) return { transcript: live.soFar, failure };
-      return this.#transcribe(service, audio, live.soFar);
+      return this.#transcribe(service, sound, live.soFar);
     }
   }
 
   /** @param before what of it has its text already */
   async #transcribe(
     service: AsrClientCore,
-    audio: Pick<Audio, 'wav'>,
+    { wav }: Sound,
     before: Transcript = NOTHING_YET,
   ): Promise<Outcome> {
     const { signal } = this.#abort;
-    this.#awaitAnswer();
     const onRetry = ({ error }: { error: unknown }): void => this.#retry(asFailure(error));
     const retry = { patienceMs: PATIENCE_MS, onRetry };
-    const long = service.transcribeLong(wavFrom(audio.wav, before.audio_ms), { signal, retry });
+    const long = service.transcribeLong(wavFrom(wav, before.audio_ms), { signal, retry });
     const soFar = (): Transcript => continued(before, long.soFar);
     try {
-      for await (const _ of long) {
-        this.#view.partial(soFar().text);
-        this.#recognized(soFar());
-      }
+      for await (const _ of long) this.#recognized(soFar());
       return { transcript: soFar() };
     } catch (error) {
       return { transcript: soFar(), failure: asFailure(error) };
     }
   }
 
-  #recognized(soFar: Transcript): void {
-    if (this.#state === 'waiting') this.#enter('recognizing');
-    if (this.#state === 'recognizing') this.#awaitAnswer();
-    this.#view.recognized(soFar);
+  #recognized({ text, audio_ms }: Transcript): void {
+    const { state } = this.#now;
+    this.#change({ state: state === 'waiting' ? 'recognizing' : state, text, recognizedMs: audio_ms });
   }
 
-  /** Says after a while without an answer that it may be the turn of others. */
-  #awaitAnswer(): void {
-    clearTimeout(this.#late);
-    this.#late = setTimeout(() => this.#retry(new Failure('queued')), QUEUED_MS);
-  }
-
-  #retry(failure: Failure): void {
+  #retry(obstacle: Failure): void {
     // Until its end a recording only falls behind.
-    if (this.#state === 'recording') return;
-    this.#enter('waiting');
-    this.#view.waiting(failure);
+    if (this.#now.state !== 'recording') this.#change({ state: 'waiting', obstacle });
   }
 
   /** @returns the service for what begins; undefined: not now, or not with this token */
-  #begin(state: DictationState): AsrClientCore | undefined {
-    if (this.#state !== 'idle') return undefined;
+  #begin(now: Partial<Now>): AsrClientCore | undefined {
+    if (this.#now.state !== 'idle') return undefined;
     try {
       const service = serviceFor(this.#token());
       this.#abort = new AbortController();
-      this.#enter(state);
+      this.#change({ ...IDLE, ...now });
       return service;
     } catch (error) {
       this.#view.failed(asFailure(error));
@@ -246,13 +241,17 @@ export class Dictation {
     }
   }
 
-  #enter(state: DictationState): void {
-    if (state === this.#state) return;
+  #change(part: Partial<Now>): void {
+    const now = { ...this.#now, ...part };
+    const { state } = this.#now;
+    if (now.state !== state && !NEXT[state].includes(now.state))
+      throw new Error(`dictation: ${state} → ${now.state} is no transition`);
     clearTimeout(this.#late);
-    if (!NEXT[this.#state].includes(state))
-      throw new Error(`dictation: ${this.#state} → ${state} is no transition`);
-    this.#state = state;
-    this.#view.state(state);
+    // After a while without an answer it may be the turn of others.
+    if (now.state === 'recognizing' && now.sound.lengthMs > 0)
+      this.#late = setTimeout(() => this.#retry(new Failure('queued')), QUEUED_MS);
+    this.#now = now;
+    this.#view.show(now);
   }
 }
 

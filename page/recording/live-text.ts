@@ -13,7 +13,7 @@ const CAUGHT_UP_MS = 1_000;
 export const PATIENCE_MS = 600_000;
 
 export interface LiveTextEvents {
-  /** The text so far has changed. */
+  /** The text so far, before the piece that is being spoken has its final one. */
   text(text: string): void;
   /** A piece has its final text. */
   piece(soFar: Transcript): void;
@@ -83,10 +83,7 @@ export class LiveText {
   }
 
   async #follow(events: LiveTextEvents): Promise<void> {
-    for await (const _ of this.#live) {
-      events.text(this.soFar.text);
-      events.piece(this.soFar);
-    }
+    for await (const _ of this.#live) events.piece(this.soFar);
   }
 
   /** A handshake fails alike if it is refused and if nobody is there. If nobody is there, nothing else is answered either. */

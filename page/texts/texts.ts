@@ -54,7 +54,7 @@ export type FailureKind =
 export type DictationState = 'idle' | 'opening' | 'recording' | 'recognizing' | 'waiting';
 
 /** What is known of the service. `busy` is somebody else's recording; the last two are this page's own. */
-export type Status =
+export type StatusWord =
   | 'no_token'
   | 'checking'
   | 'ready'
@@ -88,7 +88,7 @@ export const MAX_DECODED_MINUTES = 20;
 export const MAX_DECODED_MB = 100;
 export const MAX_FILES = 20;
 /** Of a recording that goes on, so much may wait for the service. */
-export const MAX_WAITING_MINUTES = 5;
+export { MAX_WAITING_MINUTES } from '../../client/long/live-options.ts';
 /** Of the recordings in the tab, so much of their sound is kept. */
 export const KEPT_SOUND_HOURS = 3;
 
@@ -117,7 +117,7 @@ export interface Texts {
   /** Says what happened to the file of this name. */
   ofFile(name: string, what: string): string;
   readonly placeholder: string;
-  readonly status: Readonly<Record<Status, string>>;
+  readonly status: Readonly<Record<StatusWord, string>>;
   /** The line below the title. @param id `bundled`, a catalogue's id or a folder's name */
   model(id: string, family: string | undefined): string;
   readonly measures: Readonly<Record<Measure, string>>;

@@ -1,3 +1,4 @@
+import type { Now } from '../recording/now.ts';
 import type { Failure } from '../service/failures.ts';
 import type { Language } from '../texts/language.ts';
 import { MAX_WAITING_MINUTES, type Texts } from '../texts/texts.ts';
@@ -68,32 +69,33 @@ export class Notice {
     announce(`${what} ${todo.textContent}`, true);
   }
 
-  /** The recording goes on, and so much of it waits. @returns whether that is news */
-  keepSpeaking(failure: Failure, waitingMs: number): boolean {
+  show({ state, obstacle, waitingMs }: Now): void {
+    if (state === 'waiting' && obstacle !== undefined) this.#waiting(obstacle);
+    if (state !== 'recording') return;
+    if (obstacle !== undefined) this.#keepSpeaking(obstacle, waitingMs);
+    else if (this.#waits.isConnected) this.hide();
+  }
+
+  /** The recording goes on, and so much of it waits. */
+  #keepSpeaking(failure: Failure, waitingMs: number): void {
     const seconds = Math.floor(waitingMs / 1_000);
     const isShown = this.#tells(failure);
-    if (isShown && seconds === this.#waitingSeconds) return false;
+    if (isShown && seconds === this.#waitingSeconds) return;
     this.#waitingSeconds = seconds;
     this.#language.say(this.#waits, ({ audioWaits }) => audioWaits(waitingMs));
     if (seconds === WARN_AT_WAITING_SECONDS) announce(this.#waits.textContent);
-    if (isShown) return false;
+    if (isShown) return;
     // What else may be said to help is for later, when the recording is done.
     const forOperator =
       failure.kind === 'stream_refused' ? [this.#line((texts) => adviceOn(texts, failure)[1])] : [];
     const keepSpeaking = this.#line((texts) => texts.keepSpeaking);
     const what = this.#show('wait', failure, keepSpeaking, this.#waits, ...forOperator);
     announce(`${what} ${keepSpeaking.textContent} ${this.#waits.textContent}`);
-    return true;
-  }
-
-  /** Nothing of the recording waits any more. */
-  caughtUp(): void {
-    if (this.#waits.isConnected) this.hide();
   }
 
   /** The recording will be sent again, as often as it takes. */
-  waiting(failure: Failure): void {
-    const isShown = this.#tells(failure) && this.#stop.isConnected;
+  #waiting(failure: Failure): void {
+    if (this.#tells(failure) && this.#stop.isConnected) return;
     const goesOn = this.#line(({ triesAgain }) => triesAgain);
     // The language may have been switched while the button was not there.
     this.#language.say(this.#stop, ({ cancel }) => cancel);
@@ -102,7 +104,7 @@ export class Notice {
     const ended = by === undefined ? [] : [this.#line((texts) => adviceOn(texts, by)[0])];
     const what = this.#show('wait', failure, goesOn, ...ended, this.#stop);
     if (focused) this.#stop.focus();
-    if (!isShown) announce(`${what} ${goesOn.textContent}`);
+    announce(`${what} ${goesOn.textContent}`);
   }
 
   /** Adds something of no weight to what stands there. */

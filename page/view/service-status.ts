@@ -1,10 +1,11 @@
 import { delay } from '../../client/protocol/waiting.ts';
+import type { Now } from '../recording/now.ts';
 import { asFailure, type Failure } from '../service/failures.ts';
 import { readiness, serviceFor } from '../service/service.ts';
 import type { Language } from '../texts/language.ts';
-import type { DictationState, Status } from '../texts/texts.ts';
+import type { StatusWord } from '../texts/texts.ts';
 import { find } from './elements.ts';
-import { ModelName } from './model-name.ts';
+import { ModelLine } from './model-line.ts';
 
 /** Somebody else's recording mostly takes longer. */
 const LOOK_EVERY_MS = 2_000;
@@ -12,22 +13,22 @@ const LOOK_EVERY_MS = 2_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;
 
-const answers = (status: Status): boolean => status === 'ready' || status === 'busy';
+const answers = (status: StatusWord): boolean => status === 'ready' || status === 'busy';
 
 /** The service's state beside the title. It is followed while there is a token. */
 export class ServiceStatus {
   readonly #element = find('p#status');
   readonly #language: Language;
-  readonly #model: ModelName;
+  readonly #model: ModelLine;
   readonly #accepted: () => void;
   readonly #refused: (failure: Failure) => void;
   #abort = new AbortController();
   /** Whether the service has yet to take the token that was entered. */
   #entered = false;
-  #status: Status = 'no_token';
-  #shown: Status | undefined;
+  #status: StatusWord = 'no_token';
+  #shown: StatusWord | undefined;
   #answered = false;
-  #own: Status | undefined;
+  #own: StatusWord | undefined;
 
   /**
    * @param accepted called once for each token entered, when the service has taken it.
@@ -35,18 +36,19 @@ export class ServiceStatus {
    */
   constructor(language: Language, accepted: () => void, refused: (failure: Failure) => void) {
     this.#language = language;
-    this.#model = new ModelName(language);
+    this.#model = new ModelLine(language);
     this.#accepted = accepted;
     this.#refused = refused;
   }
 
-  show(status: Status): void {
+  /** This is known of it now. */
+  found(status: StatusWord): void {
     this.#status = status;
     this.#render();
   }
 
   /** While this page itself uses the service, that is its state. If the page waits, the slot is somebody else's. */
-  working(state: DictationState): void {
+  show({ state }: Now): void {
     this.#own = state === 'recording' || state === 'recognizing' ? state : undefined;
     this.#render();
   }
@@ -54,19 +56,19 @@ export class ServiceStatus {
   /** There is no token to ask with. */
   stop(): void {
     this.#abort.abort();
-    this.show('no_token');
+    this.found('no_token');
   }
 
   /** Begins with a token that was entered. */
   follow(token: string): void {
     this.#entered = true;
-    this.show('checking');
+    this.found('checking');
     this.#begin(token);
   }
 
   /** Looks at once, when something has told of the service's state. */
   look(token: string): void {
-    if (answers(this.#status)) this.show('checking');
+    if (answers(this.#status)) this.found('checking');
     this.#begin(token);
   }
 
@@ -81,18 +83,18 @@ export class ServiceStatus {
   async #follow(token: string, signal: AbortSignal): Promise<void> {
     for (let waitMs = FIRST_WAIT_MS; ; ) {
       try {
-        this.show(await readiness(serviceFor(token), signal));
+        this.found(await readiness(serviceFor(token), signal));
         if (this.#entered) this.#accepted();
         this.#entered = false;
       } catch (error) {
         signal.throwIfAborted();
         const failure = asFailure(error);
         if (failure.kind === 'unauthorized' || failure.kind === 'forbidden') {
-          this.show('no_token');
+          this.found('no_token');
           this.#refused(failure);
           return;
         }
-        this.show('unreachable');
+        this.found('unreachable');
       }
       const answered = answers(this.#status);
       await delay(answered ? LOOK_EVERY_MS : waitMs, signal);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Pressable, PressGesture } from '../../../page/controls/press-gesture.ts';
-import { splitAtChange } from '../../../page/view/text-change.ts';
+import { splitAtChange } from '../../../page/view/stage/text-change.ts';
 
 describe('the changing end of a text', () => {
   it.each([

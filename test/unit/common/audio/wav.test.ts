@@ -24,7 +24,7 @@ const READERS: Readonly<Record<string, (file: Buffer) => Promise<ArrayLike<numbe
   'client, live in pieces of 7 bytes': (file) => readLive(file, file.length > 10_000 ? 5_000 : 7),
   page: async (file) => {
     const parts = await readAudioFile(new File([Uint8Array.from(file)], 'some.wav'));
-    const { wav } = parts.audio('some.wav', new Date());
+    const { wav } = parts.sound('some.wav', new Date());
     return new Int16Array(await wav.slice(44).arrayBuffer());
   },
 };

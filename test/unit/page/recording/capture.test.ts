@@ -55,7 +55,7 @@ it('audio of any length is kept to the last sample, with a loudness for every 10
   const parts = new AudioParts();
   const samples = Int16Array.from({ length: 2_000_300 }, (_, n) => (n * 7) % 32_768);
   for (let from = 0; from < samples.length; from += 12_345) parts.push(samples.subarray(from, from + 12_345));
-  const { wav, lengthMs, levels } = parts.audio(undefined, new Date());
+  const { wav, lengthMs, levels } = parts.sound(undefined, new Date());
   expect(lengthMs).toBe(125_019);
   expect(levels).toHaveLength(1_251);
   expect(levels.at(-1)).toBeCloseTo(loudness(samples.subarray(2_000_000)), 6);

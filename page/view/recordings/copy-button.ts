@@ -1,7 +1,7 @@
-import type { Language } from '../texts/language.ts';
-import type { Word } from '../texts/texts.ts';
-import { button, make } from './elements.ts';
-import { announce } from './notice.ts';
+import type { Language } from '../../texts/language.ts';
+import type { Word } from '../../texts/texts.ts';
+import { button, make } from '../elements.ts';
+import { announce } from '../notice.ts';
 
 const CONFIRMED_MS = 1_500;
 

@@ -1,5 +1,5 @@
-import type { Recording } from '../recording/dictation-view.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { Recording } from '../../recording/now.ts';
+import type { Texts } from '../../texts/texts.ts';
 
 /** @param number the recording's in its tab, from 1 */
 export const nameOf = (texts: Texts, { fileName }: Recording, number: number): string =>

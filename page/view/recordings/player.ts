@@ -1,7 +1,7 @@
-import type { Recording } from '../recording/dictation-view.ts';
-import type { Language } from '../texts/language.ts';
-import { make } from './elements.ts';
-import { Waveform } from './waveform.ts';
+import type { Recording } from '../../recording/now.ts';
+import type { Language } from '../../texts/language.ts';
+import { make } from '../elements.ts';
+import { Waveform } from '../waveform.ts';
 
 /** Plays one recording of the tab at a time. */
 export class Player {

@@ -1,14 +1,14 @@
-import { toSrt } from '../../client/long/subtitles.ts';
-import type { Recording } from '../recording/dictation-view.ts';
-import type { Failure } from '../service/failures.ts';
-import type { Language } from '../texts/language.ts';
-import type { Word } from '../texts/texts.ts';
-import { adviceOn, isOfToken } from './advice.ts';
+import { toSrt } from '../../../client/long/subtitles.ts';
+import type { Recording } from '../../recording/now.ts';
+import type { Failure } from '../../service/failures.ts';
+import type { Language } from '../../texts/language.ts';
+import type { Word } from '../../texts/texts.ts';
+import { adviceOn, isOfToken } from '../advice.ts';
+import { button, make, reachable, worded } from '../elements.ts';
 import { copyButton } from './copy-button.ts';
-import { button, make, reachable, worded } from './elements.ts';
 import { measures } from './measures.ts';
+import { fileTime, nameOf, nothingIn } from './names.ts';
 import type { Player } from './player.ts';
-import { fileTime, nameOf, nothingIn } from './recording-names.ts';
 
 interface RowActions {
   tryAgain(): void;

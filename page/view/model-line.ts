@@ -3,7 +3,7 @@ import type { Language } from '../texts/language.ts';
 import { find } from './elements.ts';
 
 /** Which model answers, below the service's state. If that cannot be told, nothing is shown. */
-export class ModelName {
+export class ModelLine {
   readonly #element = find('p#model');
   readonly #language: Language;
   #abort = new AbortController();

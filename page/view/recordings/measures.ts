@@ -1,6 +1,6 @@
-import type { Language } from '../texts/language.ts';
-import type { Measure } from '../texts/texts.ts';
-import { make, worded } from './elements.ts';
+import type { Language } from '../../texts/language.ts';
+import type { Measure } from '../../texts/texts.ts';
+import { make, worded } from '../elements.ts';
 
 /** In the order in which they are shown. */
 const FIELDS: readonly Measure[] = ['audio_ms', 'finalize_ms', 'inference_ms'];

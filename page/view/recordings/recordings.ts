@@ -1,12 +1,12 @@
-import type { Recording } from '../recording/dictation-view.ts';
-import type { Language } from '../texts/language.ts';
-import { KEPT_SOUND_HOURS, MAX_FILES, type Texts } from '../texts/texts.ts';
+import type { Recording } from '../../recording/now.ts';
+import type { Language } from '../../texts/language.ts';
+import { KEPT_SOUND_HOURS, MAX_FILES, type Texts } from '../../texts/texts.ts';
+import { button, find, make, worded } from '../elements.ts';
+import { announce } from '../notice.ts';
 import { copyButton } from './copy-button.ts';
-import { button, find, make, worded } from './elements.ts';
-import { announce } from './notice.ts';
+import { fileTime, nameOf, timeOf } from './names.ts';
 import { Player } from './player.ts';
-import { fileTime, nameOf, timeOf } from './recording-names.ts';
-import { recordingRow } from './recording-row.ts';
+import { recordingRow } from './row.ts';
 
 const KEPT = MAX_FILES;
 /** 350 MB, in a browser that keeps Blobs in memory. The texts of the others stay. */

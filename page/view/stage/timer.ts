@@ -1,7 +1,8 @@
-import type { Language } from '../texts/language.ts';
-import { clock, type DictationState, MAX_MINUTES, type TimerMode } from '../texts/texts.ts';
-import { find, worded } from './elements.ts';
-import { announce } from './notice.ts';
+import { isAtWork, type Now } from '../../recording/now.ts';
+import type { Language } from '../../texts/language.ts';
+import { clock, MAX_MINUTES, type TimerMode } from '../../texts/texts.ts';
+import { find, worded } from '../elements.ts';
+import { announce } from '../notice.ts';
 
 const MAX_RECORDING_MS = MAX_MINUTES * 60_000;
 /** A listener is told. */
@@ -16,7 +17,8 @@ export class Timer {
   readonly #number = find('span#time');
   readonly #units: readonly HTMLElement[];
   #ticking: ReturnType<typeof setInterval> | undefined;
-  #secondsLeft = 0;
+  /** Undefined while it shows how long the page has waited. */
+  #secondsLeft: number | undefined;
 
   constructor(language: Language) {
     this.#language = language;
@@ -25,13 +27,17 @@ export class Timer {
     this.#number.after(...this.#units.slice(1));
   }
 
-  state(state: DictationState): void {
-    const waits = state === 'recognizing' || state === 'waiting';
-    if (waits && this.#ticking !== undefined) return;
-    clearInterval(this.#ticking);
-    this.#ticking = undefined;
-    this.#say(waits ? 'waited' : 'left');
-    if (!waits) return;
+  show(now: Now): void {
+    if (!isAtWork(now)) {
+      clearInterval(this.#ticking);
+      this.#ticking = undefined;
+      this.#left(Math.ceil((MAX_RECORDING_MS - now.sound.lengthMs) / 1_000));
+    } else if (this.#ticking === undefined) this.#wait();
+  }
+
+  #wait(): void {
+    this.#secondsLeft = undefined;
+    this.#say('waited');
     const startedAtMs = performance.now();
     const tick = (): void => {
       this.#number.textContent = clock(performance.now() - startedAtMs);
@@ -40,11 +46,11 @@ export class Timer {
     tick();
   }
 
-  recorded(recordedMs: number): void {
-    const seconds = Math.ceil((MAX_RECORDING_MS - recordedMs) / 1_000);
-    this.#number.textContent = clock(1_000 * seconds);
+  #left(seconds: number): void {
     if (this.#secondsLeft === seconds) return;
     this.#secondsLeft = seconds;
+    this.#say('left');
+    this.#number.textContent = clock(1_000 * seconds);
     if (WARN_AT_SECONDS.includes(seconds)) announce(this.#language.texts.left(seconds));
   }
 

@@ -1,29 +1,11 @@
 import { printable } from '../errors/printable.ts';
+import { SETTING_NAMES } from './config.ts';
 import type { Environment } from './environment.ts';
 import { nearest } from './nearest.ts';
 
 /** Everything of this project that reads a variable of this beginning: the servers, the commands, the client, the tests. */
 const KNOWN: readonly string[] = [
-  'ASR_HOST',
-  'ASR_PORT',
-  'ASR_API_TOKEN',
-  'ASR_ALLOWED_CLIENTS',
-  'ASR_ALLOWED_ORIGINS',
-  'ASR_PUBLIC_BASE_URL',
-  'ASR_TRUSTED_PROXIES',
-  'ASR_UPLOAD_TIMEOUT_MS',
-  'ASR_UPLOAD_MEMORY_MB',
-  'ASR_ADMIN_PORT',
-  'ASR_MODEL',
-  'ASR_EXECUTION_PROVIDERS',
-  'ASR_THREADS',
-  'ASR_HOTWORDS',
-  'ASR_LANGUAGE_MODEL',
-  'ASR_INFERENCE_ADMIN_PORT',
-  'ASR_KEY_PREFIX',
-  'ASR_LOG_LEVEL',
-  'ASR_ADMIN_HOST',
-  'ASR_ADMIN_TOKEN',
+  ...SETTING_NAMES,
   'ASR_URL',
   'ASR_MODEL_MIRROR',
   'ASR_TEST_REDIS_IMAGE',

@@ -2,6 +2,7 @@ import { audioMs } from '../../common/audio/limits.ts';
 import type { Heartbeat, ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { Replica, ReplicaStore } from '../../common/readiness/replicas.ts';
 import type { Store } from '../../common/redis/store.ts';
+import { readInfo } from '../../common/redis/warnings.ts';
 import { readSlotHolder, type Slot, type SlotHolder, type SlotOwner } from '../../common/slot/slot.ts';
 
 /** What the store tells of the whole service, for metrics and for the operator's status. */
@@ -16,7 +17,7 @@ export interface ServiceState {
 }
 
 export interface TakenSlot {
-  /** The key's value, by which it can be freed. */
+  /** The key's value. */
   readonly holder: SlotHolder;
   /** Undefined if another program wrote the value. */
   readonly owner: SlotOwner | undefined;
@@ -82,11 +83,8 @@ export class ServiceStateReader {
 
   async #memoryShare(): Promise<number | undefined> {
     // A user without this right sees no share.
-    const info = await this.#parts.store.redis.info('memory').catch(() => '');
-    const [used, max] = ['used_memory', 'maxmemory'].map((name) =>
-      Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]),
-    );
-    return used === undefined || !(max !== undefined && max > 0) ? undefined : used / max;
+    const { used_memory: used = 0, maxmemory: max = 0 } = await readInfo(this.#parts.store.redis);
+    return Number(max) > 0 ? Number(used) / Number(max) : undefined;
   }
 
   async #processes(): Promise<InferenceProcess[]> {

@@ -2,7 +2,10 @@
 const REMEDIES: readonly [sign: RegExp, todo: string][] = [
   [/WRONGPASS|NOAUTH/, 'correct user and password in REDIS_URL: redis://USER:PASSWORD@HOST:PORT'],
   [/NOPERM/, 'allow the user in REDIS_URL every command on the keys under ASR_KEY_PREFIX'],
-  [/WRONGTYPE/, 'delete the key that another program wrote; npm run status names it'],
+  [
+    /WRONGTYPE/,
+    'another program writes under ASR_KEY_PREFIX: choose another prefix, or stop it and delete the keys there',
+  ],
   [/DB index is out of range/, 'name a database that it has at the end of REDIS_URL, e.g. /0'],
   [/max number of clients/, 'raise its maxclients, or find who holds them: redis-cli CLIENT LIST'],
   [/\bOOM\b/, 'raise its maxmemory (the service needs less than 16 MB), or find what else fills it'],

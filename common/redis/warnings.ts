@@ -6,10 +6,19 @@ import type { RedisClient } from './client.ts';
 const NEEDED_VERSION = [6, 2] as const;
 const SETTINGS = ['save', 'appendonly', 'repl-diskless-sync', 'repl-diskless-load'] as const;
 
+/** Fields of INFO that are looked at; none where it is refused. */
+export type RedisInfo = Readonly<
+  Partial<
+    Record<
+      'role' | 'connected_slaves' | 'redis_version' | 'maxmemory_policy' | 'used_memory' | 'maxmemory',
+      string
+    >
+  >
+>;
+
 /** What a Redis says of itself, as far as it and its user's rights allow. */
 export interface RedisFacts {
-  /** INFO's answer, empty where it is refused. */
-  readonly info: string;
+  readonly info: RedisInfo;
   /** CONFIG GET's answers, without those that it does not give. */
   readonly settings: Readonly<Partial<Record<(typeof SETTINGS)[number], string>>>;
   /** Why a setting is not there. */
@@ -30,18 +39,16 @@ const CHECKS: readonly ((facts: RedisFacts) => string | undefined)[] = [
    * its master does so too.
    */
   ({ info, settings: { 'repl-diskless-sync': sync, 'repl-diskless-load': load } }) => {
-    const hasReplicas = /^(role:slave|connected_slaves:[1-9])/m.test(info);
+    const hasReplicas = info.role === 'slave' || Number(info.connected_slaves ?? 0) > 0;
     if (!hasReplicas || sync === undefined || (sync === 'yes' && load === 'swapdb')) return undefined;
     return `this Redis has replicas, and one that joins may write recordings to disk (repl-diskless-sync ${sync}, repl-diskless-load ${load}); start all of them with: --repl-diskless-sync yes --repl-diskless-load swapdb`;
   },
   ({ info }) => {
-    const [, version, major = '', minor = ''] = /^redis_version:((\d+)\.(\d+)\S*)/m.exec(info) ?? [];
-    const newer = Number(major) - NEEDED_VERSION[0] || Number(minor) - NEEDED_VERSION[1];
-    if (version === undefined || newer >= 0) return undefined;
-    return `this Redis is ${version}: streams do not work with it; install ${NEEDED_VERSION.join('.')} or newer`;
+    const [major = 0, minor = 0] = info.redis_version?.split('.').map(Number) ?? NEEDED_VERSION;
+    if ((major - NEEDED_VERSION[0] || minor - NEEDED_VERSION[1]) >= 0) return undefined;
+    return `this Redis is ${info.redis_version}: streams do not work with it; install ${NEEDED_VERSION.join('.')} or newer`;
   },
-  ({ info }) => {
-    const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
+  ({ info: { maxmemory_policy: policy = 'noeviction' } }) => {
     if (policy === 'noeviction') return undefined;
     return `this Redis drops keys when its memory is full (maxmemory-policy ${policy}), recordings among them; set maxmemory-policy noeviction`;
   },
@@ -63,7 +70,7 @@ export function warningsOf(facts: RedisFacts): string[] {
 
 /** Asks a Redis for what the checks look at. */
 export async function factsOf(redis: RedisClient): Promise<RedisFacts> {
-  const info = await redis.info().catch(() => '');
+  const info = await readInfo(redis);
   const settings: Partial<Record<(typeof SETTINGS)[number], string>> = {};
   try {
     for (const name of SETTINGS) {
@@ -76,4 +83,10 @@ export async function factsOf(redis: RedisClient): Promise<RedisFacts> {
     return { info, settings, refusal: messageOf(error) };
   }
   return { info, settings };
+}
+
+/** What a Redis says of itself, or nothing where its user may not ask. */
+export async function readInfo(redis: RedisClient): Promise<RedisInfo> {
+  const info = await redis.info().catch(() => '');
+  return Object.fromEntries(info.split('\r\n').map((line) => line.split(':', 2)));
 }

@@ -7,8 +7,7 @@
 -- microseconds, or one more than the last fence when these are behind.
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
--- Somebody may have put anything there: what is no number counts as 0.
-local last = redis.call('TYPE', KEYS[2]).ok == 'string' and tonumber(redis.call('GET', KEYS[2])) or 0
+local last = tonumber(redis.call('GET', KEYS[2])) or 0
 if holder and last > 0 then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return string.format('%.0f', last)

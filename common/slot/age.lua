@@ -6,5 +6,5 @@
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local now = redis.call('TIME')
 local now_us = now[1] * 1000000 + now[2]
-local fence = redis.call('TYPE', KEYS[2]).ok == 'string' and tonumber(redis.call('GET', KEYS[2])) or now_us
+local fence = tonumber(redis.call('GET', KEYS[2])) or now_us
 return math.max(0, math.floor((now_us - fence) / 1000))

@@ -92,11 +92,6 @@ export class Slot {
     return (await this.#store.run('slot/release.lua', [this.#store.keys.slot], holder)) === 1;
   }
 
-  /** Frees it whatever is there. @throws StoreUnavailable */
-  async clear(): Promise<void> {
-    await this.#store.ask((redis, { slot }) => redis.del(slot));
-  }
-
   /** The next fences will be larger than this one. @throws StoreUnavailable */
   async raiseFence(seen: number): Promise<void> {
     await this.#store.run('slot/raise-fence.lua', [this.#store.keys.fence], seen);

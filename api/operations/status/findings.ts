@@ -1,6 +1,7 @@
 import { audioMs, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { quoted } from '../../../common/errors/printable.ts';
 import { remedyFor } from '../../../common/redis/remedies.ts';
+import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
 import { UPLOAD_DEADLINE_MS } from '../../../common/uploads/upload-jobs.ts';
 import type { InferenceProcess } from '../service-state.ts';
 import type { Status } from './status.ts';
@@ -10,13 +11,6 @@ export interface Finding {
   readonly about: 'slot' | 'queue' | 'recognizers' | 'redis' | 'versions';
   readonly wrong: string;
   readonly todo: string;
-}
-
-/** How the operator calls this command: `npm run status --`, or with node in a container. */
-export interface Wording {
-  readonly command: string;
-  /** Of this program. */
-  readonly version: string;
 }
 
 /** The longest upload waits for 60 s, and a stream lasts 40 s. Some time is added, as in the alert AsrSlotStuck. */
@@ -29,38 +23,35 @@ const LONG_WAIT_MS = 10_000;
 const STRAY_MS = 2_000;
 /** As in the alert AsrRedisFull. */
 const FULL_SHARE = 0.9;
+/** Of a key of the service that another program has written. */
+const STRANGER_TODO = remedyFor('WRONGTYPE') ?? '';
 const LONG_BACKLOG_MS = audioMs(MAX_BACKLOG_BYTES) / 2;
 
-/** What is wrong with the service, the worst first; nothing while all is well. */
-export function findings(status: Status, wording: Wording): Finding[] {
+/** @param version of this program. @returns what is wrong with the service, the worst first; nothing while all is well */
+export function findings(status: Status, version: string): Finding[] {
   const { redis, recognizers } = status;
   return [
     ...redis.warnings.map((warning): Finding => {
       const [wrong = '', ...todo] = warning.split('; ');
       return { about: 'redis', wrong, todo: todo.join('; ') };
     }),
-    ...ofRedis(status, wording),
+    ...ofRedis(status),
     ...(status.isKnown ? ofRecognizers(recognizers) : []),
-    ...ofSlot(status, wording),
+    ...ofSlot(status),
     ...ofQueue(status),
-    ...ofVersions(recognizers, wording),
+    ...ofVersions(recognizers, version),
   ];
 }
 
-function ofRedis({ refused, wrongKeys, memoryShare = 0 }: Status, { command }: Wording): Finding[] {
+function ofRedis({ refused, memoryShare = 0 }: Status): Finding[] {
   const about = 'redis';
-  const found: Finding[] = wrongKeys.map(({ key, type, expected }) => ({
-    about: key.endsWith(':slot') ? 'slot' : about,
-    wrong: `another program has written the key ${key}: it is a ${type}, and the service needs a ${expected}`,
-    todo: key.endsWith(':slot') ? `free it: ${command} free-slot` : `delete it: redis-cli DEL '${key}'`,
-  }));
+  const found: Finding[] = [];
   if (memoryShare >= FULL_SHARE) {
     const wrong = `${Math.floor(100 * memoryShare)} % of its maxmemory are used: when it is full, clients get not_ready`;
     const todo = 'raise its maxmemory (the service needs less than 16 MB), or find what else fills it';
     found.push({ about, wrong, todo });
   }
-  // A key of a wrong type is named above.
-  for (const words of refused.filter((words) => wrongKeys.length === 0 || !words.includes('WRONGTYPE')))
+  for (const words of refused)
     found.push({
       about,
       wrong: `it refuses: ${words}`,
@@ -102,14 +93,16 @@ function ofRecognizers(recognizers: readonly InferenceProcess[]): Finding[] {
   return [{ about, wrong: 'no inference process is ready yet: clients get not_ready', todo }];
 }
 
-function ofSlot({ slot }: Status, { command }: Wording): Finding[] {
+function ofSlot({ slot }: Status): Finding[] {
   if (slot === undefined) return [];
   const about = 'slot';
-  const todo = `free it: ${command} free-slot`;
   if (slot.owner === undefined)
-    return [{ about, wrong: `its value is not of this service: ${quoted(slot.holder)}`, todo }];
+    return [
+      { about, wrong: `its value is not of this service: ${quoted(slot.holder)}`, todo: STRANGER_TODO },
+    ];
   if (slot.ageMs > LONGEST_SLOT_MS) {
     const wrong = `one recording has had it for ${seconds(slot.ageMs)}; the longest takes ${seconds(UPLOAD_DEADLINE_MS)}. Everybody else gets busy`;
+    const todo = `restart the replica ${slot.owner.replica}, and inference if that does not help: what nobody renews is free within ${seconds(SLOT_TTL_MS)}`;
     return [{ about, wrong, todo }];
   }
   if ((slot.backlogMs ?? 0) <= LONG_BACKLOG_MS) return [];
@@ -142,7 +135,7 @@ function ofQueue({ slot, queue: { failed, activeIds, waitedMs } }: Status): Find
   return found;
 }
 
-function ofVersions(recognizers: readonly InferenceProcess[], { version }: Wording): Finding[] {
+function ofVersions(recognizers: readonly InferenceProcess[], version: string): Finding[] {
   const others = new Set(
     recognizers.map((each) => each.version ?? 'an older one').filter((one) => one !== version),
   );

@@ -19,14 +19,6 @@ export interface Status extends ServiceState {
   readonly redis: RedisStatus;
   /** What Redis has refused, in its own words. */
   readonly refused: readonly string[];
-  /** Keys of the service that hold something else. */
-  readonly wrongKeys: readonly WrongKey[];
-}
-
-export interface WrongKey {
-  readonly key: string;
-  readonly type: string;
-  readonly expected: string;
 }
 
 /** The jobs of uploads. Of those that failed, only the ones of the last minute count. */
@@ -54,7 +46,6 @@ export interface RedisStatus {
 export class StatusReader {
   readonly #redis: RedisClient;
   readonly #keys: RedisKeys;
-  readonly #slot: Slot;
   readonly #state: ServiceStateReader;
   readonly #queue: Queue<UploadJob>;
 
@@ -62,9 +53,8 @@ export class StatusReader {
     const { redis, keys } = store;
     this.#redis = redis;
     this.#keys = keys;
-    this.#slot = new Slot(store);
     this.#state = new ServiceStateReader({
-      ...{ store, slot: this.#slot, readiness: new ReadinessStore(store) },
+      ...{ store, slot: new Slot(store), readiness: new ReadinessStore(store) },
       replicas: new ReplicaStore(store),
     });
     this.#queue = new Queue(keys.queueName, {
@@ -79,10 +69,6 @@ export class StatusReader {
     this.#queue.on('error', () => undefined);
   }
 
-  get slot(): Slot {
-    return this.#slot;
-  }
-
   /** @throws StoreUnavailable */
   async read(): Promise<Status> {
     const refused: string[] = [];
@@ -95,8 +81,7 @@ export class StatusReader {
         return otherwise;
       });
     const nothing = { slot: undefined, recognizers: [], replicas: [], memoryShare: undefined };
-    const [wrongKeys, state, queue, facts] = await Promise.all([
-      this.#wrongKeys(),
+    const [state, queue, facts] = await Promise.all([
       orRefused<ServiceState>(this.#state.read(), nothing),
       orRefused(this.#counts(), { waiting: 0, active: 0, failed: 0, activeIds: [], waitedMs: 0 }),
       factsOf(this.#redis),
@@ -104,21 +89,7 @@ export class StatusReader {
       orRefused(fromStore(this.#redis.set(this.#keys.replica('status'), '', 'PX', 1)), null),
     ]);
     const isKnown = state !== nothing;
-    return { ...state, isKnown, queue, redis: redisStatus(facts), refused: [...new Set(refused)], wrongKeys };
-  }
-
-  async #wrongKeys(): Promise<WrongKey[]> {
-    const { slot, modelCall, fence, sessions, inferences, replicas } = this.#keys;
-    const types = { [slot]: 'string', [modelCall]: 'string', [fence]: 'string', [sessions]: 'stream' };
-    const expected = Object.entries({ ...types, [inferences]: 'zset', [replicas]: 'zset' });
-    const found = await Promise.all(expected.map(([key]) => fromStore(this.#redis.type(key))));
-    const wrong = expected
-      .map(([key, type], i) => ({ key, type: found[i] ?? 'none', expected: type }))
-      .filter(({ type, expected }) => type !== 'none' && type !== expected);
-    // Nobody would ever end such a call, and every upload would wait for it.
-    if ((await fromStore(this.#redis.pttl(modelCall))) === -1 && !wrong.some(({ key }) => key === modelCall))
-      wrong.push({ key: modelCall, type: 'string without an end', expected: 'string that ends' });
-    return wrong;
+    return { ...state, isKnown, queue, redis: redisStatus(facts), refused: [...new Set(refused)] };
   }
 
   /** @throws StoreUnavailable */
@@ -137,16 +108,12 @@ export class StatusReader {
 }
 
 function redisStatus(facts: RedisFacts): RedisStatus {
-  const said = (name: string): string | undefined => new RegExp(`^${name}:(\\S+)`, 'm').exec(facts.info)?.[1];
-  const bytes = (name: string): number | undefined => {
-    const value = said(name);
-    return value === undefined ? undefined : Number(value);
-  };
+  const { redis_version: version, used_memory: used, maxmemory: max } = facts.info;
   const { save, appendonly } = facts.settings;
   return {
-    version: said('redis_version'),
-    usedBytes: bytes('used_memory'),
-    maxBytes: bytes('maxmemory'),
+    version,
+    usedBytes: used === undefined ? undefined : Number(used),
+    maxBytes: max === undefined ? undefined : Number(max),
     persists: save === undefined || appendonly === undefined ? undefined : save !== '' || appendonly !== 'no',
     warnings: warningsOf(facts),
   };

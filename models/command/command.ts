@@ -113,6 +113,6 @@ async function remove({ folders, print }: CommandContext, id: string): Promise<v
   try {
     print((await removeModel(folders, id)) ? `${id} is removed` : nothing);
   } finally {
-    await release();
+    release();
   }
 }

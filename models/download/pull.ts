@@ -47,7 +47,7 @@ export async function pullModel(options: PullOptions): Promise<'pulled' | 'alrea
     await install(options, archive);
     return 'pulled';
   } finally {
-    await release();
+    release();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../common/process/log.ts';
+import { tenths } from '../../common/time/tenths.ts';
 import type { Refusal } from '../http/error-replies.ts';
 import type { Transcription } from '../uploads/transcriber.ts';
 import type { ApiMetrics } from './metrics.ts';
@@ -67,6 +68,6 @@ function requestLine(request: FastifyRequest, reply: FastifyReply): RequestLine 
     reason: request.failureReason,
     peer: request.ip,
     ...request.recognized,
-    durationMs: Math.round(reply.elapsedTime * 10) / 10,
+    durationMs: tenths(reply.elapsedTime),
   };
 }

@@ -1,4 +1,5 @@
 import type { StreamErrorCode } from '../../common/errors/errors.ts';
+import { tenths } from '../../common/time/tenths.ts';
 
 /** What is logged and counted when a session has ended; never text, audio or token. */
 export interface StreamSummary {
@@ -80,5 +81,5 @@ export class SessionLog {
 
 /** @returns milliseconds, to a tenth */
 function since(startedAtMs: number): number {
-  return Math.round((performance.now() - startedAtMs) * 10) / 10;
+  return tenths(performance.now() - startedAtMs);
 }

@@ -1,5 +1,5 @@
 import { ServiceFailure } from '../../common/errors/errors.ts';
-import { afterSilence } from '../../common/process/timer.ts';
+import { afterSilence } from '../../common/time/timer.ts';
 
 export interface StreamTimeouts {
   /** For the first message, and between messages after `ready`. */

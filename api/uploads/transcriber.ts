@@ -5,6 +5,7 @@ import type { Logger } from '../../common/process/log.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { fromStore } from '../../common/redis/store.ts';
 import { SLOT_TTL_MS, type Slot, type SlotHolder } from '../../common/slot/slot.ts';
+import { tenths } from '../../common/time/tenths.ts';
 import { UPLOAD_JOB_NAME, type UploadJob, type UploadStore } from '../../common/uploads/upload-jobs.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
 import type { Admission } from '../slot/admission.ts';
@@ -134,8 +135,4 @@ export class Transcriber {
   async #dequeue(id: string): Promise<boolean> {
     return (await fromStore(this.#parts.queue.remove(id))) === 1;
   }
-}
-
-function tenths(durationMs: number): number {
-  return Math.round(durationMs * 10) / 10;
 }

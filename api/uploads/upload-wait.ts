@@ -1,4 +1,5 @@
 import { SLOT_TTL_MS } from '../../common/slot/slot.ts';
+import { Deferred } from '../../common/time/deferred.ts';
 import { parseUploadEnd, type UploadEnd, type UploadStore } from '../../common/uploads/upload-jobs.ts';
 import type { AdmittedWork } from '../slot/admission.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';
@@ -13,25 +14,24 @@ export type WaitOutcome = UploadEnd | { kind: 'late' } | { kind: 'vanished' } | 
 
 /** One upload's wait for its end. Its stream is read from the start, so no end is missed. */
 export class UploadWait implements AdmittedWork {
-  readonly outcome: Promise<WaitOutcome>;
+  readonly #outcome = new Deferred<WaitOutcome>();
+  readonly outcome = this.#outcome.promise;
   readonly #store: UploadStore;
   readonly #id: string;
   readonly #unsubscribe: () => void;
   readonly #deadline: NodeJS.Timeout;
-  #settle: (outcome: WaitOutcome) => void = () => undefined;
 
   constructor(feed: ResultFeed, store: UploadStore, id: string, deadlineMs: number) {
     this.#store = store;
     this.#id = id;
-    this.outcome = new Promise((resolve) => {
-      this.#settle = (outcome) => {
-        clearTimeout(this.#deadline);
-        this.#unsubscribe();
-        resolve(outcome);
-      };
-    });
     this.#unsubscribe = feed.subscribe(store.endStream(id), (entry) => this.#settle(parseUploadEnd(entry)));
     this.#deadline = setTimeout(() => this.#settle({ kind: 'late' }), deadlineMs);
+  }
+
+  #settle(outcome: WaitOutcome): void {
+    clearTimeout(this.#deadline);
+    this.#unsubscribe();
+    this.#outcome.resolve(outcome);
   }
 
   abandoned(): void {

@@ -8,7 +8,7 @@ import { CHANNELS, MAX_MULTIPART_BYTES, MAX_WAV_BYTES, SAMPLE_RATE_HZ } from '..
 import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { readWavStart } from '../../common/audio/wav.ts';
 import { ClientGone, FormFailure, messageOf, ServiceFailure } from '../../common/errors/errors.ts';
-import { afterSilence } from '../../common/process/timer.ts';
+import { afterSilence } from '../../common/time/timer.ts';
 
 const tooLarge = (what: string, limitBytes: number, todo: string): ServiceFailure =>
   new ServiceFailure(

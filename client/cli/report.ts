@@ -1,6 +1,7 @@
 import type { WriteStream } from 'node:tty';
 import { messageOf } from '../../common/errors/errors.ts';
 import { printable } from '../../common/errors/printable.ts';
+import { tenths } from '../../common/time/tenths.ts';
 import { cuesOf, srtCue, VTT_START, vttCue } from '../long/subtitles.ts';
 import { AsrError } from '../protocol/errors.ts';
 import type { Retry } from '../protocol/retry.ts';
@@ -108,7 +109,7 @@ export class Report {
     this.end();
     const { text, audio_ms, inference_ms, pieces } = result;
     if (this.#isJson && this.#options.stream) {
-      const finalize_ms = Math.round(10 * (performance.now() - this.#endedAtMs)) / 10;
+      const finalize_ms = tenths(performance.now() - this.#endedAtMs);
       this.#line({ type: 'final', revision: this.#revision + 1, text, audio_ms, finalize_ms });
     } else if (this.#isJson) this.#line({ text, audio_ms, inference_ms, pieces });
     // One line for each recording, also of one without a word.

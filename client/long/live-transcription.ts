@@ -1,11 +1,12 @@
 import { SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
+import { Deferred } from '../../common/time/deferred.ts';
 import { FRAME_SAMPLES } from '../audio/frames.ts';
 import { type AudioPiece, PauseCutter } from '../audio/pause-cutter.ts';
 import { AsrError } from '../protocol/errors.ts';
 import { reasonOf } from '../protocol/http.ts';
 import { busyDelayMs } from '../protocol/retry.ts';
 import type { Transcript, TranscriptPiece } from '../protocol/transcript.ts';
-import { Deferred, delay, unlessAborted } from '../protocol/waiting.ts';
+import { delay, unlessAborted } from '../protocol/waiting.ts';
 import { type LiveOptions, type LiveService, type LiveStream, MAX_WAITING_MINUTES } from './live-options.ts';
 import { TranscriptLog } from './transcript-log.ts';
 

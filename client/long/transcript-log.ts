@@ -1,4 +1,5 @@
 import { audioMs, BYTES_PER_SAMPLE, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
+import { tenths } from '../../common/time/tenths.ts';
 import type { AudioPiece } from '../audio/pause-cutter.ts';
 import { AsrError } from '../protocol/errors.ts';
 import type { Transcript, TranscriptPiece } from '../protocol/transcript.ts';
@@ -27,7 +28,7 @@ export class TranscriptLog {
     return {
       text: joinedText(this.#pieces.map(({ text }) => text)),
       audio_ms: audioMs(BYTES_PER_SAMPLE * this.#samples),
-      inference_ms: Math.round(10 * this.#inferenceMs) / 10,
+      inference_ms: tenths(this.#inferenceMs),
       pieces: [...this.#pieces],
     };
   }

@@ -23,24 +23,3 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
   });
   return Promise.race([aborted, work]).finally(() => done.abort());
 }
-
-/** A promise with its handles. If nobody waits for it, its failure does not end the process. */
-export class Deferred<T> {
-  readonly promise: Promise<T>;
-  #resolve: (value: T) => void = () => {};
-  #reject: (reason: unknown) => void = () => {};
-
-  constructor() {
-    this.promise = new Promise<T>((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    this.promise.catch(() => {});
-  }
-  resolve(value: T): void {
-    this.#resolve(value);
-  }
-  reject(reason: unknown): void {
-    this.#reject(reason);
-  }
-}

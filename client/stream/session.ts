@@ -1,6 +1,6 @@
 import { CHANNELS, ENCODING, SAMPLE_RATE_HZ } from '../../common/audio/limits.ts';
+import { Deferred } from '../../common/time/deferred.ts';
 import { AsrError } from '../protocol/errors.ts';
-import { Deferred } from '../protocol/waiting.ts';
 import {
   parseServerMessage,
   type ServerMessage,

@@ -1,4 +1,4 @@
-import { Deferred } from '../protocol/waiting.ts';
+import { Deferred } from '../../common/time/deferred.ts';
 
 /** What has come until somebody reads it: the partials of a session, the pieces of a transcript. */
 export class Unread<T> {

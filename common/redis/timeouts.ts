@@ -1,5 +1,5 @@
 import { Cluster, type Command, Redis } from 'ioredis';
-import { afterSilence } from '../process/timer.ts';
+import { afterSilence } from '../time/timer.ts';
 import type { RedisClient } from './client.ts';
 
 const COMMAND_TIMEOUT_MS = 1_000;

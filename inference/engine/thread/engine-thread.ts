@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { BYTES_PER_SAMPLE } from '../../../common/audio/limits.ts';
+import { Deferred } from '../../../common/time/deferred.ts';
 import {
   ExecutionProviderError,
   InferenceError,
@@ -19,32 +20,21 @@ const WORKER_URL = import.meta.url.endsWith('.ts')
 
 type LoadedInfo = Omit<ModelInfo, 'loadMs'>;
 
-interface PendingCall {
-  readonly resolve: (text: string) => void;
-  readonly reject: (cause: Error) => void;
-}
-
 /** The main thread's end of one worker thread. */
 export class EngineThread {
+  readonly #loading = new Deferred<LoadedInfo>();
   /** The model is ready; rejects with a ModelLoadError or ExecutionProviderError. */
-  readonly loaded: Promise<LoadedInfo>;
+  readonly loaded = this.#loading.promise;
   /** The thread has ended. */
   readonly exited: Promise<void>;
   readonly #worker: Worker;
   /** In the order in which the thread answers. */
-  readonly #pending: PendingCall[] = [];
+  readonly #pending: Deferred<string>[] = [];
   readonly #log: (line: string) => void;
-  #settleLoad: { readonly resolve: (info: LoadedInfo) => void; readonly reject: (cause: unknown) => void };
   #failure: Error | undefined;
 
   constructor(options: EngineOptions, log: (line: string) => void) {
     this.#log = log;
-    this.#settleLoad = { resolve: () => {}, reject: () => {} };
-    this.loaded = new Promise((resolve, reject) => {
-      this.#settleLoad = { resolve, reject };
-    });
-    // Whoever waits for `loaded` gets its rejection. A thread that is shut down while loading has nobody.
-    this.loaded.catch(() => {});
     // Since 1.29 onnxruntime reports its use to Microsoft and leaves files in the temporary folder, unless it
     // is told this before it is loaded.
     process.env['ORT_DISABLE_TELEMETRY'] ??= '1';
@@ -65,20 +55,18 @@ export class EngineThread {
   }
 
   /** @throws InferenceError when the request fails or the thread has ended. */
-  call(request: Exclude<EngineRequest, { type: 'shutdown' }>): Promise<string> {
-    return new Promise((resolve, reject) => {
-      if (this.#failure !== undefined) {
-        reject(new InferenceError(`the engine has ended: ${this.#failure.message}`));
-        return;
-      }
-      this.#pending.push({ resolve, reject });
-      this.#worker.postMessage(request, 'pcm' in request ? [request.pcm.buffer] : []);
-    });
+  async call(request: Exclude<EngineRequest, { type: 'shutdown' }>): Promise<string> {
+    if (this.#failure !== undefined)
+      throw new InferenceError(`the engine has ended: ${this.#failure.message}`);
+    const answer = new Deferred<string>();
+    this.#pending.push(answer);
+    this.#worker.postMessage(request, 'pcm' in request ? [request.pcm.buffer] : []);
+    return await answer.promise;
   }
 
   /** Stops the running request between two model runs and ends the thread. */
   async shutdown(): Promise<void> {
-    this.#settleLoad.reject(new ModelLoadError('the engine was closed while its model was loading'));
+    this.#loading.reject(new ModelLoadError('the engine was closed while its model was loading'));
     const request: EngineRequest = { type: 'shutdown' };
     this.#worker.postMessage(request);
     await this.exited;
@@ -90,10 +78,10 @@ export class EngineThread {
         this.#log(reply.line);
         return;
       case 'loaded':
-        this.#settleLoad.resolve(reply.info);
+        this.#loading.resolve(reply.info);
         return;
       case 'load-failed':
-        this.#settleLoad.reject(
+        this.#loading.reject(
           reply.fault === 'model'
             ? new ModelLoadError(reply.message)
             : new ExecutionProviderError(reply.message),
@@ -112,12 +100,11 @@ export class EngineThread {
 
   #failPending(): void {
     this.#failure ??= new Error('its thread was closed');
-    this.#settleLoad.reject(
+    this.#loading.reject(
       new ModelLoadError(`the engine's thread ended while loading: ${this.#failure.message}`),
     );
-    for (const { reject } of this.#pending.splice(0)) {
-      reject(new InferenceError(`the engine has ended: ${this.#failure.message}`));
-    }
+    for (const answer of this.#pending.splice(0))
+      answer.reject(new InferenceError(`the engine has ended: ${this.#failure.message}`));
   }
 }
 

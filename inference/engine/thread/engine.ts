@@ -1,3 +1,4 @@
+import { Deferred } from '../../../common/time/deferred.ts';
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../../recognizer.ts';
 import type { Hotword } from '../postprocessing/hotword-list.ts';
 import { EngineThread, ThreadStream } from './engine-thread.ts';
@@ -49,7 +50,7 @@ export class OnnxRecognizer implements Recognizer {
   /** What the thread has. */
   #hotwords: readonly Hotword[] = NO_HOTWORDS;
   /** Callers of `open()` in their order; the first one has the stream or is getting it. */
-  readonly #turns: Turn[] = [];
+  readonly #turns: Deferred<void>[] = [];
   #state: State = { name: 'idle' };
 
   constructor(options: OnnxRecognizerOptions) {
@@ -76,10 +77,10 @@ export class OnnxRecognizer implements Recognizer {
 
   /** Waits for its turn; `close()` ends the wait with an InferenceError. */
   async open(): Promise<RecognizerStream> {
-    await new Promise<void>((resolve, reject) => {
-      this.#turns.push({ resolve, reject });
-      if (this.#turns.length === 1) resolve();
-    });
+    const turn = new Deferred<void>();
+    this.#turns.push(turn);
+    if (this.#turns.length === 1) turn.resolve();
+    await turn.promise;
     try {
       if (this.#state.name !== 'ready') throw notReady(this.#state);
       const { thread } = this.#state;
@@ -95,7 +96,7 @@ export class OnnxRecognizer implements Recognizer {
   async close(): Promise<void> {
     const state = this.#state;
     this.#to({ name: 'closed' });
-    for (const { reject } of this.#turns.splice(1)) reject(notReady(this.#state));
+    for (const turn of this.#turns.splice(1)) turn.reject(notReady(this.#state));
     if ('thread' in state) await state.thread.shutdown();
   }
 
@@ -125,11 +126,6 @@ export class OnnxRecognizer implements Recognizer {
       throw new Error(`engine: ${this.#state.name} → ${next.name} is no transition`);
     this.#state = next;
   }
-}
-
-interface Turn {
-  readonly resolve: () => void;
-  readonly reject: (cause: Error) => void;
 }
 
 function notReady(state: State): InferenceError {

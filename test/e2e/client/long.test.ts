@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { joined } from '../../../client/audio/frames.ts';
 import { AsrClient } from '../../../client/node.ts';
-import { Deferred } from '../../../client/protocol/waiting.ts';
+import { Deferred } from '../../../common/time/deferred.ts';
 import { TOKEN } from '../../support/api.ts';
 import { fixtures } from '../../support/fixtures.ts';
 import { type RealService, startInferenceProcess, startRealService } from '../../support/real-service.ts';

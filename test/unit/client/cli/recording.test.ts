@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readAhead } from '../../../../client/cli/read-ahead.ts';
 import { readRecordingInput } from '../../../../client/cli/recording.ts';
-import { Deferred } from '../../../../client/protocol/waiting.ts';
+import { Deferred } from '../../../../common/time/deferred.ts';
 import { wavFile } from '../../../support/wav.ts';
 
 const { signal } = new AbortController();

@@ -3,8 +3,8 @@ import { joined } from '../../../../client/audio/frames.ts';
 import type { LiveOptions, LiveStream } from '../../../../client/long/live-options.ts';
 import { LiveTranscription } from '../../../../client/long/live-transcription.ts';
 import { AsrError, type StreamFinal } from '../../../../client/node.ts';
-import { Deferred } from '../../../../client/protocol/waiting.ts';
 import type { StreamOptions } from '../../../../client/stream/stream-options.ts';
+import { Deferred } from '../../../../common/time/deferred.ts';
 import { isSame, noise, spoken } from '../../../support/spoken.ts';
 import { failure } from '../sessions.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { joined } from '../../../../client/audio/frames.ts';
 import { AsrClient } from '../../../../client/node.ts';
-import { Deferred } from '../../../../client/protocol/waiting.ts';
+import { Deferred } from '../../../../common/time/deferred.ts';
 import { isSame, noise, spoken } from '../../../support/spoken.ts';
 import { wavFile } from '../../../support/wav.ts';
 import { type HttpScript, json, ScriptedService } from '../scripted-service.ts';

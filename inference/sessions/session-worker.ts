@@ -8,6 +8,7 @@ import type { Store } from '../../common/redis/store.ts';
 import { LEASE_RENEW_MS } from '../../common/sessions/entries.ts';
 import { SessionConsumer, sessionAnnounced } from '../../common/sessions/session-consumer.ts';
 import { readSlotHolder } from '../../common/slot/slot.ts';
+import { tenths } from '../../common/time/tenths.ts';
 import type { ModelFamily } from '../../models/family.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 
@@ -124,8 +125,4 @@ export class SessionWorker {
       log.error({ ...line, reason: end.message }, 'session');
     else log.info(line, 'session');
   }
-}
-
-function tenths(durationMs: number): number {
-  return Math.round(durationMs * 10) / 10;
 }

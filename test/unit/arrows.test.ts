@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
-import { packageRoot } from '../../common/process/package-root.ts';
+import { pathsIn, read } from '../support/project-files.ts';
 
 /** Who may import whom (docs/architecture.md): a folder, and where its imports may lead. */
 const ARROWS = {
@@ -48,19 +46,10 @@ test.each(['common', 'models', 'client', 'page', 'launch', 'inference', 'api'])(
 
 /** Of each file in a folder, what it imports from this project; paths from its root. */
 function importsIn(folder: string): { file: string; path: string }[] {
-  const root = packageRoot();
-  const listed = execFileSync(
-    'git',
-    ['ls-files', `${folder}**/*.ts`, `${folder}*.ts`, `${folder}**/*.mjs`, `${folder}*.mjs`],
-    {
-      cwd: root,
-      encoding: 'utf8',
-    },
-  );
-  const files = listed.split('\n').filter((file) => file !== '');
+  const files = pathsIn(folder).filter((path) => /\.(ts|mjs)$/.test(path));
   expect(files).not.toEqual([]);
   return files.flatMap((file) => {
-    const imports = readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import\()\s*'(\.[^']*)'/g);
+    const imports = read(file).matchAll(/(?:from|import\()\s*'(\.[^']*)'/g);
     return Array.from(imports, ([, path = '']) => ({ file, path: normalize(join(dirname(file), path)) }));
   });
 }

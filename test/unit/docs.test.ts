@@ -1,20 +1,11 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
-
-const ROOT = packageRoot();
-/** What git leaves out is made by a run, so a page may name it although a clone lacks it. */
-const IGNORED = read('.gitignore')
-  .split('\n')
-  .filter((line) => line.endsWith('/'))
-  .map((line) => line.replace(/^\//, ''));
-const isIgnored = (path: string): boolean =>
-  path === '.git' ||
-  IGNORED.some((folder) => `${path}/`.startsWith(folder) || path.split('/').includes(folder.slice(0, -1)));
+import { isIgnored, pathsIn, read } from '../support/project-files.ts';
 
 /** Files and folders of the project, relative to its root. */
-const PATHS = paths('');
+const PATHS = pathsIn('');
 const KNOWN = new Set(PATHS);
 const PAGES = PATHS.filter(
   (path) =>
@@ -22,7 +13,9 @@ const PAGES = PATHS.filter(
     !['CHANGELOG.md', 'test/fixtures/', 'models/bundled/'].some((other) => path.startsWith(other)),
 ).map((path) => ({ path, text: read(path) }));
 
-const folders = PATHS.filter((path) => !path.includes('/') && statSync(join(ROOT, path)).isDirectory());
+const folders = PATHS.filter(
+  (path) => !path.includes('/') && statSync(join(packageRoot(), path)).isDirectory(),
+);
 /** A path from the root, not the end of a longer one or of an address. `*` stands for any part of a name, as NAME and ROOM do. */
 const NAMED_PATH = new RegExp(
   `(?<![\\w./…}$-])(?:${folders.join('|').replaceAll('.', '\\.')})/[\\w.*/-]*`,
@@ -49,18 +42,6 @@ describe.each(PAGES)('$path', ({ path, text }) => {
 it('README.md is read to its end', () => {
   expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(200);
 });
-
-function read(path: string): string {
-  return readFileSync(join(ROOT, path), 'utf8');
-}
-
-function paths(folder: string): string[] {
-  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (isIgnored(path)) return [];
-    return entry.isDirectory() ? [path, ...paths(path)] : [path];
-  });
-}
 
 /** Targets of links and pictures within the project. What begins with a slash or a placeholder is an address of the service. */
 function links(text: string): string[] {

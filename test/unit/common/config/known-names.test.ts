@@ -1,9 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { unknownNameLines } from '../../../../common/config/known-names.ts';
-import { packageRoot } from '../../../../common/process/package-root.ts';
+import { pathsIn, read } from '../../../support/project-files.ts';
 
 test.each([
   ['ASR_MODLE', 'did you mean ASR_MODEL?'],
@@ -26,17 +23,14 @@ test('what Kubernetes sets for a Service called asr or asr-api is left alone', (
 });
 
 test('each name that a page, an example or a file of the project has is known', () => {
-  const root = packageRoot();
-  const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' }).split('\0');
-  const files = tracked.filter(
+  const files = pathsIn('').filter(
     (file) =>
       /\.(md|ts|mjs|yaml|yml|service|cfg|conf|sh|example)$|^Dockerfile$/.test(file) &&
       // It says what changed, also of names that are gone.
-      file !== 'CHANGELOG.md' &&
-      existsSync(join(root, file)),
+      file !== 'CHANGELOG.md',
   );
   const names = files.flatMap((file) => {
-    const text = readFileSync(join(root, file), 'utf8');
+    const text = read(file);
     // Tests give wrong names to others; what they read themselves is right.
     const pattern = file.startsWith('test/') ? /(?<=process\.env\[')ASR_\w+/g : /\bASR_[A-Z_]*[A-Z]\b/g;
     return text.match(pattern) ?? [];

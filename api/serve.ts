@@ -65,6 +65,5 @@ export async function serve(listensItself: () => void): Promise<void> {
       services.access.allowOrigins(ownOrigins(config.host, listening.port));
     if (admin && config.admin) await orExit(listen(admin, config.admin.host, config.admin.port, ADMIN));
     log.info({ address: app.listeningOrigin, adminAddress: admin?.listeningOrigin }, 'serving');
-    process.send?.({ kind: 'listening', origin: app.listeningOrigin });
   }
 }

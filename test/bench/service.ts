@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { AUTHORIZED, TOKEN } from '../support/api.ts';
 import { SMALL_CTC } from '../support/fixtures.ts';
@@ -56,9 +57,17 @@ export async function startService(model: string = SMALL_CTC): Promise<BenchServ
     return String(message.origin);
   };
   const addReplica = async (): Promise<string> => {
-    const origin = await listening(launch('api/main.js'));
-    await untilReady(origin);
-    return origin;
+    const { child, log } = launch('api/main.js');
+    for (;;) {
+      const said = readFileSync(log, 'utf8');
+      const origin = /"address":"(http[^"]+)"/.exec(said)?.[1];
+      if (origin !== undefined) {
+        await untilReady(origin);
+        return origin;
+      }
+      if (child.exitCode !== null) throw new Error(said);
+      await delay(20);
+    }
   };
   const inference = launch('inference/main.js');
   const [origin, chainOrigin] = await Promise.all([

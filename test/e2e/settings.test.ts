@@ -1,4 +1,4 @@
-import { fork, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -138,10 +138,13 @@ describe('both', () => {
     'a log on a full disk: one line on stderr, and it serves and ends as ever',
     async () => {
       const full = openSync('/dev/full', 'w');
-      const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, ASR_API_TOKEN: TOKEN, ASR_PORT: '0' };
-      const child = fork(join(packageRoot(), 'dist/api/main.js'), [], {
-        env,
-        stdio: ['ignore', full, 'pipe', 'ipc'],
+      const port = await freePort();
+      const child = spawn(process.execPath, [join(packageRoot(), 'dist/api/main.js')], {
+        env: {
+          ...{ PATH: process.env['PATH'], REDIS_URL: redis.url },
+          ...{ ASR_API_TOKEN: TOKEN, ASR_PORT: String(port) },
+        },
+        stdio: ['ignore', full, 'pipe'],
       });
       closeSync(full);
       onTestFinished(() => void child.kill('SIGKILL'));
@@ -150,8 +153,10 @@ describe('both', () => {
         stderr += text;
       });
       const exited = once(child, 'close');
-      const [{ origin }] = await once(child, 'message');
-      for (const _ of [1, 2]) expect((await fetch(`${origin}/nowhere`)).status).toBe(404);
+      const status = (): Promise<number> =>
+        fetch(`http://127.0.0.1:${port}/nowhere`).then((answer) => answer.status);
+      await expect.poll(() => status().catch(String), { timeout: 20_000 }).toBe(404);
+      expect(await status()).toBe(404);
       child.kill('SIGTERM');
       expect(await exited).toEqual([0, null]);
       expect(stderr).toMatch(/^the log cannot be written \(ENOSPC: .*\n$/);

@@ -43,10 +43,24 @@ export class ProcessUnderTest {
     await this.exited;
   }
 
+  /** Resolves with the first log line of this `msg`. @throws Error if the process ends without it */
+  async firstLogged(msg: string): Promise<Record<string, unknown>> {
+    const ended = this.exited.then(() => {
+      throw new Error(`the process has ended without "${msg}":\n${this.stdout}${this.stderr}`);
+    });
+    ended.catch(() => undefined);
+    for (;;) {
+      const [line] = this.logged(msg);
+      if (line !== undefined) return line;
+      if (this.child.stdout !== null) await Promise.race([once(this.child.stdout, 'data'), ended]);
+    }
+  }
+
   /** Log lines with this `msg`. */
   logged(msg: string): Record<string, unknown>[] {
     return this.stdout
       .split('\n')
+      .slice(0, -1)
       .filter((line) => line.startsWith('{'))
       .map((line): Record<string, unknown> => JSON.parse(line))
       .filter((line) => line['msg'] === msg);

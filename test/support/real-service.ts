@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { AUTHORIZED, TOKEN } from './api.ts';
 import { SMALL_CTC } from './fixtures.ts';
 import { ProcessUnderTest } from './inference-process.ts';
@@ -13,12 +12,7 @@ export async function startApiProcess(
   script = 'api/main.js',
 ): Promise<{ process: ProcessUnderTest; origin: string; wsUrl: string }> {
   const api = new ProcessUnderTest(script, { ASR_API_TOKEN: TOKEN, ASR_PORT: '0', ...env });
-  const ended = api.exited.then(() => {
-    throw new Error(`the api has ended:\n${api.stdout}${api.stderr}`);
-  });
-  ended.catch(() => undefined);
-  const [message] = await Promise.race([once(api.child, 'message'), ended]);
-  const origin = String(message.origin);
+  const origin = String((await api.firstLogged('serving'))['address']);
   return { process: api, origin, wsUrl: `${origin.replace('http', 'ws')}/ws/asr` };
 }
 

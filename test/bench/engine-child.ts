@@ -2,8 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PARAFORMER_STEPS } from '../../inference/engine/families/streaming-paraformer-model.ts';
-import { zipformerLayout } from '../../inference/engine/families/zipformer.ts';
+import { PARAFORMER_STEPS } from '../../inference/engine/families/paraformer/streaming-model.ts';
+import { zipformerLayout } from '../../inference/engine/families/zipformer/layout.ts';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
 import { readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
 import { trailingSilenceSamples } from '../../inference/engine/recording/trailing-silence.ts';

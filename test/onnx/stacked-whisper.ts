@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
-import { whisperLayout } from '../../inference/engine/families/whisper.ts';
+import { whisperLayout } from '../../inference/engine/families/whisper/layout.ts';
 import { type OnnxOutline, readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
 import { visit } from '../../inference/engine/onnx/protobuf-message.ts';
 import { OnnxGraph, type Value } from './graph.ts';

@@ -39,7 +39,7 @@ describe.each(['zipformer2-ctc', 'zipformer2-transducer'] as const)('%s', (famil
         expect(tokens.length, `${silenceMs} ms`).toBeGreaterThanOrEqual(3);
         expect(tokens, `${silenceMs} ms`).toEqual(unhurried.tokens);
       }
-      await engine.model.release();
+      await engine.release();
     },
   );
 });
@@ -49,7 +49,7 @@ describe('the small CTC model', () => {
   beforeAll(async () => {
     engine = await LocalEngine.load(SMALL_CTC);
   });
-  afterAll(() => engine.model.release());
+  afterAll(() => engine.release());
 
   test.each(fixtures())(
     'hears all of $name, cut 0 to 500 ms after its last syllable',

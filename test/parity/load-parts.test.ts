@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { zipformerLayout } from '../../inference/engine/families/zipformer.ts';
+import { zipformerLayout } from '../../inference/engine/families/zipformer/layout.ts';
 import type { NetworkSignature } from '../../inference/engine/onnx/network-signature.ts';
 import { type OnnxOutline, readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
 import { loadOnnxModel, OnnxModel, type SessionOptions } from '../../inference/engine/onnx/onnx-session.ts';

@@ -31,8 +31,8 @@ interface Loaded {
 async function load(name: string, small: SmallParaformer = {}): Promise<Loaded> {
   const folder = join(workDir, name);
   const file = writeSmallParaformer(folder, small);
-  const model = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {} });
-  onTestFinished(() => model.release());
+  const { model, release } = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {} });
+  onTestFinished(release);
   expect(model.info).toMatchObject({ family: 'paraformer', features: 'funasr', provider: 'cpu' });
   let reference: ReturnType<typeof paraformerReference> | undefined;
   return {

@@ -74,7 +74,7 @@ describe.each(MODELS)(
       expect(counts[1]).toBeGreaterThan(counts[0] ?? 0);
       reference = new ReferenceEngine(folder, files);
     });
-    afterAll(() => Promise.all(engines.map(({ model }) => model.release())));
+    afterAll(() => Promise.all(engines.map((engine) => engine.release())));
 
     test(
       'gives the tokens and the text of sherpa-onnx for 30 recordings; every third also in parts and in pieces',
@@ -125,12 +125,12 @@ test('a transducer whose graphs leave open how much they give runs as in sherpa-
   const small = { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 32, openSizes: true } as const;
   const files = writeSmallModel(folder, small);
   const engine = await LocalEngine.load(folder);
-  onTestFinished(() => engine.model.release());
+  onTestFinished(() => engine.release());
   const reference = new ReferenceEngine(folder, files);
   const closed = join(workDir, 'closed-sizes');
   writeSmallModel(closed, { ...small, openSizes: false });
   const same = await LocalEngine.load(closed);
-  onTestFinished(() => same.model.release());
+  onTestFinished(() => same.release());
   for (const { name, samples } of fixtures()) {
     const { tokens } = await engine.recognize(pcmBytes(samples));
     const silence = trailingSilenceSamples(samples.length, engine.model.layout);
@@ -143,8 +143,8 @@ test('a transducer whose graphs leave open how much they give runs as in sherpa-
 test('a transducer is done with a closed recording between two searches, too', async () => {
   const folder = join(workDir, 'closed');
   writeSmallModel(folder, { ...kaldi, family: 'zipformer2-transducer', chunkFrames: 32 });
-  const { model } = await LocalEngine.load(folder);
-  onTestFinished(() => model.release());
+  const { model, release } = await LocalEngine.load(folder);
+  onTestFinished(release);
   const steps = [1, 2, 3].map((n) => new Float32Array(80 * model.layout.windowFrames).fill(-n));
   const { signal } = new AbortController();
   let looks = 0;
@@ -163,7 +163,7 @@ describe('the small CTC model', () => {
     engine = await LocalEngine.load(SMALL_CTC);
     reference = new ReferenceEngine(SMALL_CTC, { family: 'zipformer2-ctc', model: 'model.onnx' });
   });
-  afterAll(() => engine.model.release());
+  afterAll(() => engine.release());
 
   test(
     'gives the tokens and the text of sherpa-onnx for 30 recordings, and the text of every fixture',

@@ -69,8 +69,12 @@ describe('a recording', () => {
 });
 
 test('a folder with a SenseVoice loads, speaks Chinese and writes digits and punctuation', async () => {
-  const model = await loadModel(SENSE_VOICE_DIR, { providers: ['cpu'], threads: 1, log: () => {} });
-  onTestFinished(() => model.release());
+  const { model, release } = await loadModel(SENSE_VOICE_DIR, {
+    providers: ['cpu'],
+    threads: 1,
+    log: () => {},
+  });
+  onTestFinished(release);
   expect(model.info).toMatchObject({
     family: 'sense-voice',
     features: 'funasr',

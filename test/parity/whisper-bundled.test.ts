@@ -18,13 +18,15 @@ const SAME_EVERYWHERE = {
 };
 
 let model: EngineModel;
+let release: () => Promise<void>;
 let recordings: readonly Recording[];
 
 beforeAll(async () => {
-  model = await loadModel(modelFolders().bundled, { providers: ['cpu'], threads: 1, log: () => {} });
+  const options = { providers: ['cpu'], threads: 1, log: () => {} } as const;
+  ({ model, release } = await loadModel(modelFolders().bundled, options));
   recordings = await readSet(DEFAULT_SET);
 });
-afterAll(() => model.release());
+afterAll(() => release());
 
 const open = (): EngineRecording => model.open(new AbortController().signal);
 

@@ -41,8 +41,8 @@ async function standIn(options: SmallWhisper): Promise<StandIn> {
 }
 
 async function load(folder: string): Promise<EngineModel> {
-  const model = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {} });
-  onTestFinished(() => model.release());
+  const { model, release } = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {} });
+  onTestFinished(release);
   return model;
 }
 

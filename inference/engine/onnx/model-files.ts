@@ -3,22 +3,12 @@ import { join } from 'node:path';
 import { ModelLoadError } from '../../recognizer.ts';
 import { errorText } from '../text/error-text.ts';
 
-/** Paths of a model folder's files. */
-export type ModelFiles =
-  | { readonly kind: 'single'; readonly model: string; readonly tokens: string }
-  | {
-      readonly kind: 'transducer';
-      readonly encoder: string;
-      readonly decoder: string;
-      readonly joiner: string;
-      readonly tokens: string;
-    }
-  | {
-      readonly kind: 'encoder-decoder';
-      readonly encoder: string;
-      readonly decoder: string;
-      readonly tokens: string;
-    };
+/** A model folder's files: paths, or what was read from them. */
+export type ModelFiles<Graph = string, Tokens = string> = { readonly tokens: Tokens } & (
+  | { readonly kind: 'single'; readonly model: Graph }
+  | { readonly kind: 'transducer'; readonly encoder: Graph; readonly decoder: Graph; readonly joiner: Graph }
+  | { readonly kind: 'encoder-decoder'; readonly encoder: Graph; readonly decoder: Graph }
+);
 
 /** Which of two files is taken if a part is there with int8 weights and with others. */
 export type Precision = 'int8' | 'full';

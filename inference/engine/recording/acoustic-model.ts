@@ -1,11 +1,12 @@
 import type { StreamingFamily } from '../../../models/family.ts';
 import type { StreamingLayout } from '../partition/streaming-network.ts';
-import type { TokenTable } from '../text/tokens.ts';
+import type { Transcript } from '../text/transcript.ts';
 
 /** A loaded streaming model: its sizes, and a decoder for each recording. */
 export interface AcousticModel {
   readonly family: StreamingFamily;
-  readonly tokens: TokenTable;
+  /** Makes its tokens a text. */
+  readonly transcript: Transcript;
   /** Values of an output frame. */
   readonly vocabularySize: number;
   readonly layout: Pick<StreamingLayout, 'features' | 'windowFrames' | 'shiftFrames'>;
@@ -14,7 +15,6 @@ export interface AcousticModel {
 
   /** Zero state. */
   open(): StepDecoder;
-  release(): Promise<void>;
 }
 
 /** One recording's decoder: the model's states and the tokens so far. */

@@ -13,7 +13,8 @@ export interface EngineModel {
    */
   open(signal: AbortSignal): EngineRecording;
 
-  release(): Promise<void>;
+  /** Runs what the first recording needs; missing where a recording of silence does. @throws InferenceError */
+  warmUp?(): Promise<void>;
 }
 
 /** One recording, by the recognizer's contract. After an abort it throws the signal's reason. */

@@ -1,4 +1,3 @@
-import type { GrowingFrames } from '../features/growing-frames.ts';
 import type { Judge } from '../postprocessing/judge.ts';
 import type { EngineRecording } from './engine-model.ts';
 import { sampleBlocks } from './samples.ts';
@@ -19,39 +18,6 @@ export interface ReDecoder {
 
   /** After `finish()`. */
   judge?: Judge;
-}
-
-/** One recording in a model whose update is a run on all of it. */
-export class WholeRecording implements ReDecoder {
-  readonly #frames: GrowingFrames;
-  readonly #recognize: (logMel: Float32Array) => Promise<string>;
-  /** Values of the frames that `#text` is of. */
-  #recognizedValues = 0;
-  #text = '';
-
-  /** @param recognize is given all frames, (frames, bins) row by row */
-  constructor(frames: GrowingFrames, recognize: (logMel: Float32Array) => Promise<string>) {
-    this.#frames = frames;
-    this.#recognize = recognize;
-  }
-
-  accept(samples: Float32Array): void {
-    this.#frames.accept(samples);
-  }
-
-  /** Runs the model where there is a frame more than before. */
-  async update(): Promise<string> {
-    const logMel = this.#frames.complete();
-    if (logMel.length !== this.#recognizedValues) {
-      this.#text = await this.#recognize(logMel);
-      this.#recognizedValues = logMel.length;
-    }
-    return this.#text;
-  }
-
-  finish(): Promise<string> {
-    return this.update();
-  }
 }
 
 /** Brings PCM to a re-decoder. */

@@ -1,6 +1,5 @@
 import { createFilterBank, FeatureExtractor, framingOf } from '../features/feature-extractor.ts';
 import { type FilterBank, FRAME_LENGTH_SAMPLES, MEL_BINS } from '../features/frames.ts';
-import { type Transcript, transcriptOf } from '../text/transcript.ts';
 import type { AcousticModel } from './acoustic-model.ts';
 import type { EngineModel } from './engine-model.ts';
 import { StreamingRecording } from './streaming-recording.ts';
@@ -13,7 +12,6 @@ export class StreamingModel implements EngineModel {
   readonly judges = false;
   readonly acoustic: AcousticModel;
   readonly #filterBank: FilterBank;
-  readonly #transcript: Transcript;
 
   constructor(acoustic: AcousticModel) {
     const { family, vocabularySize, provider, layout } = acoustic;
@@ -21,7 +19,6 @@ export class StreamingModel implements EngineModel {
     this.info = { family, features, vocabularySize, stepMs: shiftFrames * FRAME_MS, provider };
     this.acoustic = acoustic;
     this.#filterBank = createFilterBank(features);
-    this.#transcript = transcriptOf(acoustic.tokens, family);
   }
 
   /** Runs two steps of silence. The second is the first whose states come out of the model. */
@@ -34,11 +31,7 @@ export class StreamingModel implements EngineModel {
 
   open(signal: AbortSignal): StreamingRecording {
     const extractor = new FeatureExtractor(this.#filterBank, framingOf(this.info.features));
-    return new StreamingRecording(this.acoustic, extractor, this.#transcript, signal);
-  }
-
-  async release(): Promise<void> {
-    await this.acoustic.release();
+    return new StreamingRecording(this.acoustic, extractor, signal);
   }
 
   /** The frames of a step of digital silence. */

@@ -1,7 +1,6 @@
 import { BYTES_PER_SAMPLE } from '../../../common/audio/limits.ts';
 import type { FeatureExtractor } from '../features/feature-extractor.ts';
 import { FrameWindow } from '../features/frame-window.ts';
-import type { Transcript } from '../text/transcript.ts';
 import type { AcousticModel, StepDecoder } from './acoustic-model.ts';
 import type { EngineRecording } from './engine-model.ts';
 import { BLOCK_SAMPLES, sampleBlocks } from './samples.ts';
@@ -17,7 +16,6 @@ const MAX_STEPS = 64;
 export class StreamingRecording implements EngineRecording {
   readonly #model: AcousticModel;
   readonly #extractor: FeatureExtractor;
-  readonly #transcript: Transcript;
   readonly #decoder: StepDecoder;
   readonly #window: FrameWindow;
   readonly #signal: AbortSignal;
@@ -28,15 +26,9 @@ export class StreamingRecording implements EngineRecording {
   #text = '';
 
   /** @param signal aborts between two model runs. */
-  constructor(
-    model: AcousticModel,
-    extractor: FeatureExtractor,
-    transcript: Transcript,
-    signal: AbortSignal,
-  ) {
+  constructor(model: AcousticModel, extractor: FeatureExtractor, signal: AbortSignal) {
     this.#model = model;
     this.#extractor = extractor;
-    this.#transcript = transcript;
     this.#decoder = model.open();
     this.#window = new FrameWindow(model.layout.windowFrames, model.layout.shiftFrames);
     this.#signal = signal;
@@ -92,7 +84,7 @@ export class StreamingRecording implements EngineRecording {
   #textSoFar(): string {
     const { tokenIds } = this.#decoder;
     if (tokenIds.length !== this.#writtenTokens) {
-      this.#text = this.#transcript.text(tokenIds);
+      this.#text = this.#model.transcript.text(tokenIds);
       this.#writtenTokens = tokenIds.length;
     }
     return this.#text;

@@ -1,7 +1,5 @@
-import type { ModelFamily } from '../../../models/family.ts';
 import { byteBpeBytes, isByteBpe } from './byte-bpe.ts';
 import { chineseText } from './chinese-text.ts';
-import { ParaformerTranscript } from './paraformer-transcript.ts';
 import { isSpecialSymbol, type TokenTable } from './tokens.ts';
 
 /** `<0xE4>`: one byte of a UTF-8 character. */
@@ -16,12 +14,6 @@ const SPACE = 0x20;
 export interface Transcript {
   /** The full text of these tokens. */
   text(tokenIds: readonly number[]): string;
-}
-
-export function transcriptOf(tokens: TokenTable, family: ModelFamily): Transcript {
-  return family === 'paraformer' || family === 'streaming-paraformer'
-    ? new ParaformerTranscript(tokens)
-    : new TranscriptWriter(tokens, family);
 }
 
 interface Piece {
@@ -39,11 +31,12 @@ export class TranscriptWriter implements Transcript {
   readonly #pieces = new Map<number, Piece>();
   readonly #tokens: TokenTable;
   readonly #byteBpe: boolean;
-  readonly #family: ModelFamily;
+  readonly #search: 'ctc' | 'transducer';
 
-  constructor(tokens: TokenTable, family: ModelFamily) {
+  /** @param search what the tokens come from */
+  constructor(tokens: TokenTable, search: 'ctc' | 'transducer' = 'ctc') {
     this.#tokens = tokens;
-    this.#family = family;
+    this.#search = search;
     this.#byteBpe = isByteBpe(tokens.symbols());
   }
 
@@ -57,7 +50,7 @@ export class TranscriptWriter implements Transcript {
     }
     const joined = chineseText(Uint8Array.from(bytes));
     // As sherpa-onnx does, for transducers alone.
-    return this.#family.endsWith('-transducer') ? joined.replace(SPACES_BEFORE_PUNCTUATION, '') : joined;
+    return this.#search === 'transducer' ? joined.replace(SPACES_BEFORE_PUNCTUATION, '') : joined;
   }
 
   #piece(id: number): Piece {

@@ -5,6 +5,7 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ExecutionProviderError, ModelLoadError } from '../../recognizer.ts';
+import type { LoadedModel } from '../families/load-model.ts';
 import { type LanguageModel, loadLanguageModel } from '../postprocessing/language-model.ts';
 import { Postprocessor } from '../postprocessing/postprocessor.ts';
 import type { EngineModel, EngineRecording } from '../recording/engine-model.ts';
@@ -18,15 +19,17 @@ const WITHOUT_JUDGE =
 class EngineWorker {
   readonly #port: MessagePort;
   readonly #model: EngineModel;
+  readonly #release: () => Promise<void>;
   readonly #postprocessor: Postprocessor;
   #recording: EngineRecording | undefined;
   #abort = new AbortController();
   /** Ends when every request so far has been answered. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(port: MessagePort, model: EngineModel, languageModel: LanguageModel | undefined) {
+  constructor(port: MessagePort, { model, release }: LoadedModel, languageModel: LanguageModel | undefined) {
     this.#port = port;
     this.#model = model;
+    this.#release = release;
     this.#postprocessor = new Postprocessor(languageModel);
   }
 
@@ -40,7 +43,7 @@ class EngineWorker {
 
   async #answer(request: EngineRequest): Promise<void> {
     if (request.type === 'shutdown') {
-      await this.#model.release();
+      await this.#release();
       this.#port.close();
       return;
     }
@@ -93,14 +96,14 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
     });
     const { providers, threads } = options;
     const log = (line: string): void => reply(port, { type: 'log', line });
-    const model = await loadModel(options.modelDir, { providers, threads, log });
-    const isAsked = options.languageModel && model.judges;
-    new EngineWorker(port, model, isAsked ? await loadLanguageModel(log) : undefined).serve();
+    const loaded = await loadModel(options.modelDir, { providers, threads, log });
+    const isAsked = options.languageModel && loaded.model.judges;
+    new EngineWorker(port, loaded, isAsked ? await loadLanguageModel(log) : undefined).serve();
     reply(port, {
       type: 'loaded',
       info: {
         id: options.modelId,
-        ...model.info,
+        ...loaded.model.info,
         threads,
       },
     });

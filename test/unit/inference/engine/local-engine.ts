@@ -1,23 +1,31 @@
+import { join } from 'node:path';
 import { loadModel } from '../../../../inference/engine/families/load-model.ts';
 import type { SessionOptions } from '../../../../inference/engine/onnx/onnx-session.ts';
+import type { AcousticModel } from '../../../../inference/engine/recording/acoustic-model.ts';
 import { StreamingModel } from '../../../../inference/engine/recording/streaming-model.ts';
 import type { StreamingRecording } from '../../../../inference/engine/recording/streaming-recording.ts';
+import { readTokenTable, type TokenTable } from '../../../../inference/engine/text/tokens.ts';
 
 /** What the engine's thread does with a streaming model, on this thread: for tests that look at tokens. */
 export class LocalEngine {
+  readonly release: () => Promise<void>;
   readonly #model: StreamingModel;
+  readonly #tokens: TokenTable;
 
-  private constructor(model: StreamingModel) {
+  private constructor(model: StreamingModel, tokens: TokenTable, release: () => Promise<void>) {
+    this.release = release;
     this.#model = model;
+    this.#tokens = tokens;
   }
 
   static async load(folder: string, options: Partial<SessionOptions> = {}): Promise<LocalEngine> {
-    const model = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {}, ...options });
+    const loaded = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {}, ...options });
+    const { model, release } = loaded;
     if (!(model instanceof StreamingModel)) throw new Error(`${folder} holds a ${model.info.family}`);
-    return new LocalEngine(model);
+    return new LocalEngine(model, await readTokenTable(join(folder, 'tokens.txt')), release);
   }
 
-  get model(): StreamingModel['acoustic'] {
+  get model(): AcousticModel {
     return this.#model.acoustic;
   }
 
@@ -27,7 +35,7 @@ export class LocalEngine {
 
   /**
    * A whole recording, in pieces of these many bytes (the last may be short).
-   * @returns final text and tokens, symbols with a space for a leading `▁` as sherpa-onnx has them.
+   * @returns final text and tokens.
    */
   async recognize(
     pcm: Uint8Array,
@@ -38,7 +46,11 @@ export class LocalEngine {
     for (; start + pieceBytes < pcm.length; start += pieceBytes)
       await recording.accept(pcm.subarray(start, start + pieceBytes));
     const text = await recording.finish(pcm.subarray(start));
-    const tokens = recording.tokenIds.map((id) => this.model.tokens.symbol(id).replace(/^▁/, ' '));
-    return { text, tokens };
+    return { text, tokens: this.tokens(recording) };
+  }
+
+  /** Symbols with a space for a leading `▁`, as sherpa-onnx has them. */
+  tokens({ tokenIds }: StreamingRecording): string[] {
+    return tokenIds.map((id) => this.#tokens.symbol(id).replace(/^▁/, ' '));
   }
 }

@@ -1,6 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
-import { type WhisperLayout, whisperLayout } from '../../../../inference/engine/families/whisper.ts';
-import { WhisperDecoder } from '../../../../inference/engine/families/whisper-decoder.ts';
+import { WhisperDecoder } from '../../../../inference/engine/families/whisper/decoder.ts';
+import { type WhisperLayout, whisperLayout } from '../../../../inference/engine/families/whisper/layout.ts';
 import { KALDI_FRAMING, transpose } from '../../../../inference/engine/features/frames.ts';
 import { GrowingFrames } from '../../../../inference/engine/features/growing-frames.ts';
 import { normalizeWhisperWindow, WhisperFbank } from '../../../../inference/engine/features/whisper-fbank.ts';

@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { packageRoot } from '../../../../common/process/package-root.ts';
-import { senseVoiceLayout } from '../../../../inference/engine/families/sense-voice.ts';
-import { SenseVoiceModel } from '../../../../inference/engine/families/sense-voice-model.ts';
+import { senseVoiceLayout } from '../../../../inference/engine/families/sense-voice/layout.ts';
+import { SenseVoiceModel } from '../../../../inference/engine/families/sense-voice/model.ts';
 import { readOnnxOutline } from '../../../../inference/engine/onnx/onnx-outline.ts';
 import { loadOnnxModel } from '../../../../inference/engine/onnx/onnx-session.ts';
+import type { EngineModel } from '../../../../inference/engine/recording/engine-model.ts';
+import { ReDecodingModel } from '../../../../inference/engine/recording/re-decoding-model.ts';
 import { chineseText } from '../../../../inference/engine/text/chinese-text.ts';
 import { readTokenTable } from '../../../../inference/engine/text/tokens.ts';
 import { type SenseVoiceReferenceOptions, senseVoiceReference } from '../../../onnx/offline-reference.ts';
@@ -16,7 +18,7 @@ export const CHINESE: SenseVoiceReferenceOptions = { language: 'zh', itn: true }
 
 /** Two engines on the same files with the same options. */
 interface SenseVoicePair {
-  readonly model: SenseVoiceModel;
+  readonly model: EngineModel;
   /** @returns the text of a whole recording by `model` */
   ours(pcm: Uint8Array): Promise<string>;
   /** @returns sherpa-onnx's, as the service shows texts: without tags, and without spaces between Chinese characters */
@@ -38,8 +40,8 @@ export async function loadSenseVoices(
     textNorm: number(options.itn ? 'with_itn' : 'without_itn'),
   };
   const onnx = await loadOnnxModel(path, { providers: ['cpu'], threads: 1, log: () => {} });
-  const model = new SenseVoiceModel(onnx, layout, await readTokenTable(tokens));
-  onTestFinished(() => model.release());
+  onTestFinished(() => onnx.release());
+  const model = new ReDecodingModel(new SenseVoiceModel(onnx, layout, await readTokenTable(tokens)));
   const reference = senseVoiceReference(path, tokens, options);
   return {
     model,
@@ -49,7 +51,7 @@ export async function loadSenseVoices(
 }
 
 /** @returns the final text of a recording that comes in these pieces */
-export async function heard(model: SenseVoiceModel, pieces: readonly Uint8Array[]): Promise<string> {
+export async function heard(model: EngineModel, pieces: readonly Uint8Array[]): Promise<string> {
   const recording = model.open(new AbortController().signal);
   for (const piece of pieces.slice(0, -1)) await recording.accept(piece);
   return recording.finish(pieces.at(-1) ?? new Uint8Array(0));

@@ -22,7 +22,7 @@ describe('a model whose files fit together and whose outputs do not', () => {
   test('is the only thing wrong with these models', async () => {
     const engine = await LocalEngine.load(folderWith(undefined));
     expect((await engine.recognize(new Uint8Array(32_000))).text).toBe('是');
-    await engine.model.release();
+    await engine.release();
   });
 
   test.each([
@@ -49,7 +49,7 @@ describe('a model whose files fit together and whose outputs do not', () => {
     expect((error as Error).message).toBe(
       'model.onnx: output "log_probs" has last dimension 1 in a run, expected 2 as declared',
     );
-    await engine.model.release();
+    await engine.release();
   });
 
   test('does not load: a transducer whose encoder gives smaller frames than it declares', async () => {

@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loadModel } from '../../../../../inference/engine/families/load-model.ts';
-import type { EngineModel } from '../../../../../inference/engine/recording/engine-model.ts';
+import { type LoadedModel, loadModel } from '../../../../../inference/engine/families/load-model.ts';
 import { ExecutionProviderError } from '../../../../../inference/recognizer.ts';
 import { writeEchoModel } from '../../../../onnx/echo.ts';
 import { OnnxGraph, type Shape } from '../../../../onnx/graph.ts';
@@ -262,8 +261,8 @@ describe('execution providers', () => {
     const load = loadModel(SMALL_CTC, { providers: ['cuda', 'cpu'], threads: 1, log: () => {} });
     const outcome = await load.catch((cause: unknown) => cause);
     if (!(outcome instanceof Error)) {
-      const model = outcome as EngineModel;
-      onTestFinished(() => model.release());
+      const { model, release } = outcome as LoadedModel;
+      onTestFinished(release);
       return expect(model.info.provider).toBe('cuda');
     }
     expect(outcome).toBeInstanceOf(ExecutionProviderError);

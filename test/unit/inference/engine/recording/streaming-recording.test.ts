@@ -23,7 +23,7 @@ function recordingOf(
   const tokens = new TokenTable('tokens.txt', new Map([[0, '<blk>']]));
   const model: AcousticModel = {
     family: 'zipformer2-ctc',
-    tokens,
+    transcript: new TranscriptWriter(tokens),
     vocabularySize: 1,
     layout,
     provider: 'none',
@@ -34,11 +34,9 @@ function recordingOf(
         for (const frames of steps) await step(frames);
       },
     }),
-    release: async () => {},
   };
   const extractor = new FeatureExtractor(createFilterBank('kaldi'));
-  const transcript = new TranscriptWriter(tokens, model.family);
-  return new StreamingRecording(model, extractor, transcript, new AbortController().signal);
+  return new StreamingRecording(model, extractor, new AbortController().signal);
 }
 
 test('samples are fractions of 32,768, and each step hears its frames of them', async () => {

@@ -1,12 +1,15 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { whisperLayout, whisperVocabulary } from '../../../../../inference/engine/families/whisper.ts';
-import { WhisperJudge } from '../../../../../inference/engine/families/whisper-judge.ts';
-import { readOnnxOutline } from '../../../../../inference/engine/onnx/onnx-outline.ts';
-import { readSimplify, type Simplify } from '../../../../../inference/engine/text/chinese-text.ts';
-import { readTokenTable } from '../../../../../inference/engine/text/tokens.ts';
-import { modelFolders } from '../../../../../models/store/store.ts';
-import { ScriptedDecoder } from '../search/scripted-decoder.ts';
+import { WhisperJudge } from '../../../../../../inference/engine/families/whisper/judge.ts';
+import {
+  whisperLayout,
+  whisperVocabulary,
+} from '../../../../../../inference/engine/families/whisper/layout.ts';
+import { readOnnxOutline } from '../../../../../../inference/engine/onnx/onnx-outline.ts';
+import { readSimplify, type Simplify } from '../../../../../../inference/engine/text/chinese-text.ts';
+import { readTokenTable } from '../../../../../../inference/engine/text/tokens.ts';
+import { modelFolders } from '../../../../../../models/store/store.ts';
+import { ScriptedDecoder } from '../../search/scripted-decoder.ts';
 
 let vocabulary: ReturnType<typeof whisperVocabulary>;
 let vocabularySize: number;

@@ -1,4 +1,4 @@
-import type { Judge } from '../postprocessing/judge.ts';
+import type { Judge } from '../../postprocessing/judge.ts';
 
 const CHINESE_DIGITS = '零一二三四五六七八九';
 /**

@@ -1,8 +1,8 @@
-import { ModelLoadError } from '../../recognizer.ts';
-import { readStacking, type Stacking } from '../features/stacked-frames.ts';
-import { MAX_DIMENSION } from '../onnx/model-metadata.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
-import { checkInputs, type InputSpec, type TensorSpec } from '../onnx/tensors.ts';
+import { ModelLoadError } from '../../../recognizer.ts';
+import { readStacking, type Stacking } from '../../features/stacked-frames.ts';
+import { MAX_DIMENSION } from '../../onnx/model-metadata.ts';
+import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import { checkInputs, type InputSpec, type TensorSpec } from '../../onnx/tensors.ts';
 
 const MAX_BLOCKS = 1000;
 
@@ -18,14 +18,6 @@ export interface StreamingParaformerLayout extends ParaformerLayout {
   readonly encoderDim: number;
   /** What the decoder keeps of the tokens before, one for each of its blocks. */
   readonly caches: readonly TensorSpec[];
-}
-
-/**
- * Whether it is a Paraformer, or the encoder of a streaming one (Gao et al., "Paraformer: Fast and Accurate Parallel
- * Transformer for Non-autoregressive End-to-End Speech Recognition", 2022).
- */
-export function isParaformer(outline: OnnxOutline): boolean {
-  return outline.inputs[0]?.name === 'speech' && outline.inputs[1]?.name === 'speech_lengths';
 }
 
 /** @throws ModelLoadError when metadata and graph do not agree. */

@@ -1,14 +1,15 @@
 import { Tensor } from 'onnxruntime-node';
-import { quoted } from '../../../common/errors/printable.ts';
-import type { TransducerFamily } from '../../../models/family.ts';
-import { InferenceError, ModelLoadError } from '../../recognizer.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
-import type { OnnxModel } from '../onnx/onnx-session.ts';
-import { checkInputs, dimensionText, floatsOf, resultOf } from '../onnx/tensors.ts';
-import type { StreamingNetwork } from '../partition/streaming-network.ts';
-import type { AcousticModel, StepDecoder } from '../recording/acoustic-model.ts';
-import { TransducerGreedySearch, type TransducerHead } from '../search/transducer-search.ts';
-import type { TokenTable } from '../text/tokens.ts';
+import { quoted } from '../../../../common/errors/printable.ts';
+import type { TransducerFamily } from '../../../../models/family.ts';
+import { InferenceError, ModelLoadError } from '../../../recognizer.ts';
+import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { OnnxModel } from '../../onnx/onnx-session.ts';
+import { checkInputs, dimensionText, floatsOf, resultOf } from '../../onnx/tensors.ts';
+import type { StreamingNetwork } from '../../partition/streaming-network.ts';
+import type { AcousticModel, StepDecoder } from '../../recording/acoustic-model.ts';
+import { TransducerGreedySearch, type TransducerHead } from '../../search/transducer-search.ts';
+import type { TokenTable } from '../../text/tokens.ts';
+import { TranscriptWriter } from '../../text/transcript.ts';
 
 const MAX_CONTEXT = 16;
 const MAX_VOCABULARY = 1_000_000;
@@ -21,13 +22,14 @@ export interface TransducerPart {
 /** A Zipformer encoder with a stateless decoder and a joiner. */
 export class TransducerModel implements AcousticModel {
   readonly family: TransducerFamily;
-  readonly tokens: TokenTable;
+  readonly transcript: TranscriptWriter;
   readonly vocabularySize: number;
   readonly layout: StreamingNetwork['layout'];
   readonly provider: string;
   readonly #encoder: StreamingNetwork;
   readonly #decoder: TransducerPart;
   readonly #joiner: TransducerPart;
+  readonly #unknownId: number | undefined;
   readonly #contextSize: number;
   readonly #encoderDim: number;
 
@@ -40,12 +42,13 @@ export class TransducerModel implements AcousticModel {
     tokens: TokenTable,
   ) {
     this.family = family;
-    this.tokens = tokens;
+    this.transcript = new TranscriptWriter(tokens, 'transducer');
     this.layout = encoder.layout;
     this.provider = encoder.onnx.provider;
     this.#encoder = encoder;
     this.#decoder = decoder;
     this.#joiner = joiner;
+    this.#unknownId = tokens.unknownId;
     const { metadata } = decoder.outline;
     this.#contextSize = metadata.integer('context_size', 1, MAX_CONTEXT);
     this.vocabularySize = metadata.integer('vocab_size', 1, MAX_VOCABULARY);
@@ -82,10 +85,6 @@ export class TransducerModel implements AcousticModel {
     };
   }
 
-  async release(): Promise<void> {
-    await Promise.all([this.#encoder, this.#decoder.onnx, this.#joiner.onnx].map((graph) => graph.release()));
-  }
-
   #head(): TransducerHead<Tensor> {
     const decoder = this.#decoder.onnx;
     const joiner = this.#joiner.onnx;
@@ -96,7 +95,7 @@ export class TransducerModel implements AcousticModel {
       contextSize: this.#contextSize,
       encoderDim: this.#encoderDim,
       vocabularySize: this.vocabularySize,
-      unknownId: this.tokens.unknownId,
+      unknownId: this.#unknownId,
       decode: async (context) => {
         const tokens = new Tensor('int64', BigInt64Array.from(context, BigInt), [1, this.#contextSize]);
         return resultOf(decoder, await decoder.run({ [y]: tokens }));

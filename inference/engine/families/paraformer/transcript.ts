@@ -1,4 +1,4 @@
-import { isSpecialSymbol, type TokenTable } from './tokens.ts';
+import { isSpecialSymbol, type TokenTable } from '../../text/tokens.ts';
 
 /** Behind a piece of a Latin word that goes on with the next one. */
 const GOES_ON = '@@';

@@ -4,15 +4,15 @@ import {
   PROMPT_TEXT,
   whisperLayout,
   whisperVocabulary,
-} from '../../../../../inference/engine/families/whisper.ts';
-import { WhisperRecording } from '../../../../../inference/engine/families/whisper-recording.ts';
-import { GrowingFrames } from '../../../../../inference/engine/features/growing-frames.ts';
-import { WHISPER_FRAMING, WhisperFbank } from '../../../../../inference/engine/features/whisper-fbank.ts';
-import { readOnnxOutline } from '../../../../../inference/engine/onnx/onnx-outline.ts';
-import { readSimplify, type Simplify } from '../../../../../inference/engine/text/chinese-text.ts';
-import { readTokenTable } from '../../../../../inference/engine/text/tokens.ts';
-import { modelFolders } from '../../../../../models/store/store.ts';
-import { ScriptedDecoder } from '../search/scripted-decoder.ts';
+} from '../../../../../../inference/engine/families/whisper/layout.ts';
+import { WhisperRecording } from '../../../../../../inference/engine/families/whisper/recording.ts';
+import { GrowingFrames } from '../../../../../../inference/engine/features/growing-frames.ts';
+import { WHISPER_FRAMING, WhisperFbank } from '../../../../../../inference/engine/features/whisper-fbank.ts';
+import { readOnnxOutline } from '../../../../../../inference/engine/onnx/onnx-outline.ts';
+import { readSimplify, type Simplify } from '../../../../../../inference/engine/text/chinese-text.ts';
+import { readTokenTable } from '../../../../../../inference/engine/text/tokens.ts';
+import { modelFolders } from '../../../../../../models/store/store.ts';
+import { ScriptedDecoder } from '../../search/scripted-decoder.ts';
 
 /**
  * What users of other Whisper servers report, with scripted scores for what the bundled model does not do by itself; what it

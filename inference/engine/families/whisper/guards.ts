@@ -1,5 +1,5 @@
-import type { Hypothesis } from '../search/token-decoder.ts';
-import { DOUBTFUL_FIRST, PROMPT_TEXT } from './whisper.ts';
+import type { Hypothesis } from '../../search/token-decoder.ts';
+import { DOUBTFUL_FIRST, PROMPT_TEXT } from './layout.ts';
 
 /** Clear sentences lie above it. A loop does, too, but it is cut off. */
 const DOUBTFUL_MEAN = -0.7;

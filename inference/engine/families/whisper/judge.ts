@@ -1,8 +1,8 @@
-import type { Alternative, Judgement } from '../postprocessing/judge.ts';
-import { forcedRows } from '../search/forced-decoding.ts';
-import type { Likelihoods, TokenDecoder } from '../search/token-decoder.ts';
-import type { Simplify } from '../text/chinese-text.ts';
-import type { WhisperVocabulary } from './whisper.ts';
+import type { Alternative, Judgement } from '../../postprocessing/judge.ts';
+import { forcedRows } from '../../search/forced-decoding.ts';
+import type { Likelihoods, TokenDecoder } from '../../search/token-decoder.ts';
+import type { Simplify } from '../../text/chinese-text.ts';
+import type { WhisperVocabulary } from './layout.ts';
 
 /** Others in the place of a token: of the ten likeliest, those at most this much less likely, in nats. */
 const MAX_ALTERNATIVES = 10;

@@ -1,51 +1,30 @@
-import { quoted } from '../../../common/errors/printable.ts';
-import { ModelLoadError } from '../../recognizer.ts';
-import { MEL_BINS } from '../features/frames.ts';
-import { normalizeWhisperWindow } from '../features/whisper-fbank.ts';
-import { MAX_DIMENSION, MAX_WINDOW_FRAMES, type ModelMetadata } from '../onnx/model-metadata.ts';
-import { checkSignature, type NetworkSignature } from '../onnx/network-signature.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
-import type { TensorSpec } from '../onnx/tensors.ts';
-import type { StreamingLayout } from '../partition/streaming-network.ts';
+import { ModelLoadError } from '../../../recognizer.ts';
+import { MEL_BINS } from '../../features/frames.ts';
+import { normalizeWhisperWindow } from '../../features/whisper-fbank.ts';
+import { MAX_DIMENSION, MAX_WINDOW_FRAMES, type ModelMetadata } from '../../onnx/model-metadata.ts';
+import { checkSignature, type NetworkSignature } from '../../onnx/network-signature.ts';
+import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { TensorSpec } from '../../onnx/tensors.ts';
+import type { StreamingLayout } from '../../partition/streaming-network.ts';
 
 /** `model_type` in the metadata of icefall's streaming exports: the second Zipformer, and the first. */
-const SECOND = 'zipformer2';
-const FIRST = 'zipformer';
+export type ZipformerType = 'zipformer2' | 'zipformer';
+
 const MAX_LAYERS = 1000;
 /** Channels, frames and bins of the state in front of the first layer: fixed by the architecture. */
 const EMBED_STATE_SHAPE = [1, 128, 3, 19] as const;
 
-/**
- * Whether the file is a streaming Zipformer2, a whole CTC model or the encoder of a transducer.
- * Source: Yao et al., "Zipformer: A faster and better encoder for automatic speech recognition", 2023.
- */
-export function isZipformer2(outline: OnnxOutline): boolean {
-  return outline.metadata.text('model_type') === SECOND;
+export function modelType({ metadata }: OnnxOutline): string | undefined {
+  return metadata.text('model_type');
 }
 
 /**
- * Whether the file is the encoder of a transducer with the first Zipformer (icefall's
- * `pruned_transducer_stateless7_streaming`).
+ * @param outline of a CTC model, or of a transducer's encoder.
+ * @throws ModelLoadError when metadata and graph do not agree.
  */
-export function isFirstZipformer(outline: OnnxOutline): boolean {
-  return outline.metadata.text('model_type') === FIRST;
-}
-
-/** What an error says of it. */
-export function modelType(outline: OnnxOutline): string {
-  const type = outline.metadata.text('model_type');
-  return type === undefined ? '(none)' : quoted(type);
-}
-
-/** @throws ModelLoadError when the file is no streaming Zipformer, or metadata and graph do not agree. */
 export function zipformerLayout(outline: OnnxOutline): StreamingLayout {
   const { metadata } = outline;
-  const isFirst = isFirstZipformer(outline);
-  if (!isFirst && !isZipformer2(outline)) {
-    throw new ModelLoadError(
-      `${outline.fileName}: found model_type ${modelType(outline)}, expected ${SECOND} or ${FIRST}`,
-    );
-  }
+  const isFirst = modelType(outline) === 'zipformer';
   const windowFrames = metadata.integer('T', 1, MAX_WINDOW_FRAMES);
   const shiftFrames = metadata.integer('decode_chunk_len', 2, windowFrames);
   const nameOf = (input: number): string => outline.inputs[input]?.name ?? `input ${input}`;

@@ -1,12 +1,13 @@
 import { Tensor } from 'onnxruntime-node';
-import { MEL_BINS } from '../features/frames.ts';
-import { stackRows } from '../features/stacked-frames.ts';
-import type { OnnxModel } from '../onnx/onnx-session.ts';
-import { int32Tensor, outputAt, zeroTensor } from '../onnx/tensors.ts';
-import type { AcousticModel, StepDecoder } from '../recording/acoustic-model.ts';
-import { ContinuousIntegrateAndFire } from '../search/continuous-integrate-and-fire.ts';
-import type { TokenTable } from '../text/tokens.ts';
-import type { StreamingParaformerLayout } from './paraformer.ts';
+import { MEL_BINS } from '../../features/frames.ts';
+import { stackRows } from '../../features/stacked-frames.ts';
+import type { OnnxModel } from '../../onnx/onnx-session.ts';
+import { int32Tensor, outputAt, zeroTensor } from '../../onnx/tensors.ts';
+import type { AcousticModel, StepDecoder } from '../../recording/acoustic-model.ts';
+import { ContinuousIntegrateAndFire } from '../../search/continuous-integrate-and-fire.ts';
+import type { TokenTable } from '../../text/tokens.ts';
+import type { StreamingParaformerLayout } from './layout.ts';
+import { ParaformerTranscript } from './transcript.ts';
 
 /** Frames that a step reads and moves on by. */
 const WINDOW_FRAMES = 61;
@@ -36,7 +37,7 @@ const POSITION_DECAY = Math.fround(0.03301197265941284);
 export class StreamingParaformerModel implements AcousticModel {
   readonly family = 'streaming-paraformer';
   readonly layout = PARAFORMER_STEPS;
-  readonly tokens: TokenTable;
+  readonly transcript: ParaformerTranscript;
   readonly vocabularySize: number;
   readonly provider: string;
   readonly #encoder: OnnxModel;
@@ -46,7 +47,7 @@ export class StreamingParaformerModel implements AcousticModel {
   /** @throws ModelLoadError when layout and tokens do not fit together. */
   constructor(encoder: OnnxModel, decoder: OnnxModel, layout: StreamingParaformerLayout, tokens: TokenTable) {
     tokens.checkAgainst(layout.vocabularySize, decoder.fileName);
-    this.tokens = tokens;
+    this.transcript = new ParaformerTranscript(tokens);
     this.vocabularySize = layout.vocabularySize;
     this.provider = encoder.provider;
     this.#encoder = encoder;
@@ -56,10 +57,6 @@ export class StreamingParaformerModel implements AcousticModel {
 
   open(): StepDecoder {
     return new ParaformerStream(this.#encoder, this.#decoder, this.#layout);
-  }
-
-  async release(): Promise<void> {
-    await Promise.all([this.#encoder.release(), this.#decoder.release()]);
   }
 }
 

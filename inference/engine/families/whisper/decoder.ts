@@ -1,8 +1,8 @@
 import { Tensor } from 'onnxruntime-node';
-import type { OnnxModel } from '../onnx/onnx-session.ts';
-import { outputNamed, rowsOf, zeroTensor } from '../onnx/tensors.ts';
-import type { TokenDecoder } from '../search/token-decoder.ts';
-import type { WhisperLayout } from './whisper.ts';
+import type { OnnxModel } from '../../onnx/onnx-session.ts';
+import { outputNamed, rowsOf, zeroTensor } from '../../onnx/tensors.ts';
+import type { TokenDecoder } from '../../search/token-decoder.ts';
+import type { WhisperLayout } from './layout.ts';
 
 /** Tensors by the name of the decoder's input. */
 type Tensors = Readonly<Record<string, Tensor>>;

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type {
   DecoderState,
   WhisperDecoder,
-} from '../../../../../inference/engine/families/whisper-decoder.ts';
-import { greedySearch } from '../../../../../inference/engine/search/autoregressive-greedy.ts';
-import { beamSearch } from '../../../../../inference/engine/search/beam-search.ts';
-import { Likelihoods } from '../../../../../inference/engine/search/token-decoder.ts';
-import { writeSmallWhisper } from '../../../../onnx/whisper.ts';
-import { fileFolder } from '../../../../support/folders.ts';
-import { LocalWhisper } from '../local-whisper.ts';
-import { realSpeech, withSilence } from '../recordings.ts';
+} from '../../../../../../inference/engine/families/whisper/decoder.ts';
+import { greedySearch } from '../../../../../../inference/engine/search/autoregressive-greedy.ts';
+import { beamSearch } from '../../../../../../inference/engine/search/beam-search.ts';
+import { Likelihoods } from '../../../../../../inference/engine/search/token-decoder.ts';
+import { writeSmallWhisper } from '../../../../../onnx/whisper.ts';
+import { fileFolder } from '../../../../../support/folders.ts';
+import { LocalWhisper } from '../../local-whisper.ts';
+import { realSpeech, withSilence } from '../../recordings.ts';
 
 /* What the stand-ins prove is worth something only when their graphs make use of all that they are given. */
 

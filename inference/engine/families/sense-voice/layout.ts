@@ -1,9 +1,9 @@
-import { quoted } from '../../../common/errors/printable.ts';
-import { ModelLoadError } from '../../recognizer.ts';
-import { readStacking, type Stacking } from '../features/stacked-frames.ts';
-import { MAX_DIMENSION } from '../onnx/model-metadata.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
-import { checkInputs, dimensionText, type InputSpec } from '../onnx/tensors.ts';
+import { quoted } from '../../../../common/errors/printable.ts';
+import { ModelLoadError } from '../../../recognizer.ts';
+import { readStacking, type Stacking } from '../../features/stacked-frames.ts';
+import { MAX_DIMENSION } from '../../onnx/model-metadata.ts';
+import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import { checkInputs, dimensionText, type InputSpec } from '../../onnx/tensors.ts';
 
 /** Of int16, from [-1, 1]. */
 const FULL_SCALE = 32_768;
@@ -20,11 +20,6 @@ export interface SenseVoiceLayout {
   readonly textNorm: number;
   readonly vocabularySize: number;
   readonly blankId: number;
-}
-
-/** Whether it is a SenseVoice (An et al., "FunAudioLLM: Voice Understanding and Generation Foundation Models …", 2024). */
-export function isSenseVoice(outline: OnnxOutline): boolean {
-  return outline.metadata.text('model_type') === 'sense_voice_ctc';
 }
 
 /**

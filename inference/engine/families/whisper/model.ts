@@ -1,16 +1,16 @@
 import { Tensor } from 'onnxruntime-node';
-import { GrowingFrames } from '../features/growing-frames.ts';
-import { WHISPER_FRAMING, WhisperFbank } from '../features/whisper-fbank.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
-import type { OnnxModel } from '../onnx/onnx-session.ts';
-import { outputNamed } from '../onnx/tensors.ts';
-import type { EngineModel, EngineRecording } from '../recording/engine-model.ts';
-import { reDecoded } from '../recording/re-decoded-recording.ts';
-import type { Simplify } from '../text/chinese-text.ts';
-import type { TokenTable } from '../text/tokens.ts';
-import { type WhisperLayout, type WhisperVocabulary, whisperVocabulary } from './whisper.ts';
-import { WhisperDecoder } from './whisper-decoder.ts';
-import { WhisperRecording } from './whisper-recording.ts';
+import { GrowingFrames } from '../../features/growing-frames.ts';
+import { WHISPER_FRAMING, WhisperFbank } from '../../features/whisper-fbank.ts';
+import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { OnnxModel } from '../../onnx/onnx-session.ts';
+import { outputNamed } from '../../onnx/tensors.ts';
+import type { EngineModel, EngineRecording } from '../../recording/engine-model.ts';
+import { reDecoded } from '../../recording/re-decoded-recording.ts';
+import type { Simplify } from '../../text/chinese-text.ts';
+import type { TokenTable } from '../../text/tokens.ts';
+import { WhisperDecoder } from './decoder.ts';
+import { type WhisperLayout, type WhisperVocabulary, whisperVocabulary } from './layout.ts';
+import { WhisperRecording } from './recording.ts';
 
 /** A loaded Whisper: encoder and decoder. */
 export class WhisperModel implements EngineModel {
@@ -51,10 +51,6 @@ export class WhisperModel implements EngineModel {
     };
     const frames = new GrowingFrames(this.#filterBank, WHISPER_FRAMING);
     return reDecoded(new WhisperRecording(parts, frames, signal));
-  }
-
-  async release(): Promise<void> {
-    await Promise.all([this.#encoder.release(), this.#decoder.release()]);
   }
 
   async #encode(mel: Float32Array, frameCount: number): Promise<WhisperDecoder> {

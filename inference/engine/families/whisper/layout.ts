@@ -1,11 +1,11 @@
-import { quoted } from '../../../common/errors/printable.ts';
-import { ModelLoadError } from '../../recognizer.ts';
-import type { StateSpec } from '../onnx/network-signature.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
-import { checkInputs, dimensionText, type InputSpec, type TensorSpec } from '../onnx/tensors.ts';
-import type { SearchRules } from '../search/token-decoder.ts';
-import { ByteTokens } from '../text/byte-tokens.ts';
-import type { TokenTable } from '../text/tokens.ts';
+import { quoted } from '../../../../common/errors/printable.ts';
+import { ModelLoadError } from '../../../recognizer.ts';
+import type { StateSpec } from '../../onnx/network-signature.ts';
+import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import { checkInputs, dimensionText, type InputSpec, type TensorSpec } from '../../onnx/tensors.ts';
+import type { SearchRules } from '../../search/token-decoder.ts';
+import { ByteTokens } from '../../text/byte-tokens.ts';
+import type { TokenTable } from '../../text/tokens.ts';
 
 /** Room for a recording of 15 s and two seconds behind it. A frame has 10 ms, and the encoder takes two at a time. */
 const MIN_AUDIO_CONTEXT = 850;
@@ -40,14 +40,6 @@ export interface WhisperLayout {
   readonly audio: readonly string[];
   /** Of the decoder, as they are when a text begins. */
   readonly caches: readonly StateSpec[];
-}
-
-/**
- * Whether it is the encoder of a Whisper (Radford et al., "Robust Speech Recognition via Large-Scale Weak
- * Supervision", 2022).
- */
-export function isWhisper(encoder: OnnxOutline): boolean {
-  return encoder.metadata.text('model_type')?.startsWith('whisper') === true;
 }
 
 /** @throws ModelLoadError when it is English only, or metadata and graphs do not agree. */

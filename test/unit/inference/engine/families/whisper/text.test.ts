@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { echoesPrompt } from '../../../../../inference/engine/families/whisper-guards.ts';
-import { saysAgain, settledText, withStops } from '../../../../../inference/engine/families/whisper-text.ts';
-import type { Judge } from '../../../../../inference/engine/postprocessing/judge.ts';
+import { echoesPrompt } from '../../../../../../inference/engine/families/whisper/guards.ts';
+import {
+  saysAgain,
+  settledText,
+  withStops,
+} from '../../../../../../inference/engine/families/whisper/text.ts';
+import type { Judge } from '../../../../../../inference/engine/postprocessing/judge.ts';
 
 /** Texts of the bundled model, as the whole recording and as its pieces. */
 const [BOOK, STOP, SEARCH] = ['他笑说自己完全没准备好。', '将严格落石楼市调控政策。', '想听歌曲至青春'];

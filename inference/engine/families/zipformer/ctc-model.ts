@@ -1,14 +1,15 @@
-import { quoted } from '../../../common/errors/printable.ts';
-import { ModelLoadError } from '../../recognizer.ts';
-import type { StreamingNetwork } from '../partition/streaming-network.ts';
-import type { AcousticModel, StepDecoder } from '../recording/acoustic-model.ts';
-import { CtcGreedySearch } from '../search/ctc-search.ts';
-import type { TokenTable } from '../text/tokens.ts';
+import { quoted } from '../../../../common/errors/printable.ts';
+import { ModelLoadError } from '../../../recognizer.ts';
+import type { StreamingNetwork } from '../../partition/streaming-network.ts';
+import type { AcousticModel, StepDecoder } from '../../recording/acoustic-model.ts';
+import { CtcGreedySearch } from '../../search/ctc-search.ts';
+import type { TokenTable } from '../../text/tokens.ts';
+import { TranscriptWriter } from '../../text/transcript.ts';
 
 /** A network whose output frames are scores of tokens. */
 export class CtcModel implements AcousticModel {
   readonly family = 'zipformer2-ctc';
-  readonly tokens: TokenTable;
+  readonly transcript: TranscriptWriter;
   readonly vocabularySize: number;
   readonly layout: StreamingNetwork['layout'];
   readonly provider: string;
@@ -17,7 +18,7 @@ export class CtcModel implements AcousticModel {
 
   /** @throws ModelLoadError when network and tokens do not agree. */
   constructor(network: StreamingNetwork, tokens: TokenTable) {
-    this.tokens = tokens;
+    this.transcript = new TranscriptWriter(tokens);
     this.#network = network;
     const { onnx, layout } = network;
     this.layout = layout;
@@ -42,9 +43,5 @@ export class CtcModel implements AcousticModel {
         for (const scores of await run(steps, signal)) search.accept(scores, this.vocabularySize);
       },
     };
-  }
-
-  async release(): Promise<void> {
-    await this.#network.release();
   }
 }

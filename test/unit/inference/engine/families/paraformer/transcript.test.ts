@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ParaformerTranscript } from '../../../../../inference/engine/text/paraformer-transcript.ts';
-import { TokenTable } from '../../../../../inference/engine/text/tokens.ts';
+import { ParaformerTranscript } from '../../../../../../inference/engine/families/paraformer/transcript.ts';
+import { TokenTable } from '../../../../../../inference/engine/text/tokens.ts';
 
 test.each([
   ['你 好', '你好'],

@@ -1,19 +1,19 @@
-import { SAMPLE_RATE_HZ } from '../../../common/audio/limits.ts';
-import { FRAME_SHIFT_SAMPLES, transpose } from '../features/frames.ts';
-import type { GrowingFrames } from '../features/growing-frames.ts';
-import { MARGIN_FRAMES, type Piece, spokenPieces } from '../features/spoken-pieces.ts';
-import { normalizeWhisperWindow } from '../features/whisper-fbank.ts';
-import type { Judgement } from '../postprocessing/judge.ts';
-import type { ReDecoder } from '../recording/re-decoded-recording.ts';
-import { greedySearch } from '../search/autoregressive-greedy.ts';
-import { beamSearch } from '../search/beam-search.ts';
-import type { Hypothesis, SearchRules, TokenDecoder } from '../search/token-decoder.ts';
-import { wholeCharacterTokens } from '../text/byte-tokens.ts';
-import { chineseText, type Simplify } from '../text/chinese-text.ts';
-import type { WhisperVocabulary } from './whisper.ts';
-import { beginsCredit, echoesPrompt, isNoText, maxTextTokens } from './whisper-guards.ts';
-import { WhisperJudge } from './whisper-judge.ts';
-import { countSyllables, FAST, joinPieces, settledText, TOO_FAST, withStops } from './whisper-text.ts';
+import { SAMPLE_RATE_HZ } from '../../../../common/audio/limits.ts';
+import { FRAME_SHIFT_SAMPLES, transpose } from '../../features/frames.ts';
+import type { GrowingFrames } from '../../features/growing-frames.ts';
+import { MARGIN_FRAMES, type Piece, spokenPieces } from '../../features/spoken-pieces.ts';
+import { normalizeWhisperWindow } from '../../features/whisper-fbank.ts';
+import type { Judgement } from '../../postprocessing/judge.ts';
+import type { ReDecoder } from '../../recording/re-decoded-recording.ts';
+import { greedySearch } from '../../search/autoregressive-greedy.ts';
+import { beamSearch } from '../../search/beam-search.ts';
+import type { Hypothesis, SearchRules, TokenDecoder } from '../../search/token-decoder.ts';
+import { wholeCharacterTokens } from '../../text/byte-tokens.ts';
+import { chineseText, type Simplify } from '../../text/chinese-text.ts';
+import { beginsCredit, echoesPrompt, isNoText, maxTextTokens } from './guards.ts';
+import { WhisperJudge } from './judge.ts';
+import type { WhisperVocabulary } from './layout.ts';
+import { countSyllables, FAST, joinPieces, settledText, TOO_FAST, withStops } from './text.ts';
 
 const FRAMES_PER_SECOND = SAMPLE_RATE_HZ / FRAME_SHIFT_SAMPLES;
 /**

@@ -1,0 +1,74 @@
+import type { ReDecodingFamily } from '../../../models/family.ts';
+import type { Features } from '../../recognizer.ts';
+import { framingOf } from '../features/feature-extractor.ts';
+import type { FilterBank } from '../features/frames.ts';
+import { GrowingFrames } from '../features/growing-frames.ts';
+import type { EngineModel, EngineRecording } from './engine-model.ts';
+import { type ReDecoder, reDecoded } from './re-decoded-recording.ts';
+
+/** A loaded network that is run on a whole recording. */
+export interface WholeNetwork {
+  readonly family: ReDecodingFamily;
+  readonly features: Features;
+  readonly filterBank: FilterBank;
+  readonly vocabularySize: number;
+  /** Execution provider that took the model (`cpu`, `cuda`, `webgpu`). */
+  readonly provider: string;
+
+  /**
+   * @param logMel all frames of a recording, (frames, 80) row by row.
+   * @throws InferenceError
+   */
+  recognize(logMel: Float32Array): Promise<string>;
+}
+
+/** A model of which each update is one run on all of the recording. */
+export class ReDecodingModel implements EngineModel {
+  readonly info: EngineModel['info'];
+  readonly judges = false;
+  readonly #network: WholeNetwork;
+
+  constructor(network: WholeNetwork) {
+    const { family, features, vocabularySize, provider } = network;
+    this.info = { family, features, vocabularySize, stepMs: 500, provider };
+    this.#network = network;
+  }
+
+  open(signal: AbortSignal): EngineRecording {
+    return reDecoded(new WholeReDecoder(this.#network, signal));
+  }
+}
+
+class WholeReDecoder implements ReDecoder {
+  readonly #network: WholeNetwork;
+  readonly #frames: GrowingFrames;
+  readonly #signal: AbortSignal;
+  /** Values of the frames that `#text` is of. */
+  #recognizedValues = 0;
+  #text = '';
+
+  constructor(network: WholeNetwork, signal: AbortSignal) {
+    this.#network = network;
+    this.#frames = new GrowingFrames(network.filterBank, framingOf(network.features));
+    this.#signal = signal;
+  }
+
+  accept(samples: Float32Array): void {
+    this.#frames.accept(samples);
+  }
+
+  /** Runs the network where there is a frame more than before. */
+  async update(): Promise<string> {
+    const logMel = this.#frames.complete();
+    if (logMel.length !== this.#recognizedValues) {
+      this.#signal.throwIfAborted();
+      this.#text = await this.#network.recognize(logMel);
+      this.#recognizedValues = logMel.length;
+    }
+    return this.#text;
+  }
+
+  finish(): Promise<string> {
+    return this.update();
+  }
+}

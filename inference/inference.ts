@@ -14,19 +14,17 @@ import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
 import { ExclusiveRun } from './model/exclusive-run.ts';
 import { HeartbeatSender } from './model/heartbeat.ts';
-import { ModelLoading } from './model/model-loading.ts';
+import type { ModelLoading } from './model/model-loading.ts';
 import { ModelMetrics } from './model/model-metrics.ts';
-import type { Recognizer } from './recognizer.ts';
 import { FenceGuard } from './sessions/fence.ts';
 import { SessionWorker } from './sessions/session-worker.ts';
 import { UploadWorker } from './uploads/upload-worker.ts';
 
 export interface InferenceParts {
   readonly config: InferenceConfig;
-  readonly recognizer: Recognizer;
+  /** May have begun. */
+  readonly loading: ModelLoading;
   readonly log: Logger;
-  /** Where the model's files are or should be. After a change there a failed load is tried again. */
-  readonly modelFolder: string;
   /** The process must end: a named execution provider or the runtime does not load, or the engine is lost. */
   readonly onFatal: (error: Error) => void;
 }
@@ -54,7 +52,8 @@ export interface Inference {
 
 /** The parts of an inference process, without the process: everything between Redis and the recognizer. */
 export function createInference(parts: InferenceParts): Inference {
-  const { config, recognizer, log, modelFolder, onFatal } = parts;
+  const { config, loading, log, onFatal } = parts;
+  const { recognizer } = loading;
   const host = hostname();
   const id = `${host}:${process.pid}:${randomBytes(4).toString('hex')}`;
   const outages = new OutageLog(log);
@@ -96,12 +95,12 @@ export function createInference(parts: InferenceParts): Inference {
   const uploads = new UploadStore(store);
   const jobs = new UploadWorker({ connection, reader, keys, uploads, fences, model, metrics, log });
   follow(redis, [blocking, connection, reader]);
-  const loading = new ModelLoading({ recognizer, heartbeat, modelFolder, log });
   const stopping = new AbortController();
   let isLoaded = false;
 
   const serveOnceLoaded = async (onAttempt: () => void): Promise<void> => {
-    const [info] = await Promise.all([loading.untilLoaded(stopping.signal, onAttempt), jobs.prepare()]);
+    const loaded = loading.untilLoaded(heartbeat, stopping.signal, onAttempt);
+    const [info] = await Promise.all([loaded, jobs.prepare()]);
     isLoaded = true;
     stopping.signal.throwIfAborted();
     log.info({ model: info }, 'model loaded');

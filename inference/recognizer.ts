@@ -1,5 +1,6 @@
 import { PrintableError } from '../common/errors/printable.ts';
 import type { ModelFamily } from '../models/family.ts';
+import type { LocatedModel } from '../models/store/locate.ts';
 
 /**
  * What both workers (uploads and streams) see of the model. The real one is `engine/`, a worker thread. Tests
@@ -13,7 +14,7 @@ export interface Recognizer {
    * Loads the model and warms it up. May be called again after it failed.
    * @throws ModelLoadError that names file, found and expected; ExecutionProviderError.
    */
-  load(): Promise<ModelInfo>;
+  load(model: LocatedModel): Promise<ModelInfo>;
 
   /**
    * Starts a recording from zero state. Only one is open at a time: a second `open()` waits until the first

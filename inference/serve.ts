@@ -11,10 +11,11 @@ import {
   type ShutdownStep,
   shutdownOnSignal,
 } from '../common/process/shutdown.ts';
+import { HotwordFile } from './engine/postprocessing/hotword-file.ts';
+import { OnnxRecognizer } from './engine/thread/engine.ts';
 import type { Inference } from './inference.ts';
-import { ConfiguredRecognizer } from './model/configured-recognizer.ts';
 import { EngineLost } from './model/exclusive-run.ts';
-import { HotwordFile } from './model/hotword-file.ts';
+import { ModelLoading } from './model/model-loading.ts';
 import { ExecutionProviderError } from './recognizer.ts';
 
 /** The longest stream session, and an upload of 15 s on a slow machine. */
@@ -44,13 +45,14 @@ async function start(listensItself: () => void): Promise<void> {
   for (const unknown of unknownNames(process.env)) log.warn(unknown, 'unknown setting');
   const hotwords = config.hotwords === undefined ? undefined : new HotwordFile(config.hotwords, log);
   await hotwords?.load();
-  const recognizer = new ConfiguredRecognizer(config.model, {
+  const recognizer = new OnnxRecognizer({
     providers: config.executionProviders,
     threads: config.threads,
     languageModel: config.languageModel,
     log: (line) => log.info(line),
     hotwords: hotwords && (() => hotwords.current()),
   });
+  const loading = new ModelLoading({ recognizer, setting: config.model, log });
   let stopSteps = (): ShutdownStep[] => [{ name: 'model', run: () => recognizer.close() }];
   let isInModel = (): boolean => true;
   const forced = (): 1 | 'SIGKILL' => (isInModel() ? 'SIGKILL' : 1);
@@ -59,7 +61,7 @@ async function start(listensItself: () => void): Promise<void> {
   // The engine's thread loads the model while this one loads the store's clients, which takes as long. With
   // an admin port it begins later, because that port may be taken: an exit while the engine's thread is in
   // the runtime ends with SIGABRT instead of the exit code (seen in one of three).
-  if (config.admin === undefined) recognizer.begin();
+  if (config.admin === undefined) loading.begin();
   // Imported here: most processes do without its SDK.
   const traces = config.traces
     ? [(await import('../common/process/trace-export.ts')).startTraceExport('asr-inference')]
@@ -68,9 +70,8 @@ async function start(listensItself: () => void): Promise<void> {
   if (stopping.aborted) return;
   const inference = createInference({
     config,
-    recognizer,
+    loading,
     log,
-    modelFolder: recognizer.folder,
     onFatal: (error) => {
       // Somebody has to correct a setting, mend the installation or take another machine. It is no fault of
       // ours, so its stack would lead nowhere.

@@ -1,20 +1,30 @@
 import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { nearest } from '../../common/config/nearest.ts';
 import { CATALOGUE, type CatalogueEntry, findEntry } from '../catalogue.ts';
 import { describeCause, ModelFailure } from '../failure.ts';
 import { isMissing, type ModelFolders, modelFolders, notDownloaded, readReceipt } from './store.ts';
 
 export interface LocatedModel {
-  /** Catalogue id, `bundled`, or the folder as it was configured. */
+  /** Catalogue id, `bundled`, or the folder as it was configured: what `ModelInfo.id` shows. */
   readonly id: string;
-  /** Absolute path of the folder with the model's files. */
+  /** Absolute path of the folder with `*.onnx` and `tokens.txt`. */
   readonly folder: string;
 }
 
 export interface LocateOptions {
   readonly folders?: ModelFolders;
   readonly catalogue?: readonly CatalogueEntry[];
+}
+
+/** Where the files of the model that `ASR_MODEL` names are, or should be. */
+export function modelFolder(
+  setting: string,
+  { folders = modelFolders(), catalogue = CATALOGUE }: LocateOptions = {},
+): string {
+  if (setting === 'bundled') return folders.bundled;
+  const entry = findEntry(setting, catalogue);
+  return entry === undefined ? resolve(setting) : join(folders.downloaded, entry.id);
 }
 
 /**
@@ -26,15 +36,15 @@ export interface LocateOptions {
 export async function locateModel(setting: string, options: LocateOptions = {}): Promise<LocatedModel> {
   const folders = options.folders ?? modelFolders();
   const catalogue = options.catalogue ?? CATALOGUE;
-  if (setting === 'bundled') return { id: setting, folder: folders.bundled };
+  const folder = modelFolder(setting, { folders, catalogue });
+  if (setting === 'bundled') return { id: setting, folder };
 
   const entry = findEntry(setting, catalogue);
   if (entry !== undefined) {
     if ((await readReceipt(folders, entry.id)) === undefined) throw notDownloaded(entry.id);
-    return { id: entry.id, folder: resolve(folders.downloaded, entry.id) };
+    return { id: entry.id, folder };
   }
 
-  const folder = resolve(setting);
   const found = await stat(folder).catch((error: unknown) => {
     if (isMissing(error)) return undefined;
     throw new ModelFailure(

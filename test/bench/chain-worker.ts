@@ -2,7 +2,8 @@
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { readInferenceConfig } from '../../common/config/config.ts';
-import { ConfiguredRecognizer } from '../../inference/model/configured-recognizer.ts';
+import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
+import { locateModel } from '../../models/store/locate.ts';
 import { CHAIN, type ChainJob } from './chain.ts';
 
 const FINISH = `
@@ -19,8 +20,8 @@ const connect = (): Redis => new Redis(process.env['REDIS_URL'] ?? '', { maxRetr
 const redis = connect();
 const finish = String(await redis.script('LOAD', FINISH));
 const { model, executionProviders: providers, threads } = readInferenceConfig(process.env);
-const recognizer = new ConfiguredRecognizer(model, { providers, threads });
-await recognizer.load();
+const recognizer = new OnnxRecognizer({ providers, threads });
+await recognizer.load(await locateModel(model));
 
 /** @returns how long it took, in milliseconds */
 async function recognize(wav: Buffer): Promise<number> {

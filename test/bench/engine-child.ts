@@ -45,8 +45,8 @@ type Open = () => Promise<{
 }>;
 
 async function ours({ modelDir, threads }: EngineChildOptions): Promise<Open> {
-  const recognizer = new OnnxRecognizer({ modelDir, modelId: 'bench', providers: ['cpu'], threads });
-  await recognizer.load();
+  const recognizer = new OnnxRecognizer({ providers: ['cpu'], threads });
+  await recognizer.load({ id: 'bench', folder: modelDir });
   return async () => {
     const stream = await recognizer.open();
     return { hear: (pcm, call) => stream[call](pcm), close: () => stream.close() };

@@ -54,22 +54,19 @@ async function main(): Promise<void> {
 
 /** Prints each set's figures as soon as it is measured: it took minutes, and a later one may fail. */
 async function evaluate(
-  { id, folder }: LocatedModel,
+  model: LocatedModel,
   sets: readonly string[],
   shown: Shown,
   list: HotwordList | undefined,
 ): Promise<void> {
+  const { id } = model;
   let inUse = NO_HOTWORDS;
   const recognizer = new OnnxRecognizer({
-    modelDir: folder,
-    modelId: id,
     providers: 'auto',
     threads: defaultThreads(),
     hotwords: list && (async () => inUse),
   });
   const plain = new OnnxRecognizer({
-    modelDir: folder,
-    modelId: id,
     providers: 'auto',
     threads: defaultThreads(),
     languageModel: false,
@@ -92,10 +89,10 @@ async function evaluate(
   };
   try {
     progress.step(`loading ${id}`);
-    const { family } = await recognizer.load();
+    const { family } = await recognizer.load(model);
     // No other one can judge what the language model proposes.
     const isCorrected = family === 'whisper';
-    if (isCorrected) await plain.load();
+    if (isCorrected) await plain.load(model);
     progress.end();
     for (const set of sets) {
       const recordings = await readSet(set);

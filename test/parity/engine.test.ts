@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
 import { InferenceError, ModelLoadError } from '../../inference/recognizer.ts';
+import type { LocatedModel } from '../../models/store/locate.ts';
 import { writeFailingModel } from '../onnx/echo.ts';
 import { type Fixture, fixtures, SMALL_CTC } from '../support/fixtures.ts';
 import { fileFolder } from '../support/folders.ts';
@@ -15,20 +16,23 @@ afterEach(async () => {
   await Promise.all(engines.splice(0).map((engine) => engine.close()));
 });
 
-function newEngine(modelDir: string): OnnxRecognizer {
-  return new OnnxRecognizer({ modelDir, modelId: 'test', providers: ['cpu'], threads: 1 });
+const modelIn = (folder: string): LocatedModel => ({ id: 'test', folder });
+const SMALL = modelIn(SMALL_CTC);
+
+function newEngine(): OnnxRecognizer {
+  return new OnnxRecognizer({ providers: ['cpu'], threads: 1 });
 }
 
 /** It is closed after the test. */
-function engineOf(modelDir: string): OnnxRecognizer {
-  const engine = newEngine(modelDir);
+function testEngine(): OnnxRecognizer {
+  const engine = newEngine();
   engines.push(engine);
   return engine;
 }
 
-async function loadedEngine(modelDir = SMALL_CTC): Promise<OnnxRecognizer> {
-  const engine = engineOf(modelDir);
-  await engine.load();
+async function loadedEngine(model = SMALL): Promise<OnnxRecognizer> {
+  const engine = testEngine();
+  await engine.load(model);
   return engine;
 }
 
@@ -56,7 +60,7 @@ const fifteenSeconds = pcmBytes(longest?.samples ?? new Int16Array(0));
 
 describe('loading', () => {
   test('tells what was loaded', async () => {
-    expect(await engineOf(SMALL_CTC).load()).toEqual({
+    expect(await testEngine().load(SMALL)).toEqual({
       id: 'test',
       family: 'zipformer2-ctc',
       features: 'kaldi',
@@ -71,14 +75,12 @@ describe('loading', () => {
   test('chooses the CPU by itself where CUDA does not load, and says so only where its library is installed', async () => {
     const said: string[] = [];
     const engine = new OnnxRecognizer({
-      modelDir: SMALL_CTC,
-      modelId: 'test',
       providers: 'auto',
       threads: 1,
       log: (line) => said.push(line),
     });
     engines.push(engine);
-    const { provider } = await engine.load();
+    const { provider } = await engine.load(SMALL);
     expect(['cpu', 'cuda']).toContain(provider);
     const runtime = dirname(dirname(createRequire(import.meta.url).resolve('onnxruntime-node')));
     const binaries = readdirSync(join(runtime, 'bin'), { recursive: true }).map(String);
@@ -88,18 +90,22 @@ describe('loading', () => {
 
   test('can be tried again after it failed, and not while it is loaded', async () => {
     const modelDir = mkdtempSync(join(workDir, 'later-'));
-    const engine = engineOf(modelDir);
-    await expect(engine.load()).rejects.toThrow(ModelLoadError);
-    await expect(engine.load()).rejects.toThrow(`${modelDir}: found nothing, expected tokens.txt among them`);
+    const engine = testEngine();
+    await expect(engine.load(modelIn(modelDir))).rejects.toThrow(ModelLoadError);
+    await expect(engine.load(modelIn(modelDir))).rejects.toThrow(
+      `${modelDir}: found nothing, expected tokens.txt among them`,
+    );
     cpSync(SMALL_CTC, modelDir, { recursive: true });
-    expect((await engine.load()).family).toBe('zipformer2-ctc');
-    await expect(engine.load()).rejects.toThrow('load() needs an idle engine, this one is ready');
+    expect((await engine.load(modelIn(modelDir))).family).toBe('zipformer2-ctc');
+    await expect(engine.load(modelIn(modelDir))).rejects.toThrow(
+      'load() needs an idle engine, this one is ready',
+    );
     expect(await recognize(engine, fixture(0).samples)).toBe(fixture(0).text);
   });
 
   test('ends when the engine is closed', async () => {
-    const engine = engineOf(SMALL_CTC);
-    const load = engine.load();
+    const engine = testEngine();
+    const load = engine.load(SMALL);
     const closed = engine.close();
     await expect(load).rejects.toThrow(ModelLoadError);
     await closed;
@@ -110,8 +116,8 @@ describe('a recording', () => {
   /** One for all of them, as in the service. */
   let engine: OnnxRecognizer;
   beforeAll(async () => {
-    engine = newEngine(SMALL_CTC);
-    await engine.load();
+    engine = newEngine();
+    await engine.load(SMALL);
   });
   afterAll(() => engine.close());
 
@@ -186,7 +192,7 @@ describe('a recording', () => {
   test('whose model run fails ends in an InferenceError, and the next one is not disturbed', async () => {
     const folder = mkdtempSync(join(workDir, 'failing-'));
     writeFailingModel(folder, 32);
-    const failing = await loadedEngine(folder);
+    const failing = await loadedEngine(modelIn(folder));
     const stream = await failing.open();
     const loud = pcmBytes(fixture(0).samples);
     const failure = await stream.accept(loud).catch((cause: unknown) => cause);
@@ -210,11 +216,11 @@ describe('closing the engine', () => {
     await stream.close();
     await expect(stream.accept(new Uint8Array(2))).rejects.toThrow(InferenceError);
     await expect(engine.open()).rejects.toThrow(InferenceError);
-    await expect(engine.load()).rejects.toThrow('this one is closed');
+    await expect(engine.load(SMALL)).rejects.toThrow('this one is closed');
   });
 
   test('can come before loading', async () => {
-    const engine = engineOf(SMALL_CTC);
+    const engine = testEngine();
     await expect(engine.open()).rejects.toThrow('no recording can start: the engine is idle');
     await engine.close();
   });

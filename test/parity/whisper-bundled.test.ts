@@ -197,14 +197,12 @@ async function loaded(
   options: Pick<OnnxRecognizerOptions, 'hotwords' | 'languageModel'>,
 ): Promise<(pcm: Uint8Array, pieceBytes: number) => Promise<string>> {
   const recognizer = new OnnxRecognizer({
-    modelDir: modelFolders().bundled,
-    modelId: 'bundled',
     providers: ['cpu'],
     threads: 1,
     ...options,
   });
   onTestFinished(() => recognizer.close());
-  await recognizer.load();
+  await recognizer.load({ id: 'bundled', folder: modelFolders().bundled });
   return async (pcm, pieceBytes) => {
     const stream = await recognizer.open();
     for (let start = 0; start + pieceBytes < pcm.length; start += pieceBytes)

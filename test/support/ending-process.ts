@@ -5,7 +5,6 @@
 import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/process/log.ts';
 import { runSteps } from '../../common/process/shutdown.ts';
-import { modelFolders } from '../../models/store/store.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 
 const endingAt = process.env['ENDING_AT'] ?? '';
@@ -20,11 +19,12 @@ const destination = {
 // Each loads its own part alone: that is most of what such a process costs.
 async function inference(): Promise<void> {
   const { createInference } = await import('../../inference/inference.ts');
+  const { ModelLoading } = await import('../../inference/model/model-loading.ts');
+  const log = createLogger('info', 'inference', destination);
   const inference = createInference({
     config: readInferenceConfig(process.env),
-    recognizer: new ScriptedRecognizer(),
-    log: createLogger('info', 'inference', destination),
-    modelFolder: modelFolders().bundled,
+    loading: new ModelLoading({ recognizer: new ScriptedRecognizer(), setting: 'bundled', log }),
+    log,
     onFatal: (error) => {
       throw error;
     },

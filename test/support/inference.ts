@@ -1,7 +1,7 @@
 import { readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/process/log.ts';
 import { createInference, type Inference } from '../../inference/inference.ts';
-import { modelFolders } from '../../models/store/store.ts';
+import { ModelLoading } from '../../inference/model/model-loading.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 
 /** An inference "process" inside the test's own, with the scripted recognizer. */
@@ -19,19 +19,20 @@ export interface TestInference {
 export async function startInference(
   redisUrl: string,
   prepare: (recognizer: ScriptedRecognizer) => void = () => {},
-  modelFolder: string = modelFolders().bundled,
   env: Readonly<Record<string, string>> = {},
 ): Promise<TestInference> {
   const recognizer = new ScriptedRecognizer();
   prepare(recognizer);
-  const log: Record<string, unknown>[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const log = createLogger('debug', 'inference', {
+    write: (line: string) => void lines.push(JSON.parse(line)),
+  });
   const fatal: Error[] = [];
   const ended = deferred<Error>();
   const inference = createInference({
     config: readInferenceConfig({ REDIS_URL: redisUrl, ...env }),
-    recognizer,
-    log: createLogger('debug', 'inference', { write: (line: string) => void log.push(JSON.parse(line)) }),
-    modelFolder,
+    loading: new ModelLoading({ recognizer, setting: 'bundled', log }),
+    log,
     onFatal: (error) => {
       fatal.push(error);
       ended.resolve(error);
@@ -42,5 +43,5 @@ export async function startInference(
     await inference.stop();
     throw failure;
   }
-  return { inference, recognizer, log, fatal, stop: () => inference.stop() };
+  return { inference, recognizer, log: lines, fatal, stop: () => inference.stop() };
 }

@@ -6,7 +6,7 @@ import { readInferenceConfig } from '../../common/config/config.ts';
 import { createLogger } from '../../common/process/log.ts';
 import { shutdownOnSignal } from '../../common/process/shutdown.ts';
 import { createInference } from '../../inference/inference.ts';
-import { modelFolders } from '../../models/store/store.ts';
+import { ModelLoading } from '../../inference/model/model-loading.ts';
 import type { FromProcess, ToProcess } from './inference-process.ts';
 import { type Gate, ScriptedRecognizer } from './scripted-recognizer.ts';
 
@@ -27,9 +27,8 @@ process.on('message', (message: ToProcess) => {
 const log = createLogger('info', 'inference');
 const inference = createInference({
   config: readInferenceConfig(process.env),
-  recognizer,
+  loading: new ModelLoading({ recognizer, setting: 'bundled', log }),
   log,
-  modelFolder: modelFolders().bundled,
   onFatal: (error) => {
     throw error;
   },

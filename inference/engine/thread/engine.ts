@@ -1,10 +1,10 @@
-import { Deferred } from '../../../common/time/deferred.ts';
+import type { LocatedModel } from '../../../models/store/locate.ts';
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../../recognizer.ts';
 import type { Hotword } from '../postprocessing/hotword-list.ts';
 import { EngineThread, ThreadStream } from './engine-thread.ts';
 import type { EngineOptions } from './messages.ts';
 
-export interface OnnxRecognizerOptions extends Omit<EngineOptions, 'languageModel'> {
+export interface OnnxRecognizerOptions extends Omit<EngineOptions, 'model' | 'languageModel'> {
   /** Whether a language model corrects the texts of a model that can judge them; true by default. */
   readonly languageModel?: boolean;
   /**
@@ -44,7 +44,7 @@ const NEXT: Readonly<Record<State['name'], readonly State['name'][]>> = {
 
 const NO_HOTWORDS: readonly Hotword[] = [];
 
-/** The recognizer of the model in a folder, on a thread of its own. */
+/** The recognizer of a model in a folder, on a thread of its own. */
 export class OnnxRecognizer implements Recognizer {
   readonly #options: Required<OnnxRecognizerOptions>;
   /** What the thread has. */
@@ -57,12 +57,12 @@ export class OnnxRecognizer implements Recognizer {
     this.#options = { log: () => {}, hotwords: undefined, languageModel: true, ...options };
   }
 
-  async load(): Promise<ModelInfo> {
+  async load(model: LocatedModel): Promise<ModelInfo> {
     if (this.#state.name !== 'idle')
       throw new Error(`load() needs an idle engine, this one is ${this.#state.name}`);
-    const { modelDir, modelId, providers, threads, languageModel, log } = this.#options;
+    const { providers, threads, languageModel, log } = this.#options;
     const startedAtMs = performance.now();
-    const thread = new EngineThread({ modelDir, modelId, providers, threads, languageModel }, log);
+    const thread = new EngineThread({ model, providers, threads, languageModel }, log);
     this.#to({ name: 'loading', thread });
     void thread.exited.then(() => this.#forget(thread));
     const info = await thread.loaded.catch(async (cause: unknown) => {

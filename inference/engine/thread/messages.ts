@@ -1,13 +1,11 @@
 import type { ExecutionProviders } from '../../../common/config/config.ts';
+import type { LocatedModel } from '../../../models/store/locate.ts';
 import type { ModelInfo } from '../../recognizer.ts';
 import type { Hotword } from '../postprocessing/hotword-list.ts';
 
 /** What the worker thread is started with. */
 export interface EngineOptions {
-  /** Folder with `*.onnx` and `tokens.txt`. */
-  readonly modelDir: string;
-  /** Shown as `ModelInfo.id`. */
-  readonly modelId: string;
+  readonly model: LocatedModel;
   readonly providers: ExecutionProviders;
   /** Threads of one operator. */
   readonly threads: number;

@@ -96,13 +96,13 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
     });
     const { providers, threads } = options;
     const log = (line: string): void => reply(port, { type: 'log', line });
-    const loaded = await loadModel(options.modelDir, { providers, threads, log });
+    const loaded = await loadModel(options.model.folder, { providers, threads, log });
     const isAsked = options.languageModel && loaded.model.judges;
     new EngineWorker(port, loaded, isAsked ? await loadLanguageModel(log) : undefined).serve();
     reply(port, {
       type: 'loaded',
       info: {
-        id: options.modelId,
+        id: options.model.id,
         ...loaded.model.info,
         threads,
       },
@@ -110,7 +110,7 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
   } catch (cause) {
     const isProvider = cause instanceof ExecutionProviderError;
     const isKnown = isProvider || cause instanceof ModelLoadError;
-    const message = isKnown ? cause.message : `${options.modelDir}: ${errorText(cause)}`;
+    const message = isKnown ? cause.message : `${options.model.folder}: ${errorText(cause)}`;
     reply(port, { type: 'load-failed', message, fault: isProvider ? 'execution-provider' : 'model' });
     port.close();
   }

@@ -71,7 +71,7 @@ class Service {
   }
 
   standby(): Promise<TestInference> {
-    return startInference(redis.url, undefined, undefined, this.#env);
+    return startInference(redis.url, undefined, this.#env);
   }
 
   keys(pattern: string): Promise<string[]> {

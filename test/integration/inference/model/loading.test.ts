@@ -79,9 +79,11 @@ describe('the heartbeat', () => {
     await heartbeat.report({ state: 'ready', model: 'scripted', provider: 'cpu' });
     await heartbeat.drain();
     const recognizer = new ScriptedRecognizer();
-    const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: tmpdir(), log });
+    const loading = new ModelLoading({ recognizer, setting: tmpdir(), log });
     const ended = new Error('ended');
-    await expect(loading.untilLoaded(AbortSignal.abort(ended), () => undefined)).rejects.toBe(ended);
+    await expect(loading.untilLoaded(heartbeat, AbortSignal.abort(ended), () => undefined)).rejects.toBe(
+      ended,
+    );
     await heartbeat.beat();
     expect((await readiness.read()).processes).toMatchObject([
       { id: 'ending', state: 'draining', model: 'scripted', provider: 'cpu' },
@@ -98,8 +100,8 @@ describe('the heartbeat', () => {
       await heartbeat.drain();
       throw new ModelLoadError('the engine was closed while its model was loading');
     };
-    const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: tmpdir(), log });
-    await expect(loading.untilLoaded(stopping.signal, () => undefined)).rejects.toBe(ended);
+    const loading = new ModelLoading({ recognizer, setting: tmpdir(), log });
+    await expect(loading.untilLoaded(heartbeat, stopping.signal, () => undefined)).rejects.toBe(ended);
     expect((await readiness.read()).processes).toMatchObject([{ id: 'ending', state: 'draining' }]);
   });
 
@@ -154,9 +156,11 @@ describe('a model that does not load', () => {
     const heartbeat = heartbeatOf('ending');
     const recognizer = new ScriptedRecognizer();
     recognizer.failNextLoad(broken);
-    const loading = new ModelLoading({ recognizer, heartbeat, modelFolder: tmpdir(), log });
+    const loading = new ModelLoading({ recognizer, setting: tmpdir(), log });
     const stopping = new AbortController();
-    const loaded = loading.untilLoaded(stopping.signal, () => setImmediate(() => stopping.abort()));
+    const loaded = loading.untilLoaded(heartbeat, stopping.signal, () =>
+      setImmediate(() => stopping.abort()),
+    );
     await expect(loaded).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
   });
 
@@ -165,11 +169,11 @@ describe('a model that does not load', () => {
     const recognizer = new ScriptedRecognizer();
     for (let attempt = 0; attempt < 20; attempt += 1) recognizer.failNextLoad(broken);
     // Its own, in which nothing changes.
-    const modelFolder = testFolder();
+    const setting = testFolder();
     const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = timers();
-    const parts = { recognizer, heartbeat, modelFolder, log, tryAgainMs: 5 };
-    const loaded = new ModelLoading(parts).untilLoaded(new AbortController().signal, () => undefined);
+    const loading = new ModelLoading({ recognizer, setting, log, tryAgainMs: 5 });
+    const loaded = loading.untilLoaded(heartbeat, new AbortController().signal, () => undefined);
     expect(await loaded).toMatchObject({ id: 'scripted' });
     // What an attempt has waited for is not looked at any more; the other timers of this process come and go.
     expect(timers()).toBeLessThan(before + 10);
@@ -182,8 +186,12 @@ describe('a model that does not load', () => {
       await writeFile(join(folder, 'model.onnx'), 'a model');
       throw broken;
     });
-    const parts = { recognizer, heartbeat: heartbeatOf('copied-to'), modelFolder: folder, log };
-    const loaded = new ModelLoading(parts).untilLoaded(new AbortController().signal, () => undefined);
+    const loading = new ModelLoading({ recognizer, setting: folder, log });
+    const loaded = loading.untilLoaded(
+      heartbeatOf('copied-to'),
+      new AbortController().signal,
+      () => undefined,
+    );
     expect(await loaded).toMatchObject({ id: 'scripted' });
   });
 

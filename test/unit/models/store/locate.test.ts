@@ -1,9 +1,9 @@
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../../common/process/package-root.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
-import { locateModel } from '../../../../models/store/locate.ts';
+import { locateModel, modelFolder } from '../../../../models/store/locate.ts';
 import { type ModelFolders, modelFolders, writeReceipt } from '../../../../models/store/store.ts';
 import { testFolder } from '../../../support/folders.ts';
 
@@ -42,6 +42,14 @@ describe('ASR_MODEL', () => {
     await mkdir(folder, { recursive: true });
     await writeReceipt(folder, { url: '', archiveSha256: '', pulledAt: '' });
     expect(await locateModel('x-asr-480ms', { folders })).toEqual({ id: 'x-asr-480ms', folder });
+  });
+
+  it.each([
+    ['bundled', 'models/bundled'],
+    ['x-asr-480ms', 'models/downloaded/x-asr-480ms'],
+  ])('says where %s is or should be', (setting, path) => {
+    expect(modelFolder(setting)).toBe(join(packageRoot(), path));
+    expect(modelFolder(`./${setting}`)).toBe(resolve(setting));
   });
 
   it('says the command for an id that is not downloaded', async () => {

@@ -7,16 +7,16 @@ import { writeEchoModel } from '../../../../onnx/echo.ts';
 import { fileFolder } from '../../../../support/folders.ts';
 
 const workDir = fileFolder();
-const modelDir = join(workDir, 'model');
-writeEchoModel(modelDir, 'zipformer2-ctc', 32);
+const model = { id: 'test', folder: join(workDir, 'model') };
+writeEchoModel(model.folder, 'zipformer2-ctc', 32);
 const engines: OnnxRecognizer[] = [];
 afterEach(async () => {
   vi.unstubAllEnvs();
   await Promise.all(engines.splice(0).map((engine) => engine.close()));
 });
 
-function engineOf(folder = modelDir): OnnxRecognizer {
-  const engine = new OnnxRecognizer({ modelDir: folder, modelId: 'test', providers: ['cpu'], threads: 1 });
+function newEngine(): OnnxRecognizer {
+  const engine = new OnnxRecognizer({ providers: ['cpu'], threads: 1 });
   engines.push(engine);
   return engine;
 }
@@ -29,8 +29,8 @@ function nextThread(): Promise<Worker> {
 const fifteenSeconds = (): Uint8Array => new Uint8Array(480_000);
 
 test('a thread that dies in a recording fails what runs and all that comes, ends no wait unanswered, and can be replaced', async () => {
-  const engine = engineOf();
-  const [thread] = await Promise.all([nextThread(), engine.load()]);
+  const engine = newEngine();
+  const [thread] = await Promise.all([nextThread(), engine.load(model)]);
   const stream = await engine.open();
   const running = stream.accept(fifteenSeconds());
   const waiting = engine.open();
@@ -41,7 +41,7 @@ test('a thread that dies in a recording fails what runs and all that comes, ends
   await expect(stream.finish(new Uint8Array())).rejects.toThrow(new InferenceError(reason));
   await stream.close();
   await expect(waiting).rejects.toThrow('no recording can start: the engine is idle');
-  await engine.load();
+  await engine.load(model);
   const next = await engine.open();
   expect(await next.accept(fifteenSeconds())).toBe('');
   await next.close();
@@ -51,8 +51,6 @@ test('a list of hot words goes to the thread when it is another one, and the log
   const [lines, asked]: [string[], number[]] = [[], []];
   let list = [{ phrase: '净利润', score: 2.5 }];
   const engine = new OnnxRecognizer({
-    modelDir,
-    modelId: 'test',
     providers: ['cpu'],
     threads: 1,
     log: (line) => lines.push(line),
@@ -64,7 +62,7 @@ test('a list of hot words goes to the thread when it is another one, and the log
   engines.push(engine);
   const told = (): number =>
     lines.filter((line) => line.startsWith('this model cannot judge hot words')).length;
-  await engine.load();
+  await engine.load(model);
   expect(told()).toBe(1);
   for (const expected of [1, 2, 2]) {
     const stream = await engine.open();
@@ -76,14 +74,14 @@ test('a list of hot words goes to the thread when it is another one, and the log
 });
 
 test('a thread that dies while it loads is a model that does not load, and can be tried again', async () => {
-  const engine = engineOf();
-  const loading = engine.load();
+  const engine = newEngine();
+  const loading = engine.load(model);
   // Before the runtime is there, which does not survive this.
   await (await nextThread()).terminate();
   await expect(loading).rejects.toThrow(
     new ModelLoadError("the engine's thread ended while loading: its thread was closed"),
   );
-  expect(await engine.load()).toMatchObject({ id: 'test', stepMs: 320 });
+  expect(await engine.load(model)).toMatchObject({ id: 'test', stepMs: 320 });
 });
 
 test.each([
@@ -91,6 +89,6 @@ test.each([
   ['0', '0'],
 ])('onnxruntime is told to report nothing, unless the operator has said %j', async (given, told) => {
   vi.stubEnv('ORT_DISABLE_TELEMETRY', given);
-  await expect(engineOf(workDir).load()).rejects.toThrow(ModelLoadError);
+  await expect(newEngine().load({ id: 'test', folder: workDir })).rejects.toThrow(ModelLoadError);
   expect(process.env['ORT_DISABLE_TELEMETRY']).toBe(told);
 });

@@ -1,10 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { fail } from '../../common/config/config-error.ts';
-import { messageOf } from '../../common/errors/errors.ts';
-import type { Logger } from '../../common/process/log.ts';
-import { endedWithin } from '../../common/process/shutdown.ts';
-import { type Hotword, parseHotwords } from '../engine/postprocessing/hotword-list.ts';
+import { fail } from '../../../common/config/config-error.ts';
+import { messageOf } from '../../../common/errors/errors.ts';
+import type { Logger } from '../../../common/process/log.ts';
+import { endedWithin } from '../../../common/process/shutdown.ts';
+import { type Hotword, parseHotwords } from './hotword-list.ts';
 
 /** The longest wait for the disk: a recording waits for it, and a network disk that is dead never answers. */
 const LOOK_MS = 1_000;

@@ -14,9 +14,9 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { ConfigError } from '../../../../common/config/config-error.ts';
-import { HotwordFile } from '../../../../inference/model/hotword-file.ts';
-import { fileFolder } from '../../../support/folders.ts';
+import { ConfigError } from '../../../../../common/config/config-error.ts';
+import { HotwordFile } from '../../../../../inference/engine/postprocessing/hotword-file.ts';
+import { fileFolder } from '../../../../support/folders.ts';
 
 const workDir = fileFolder();
 

@@ -105,7 +105,7 @@ export function createInference(parts: InferenceParts): Inference {
     stopping.signal.throwIfAborted();
     log.info({ model: info }, 'model loaded');
     metrics.loaded(info);
-    sessions.start(info.family);
+    sessions.start(info.isReDecoding);
     jobs.start();
     const { id: model, family, provider } = info;
     await heartbeat.report({ state: 'ready', model, family, provider });

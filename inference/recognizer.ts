@@ -1,5 +1,4 @@
 import { PrintableError } from '../common/errors/printable.ts';
-import type { ModelFamily } from '../models/family.ts';
 import type { LocatedModel } from '../models/store/locate.ts';
 
 /**
@@ -56,7 +55,14 @@ export type Features = 'kaldi' | 'whisper' | 'funasr';
 export interface ModelInfo {
   /** Catalogue id, `bundled`, or the folder's path as configured. */
   readonly id: string;
-  readonly family: ModelFamily;
+  /** Name of its family, as in `engine/families/families.ts`. */
+  readonly family: string;
+  /**
+   * An update of a stream looks at the audio again: at all so far, in Whisper at what was said since the last
+   * pause. So it takes longer the longer that is. Otherwise state is carried from step to step, and each
+   * sample is seen once.
+   */
+  readonly isReDecoding: boolean;
   readonly features: Features;
   readonly vocabularySize: number;
   /** Audio per model step, or update, in milliseconds. */

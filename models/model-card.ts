@@ -1,5 +1,3 @@
-import type { ModelFamily } from './family.ts';
-
 /**
  * What a person who chooses a model wants to know of it. A field is undefined or empty where nothing is
  * published.
@@ -11,7 +9,10 @@ export interface ModelCard {
   /** In a few words, what no other field says. */
   readonly summary: string;
   readonly languages: string;
-  readonly family: ModelFamily;
+  /** What the engine makes of its files. */
+  readonly family: string;
+  /** Each update of a stream looks at the audio again. */
+  readonly isReDecoding: boolean;
   /** Audio from one update of a stream's text to the next. */
   readonly stepMs: number;
   readonly licence: Licence | undefined;
@@ -46,6 +47,7 @@ export const BUNDLED: ModelCard & { readonly name: string; readonly bytes: numbe
   summary: 'comes with the server',
   languages: 'Chinese, some English',
   family: 'whisper',
+  isReDecoding: true,
   stepMs: 500,
   bytes: 53_877_902,
   licence: WHISPER_LICENCE,

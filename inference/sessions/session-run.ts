@@ -8,7 +8,6 @@ import {
   type SessionEnd,
 } from '../../common/sessions/session-consumer.ts';
 import type { Slot } from '../../common/slot/slot.ts';
-import type { ModelFamily } from '../../models/family.ts';
 import type { ExclusiveRun } from '../model/exclusive-run.ts';
 import type { ModelMetrics } from '../model/model-metrics.ts';
 import type { RecognizerStream } from '../recognizer.ts';
@@ -63,10 +62,10 @@ export class SessionRun {
   #modelMs = 0;
   #tailModelMs = 0;
 
-  /** @param family of the model, which says how its updates follow one another */
-  constructor(parts: SessionRunParts, family: ModelFamily, session: SessionConsumer) {
+  /** @param isReDecoding of the model, which says how its updates follow one another */
+  constructor(parts: SessionRunParts, isReDecoding: boolean, session: SessionConsumer) {
     this.#parts = parts;
-    this.#pacing = updatePacing(family, READ_BLOCK_MS);
+    this.#pacing = updatePacing(isReDecoding, READ_BLOCK_MS);
     this.#session = session;
     this.#audio = new SessionAudio(session, parts.blocking);
   }

@@ -9,7 +9,6 @@ import { LEASE_RENEW_MS } from '../../common/sessions/entries.ts';
 import { SessionConsumer, sessionAnnounced } from '../../common/sessions/session-consumer.ts';
 import { readSlotHolder } from '../../common/slot/slot.ts';
 import { tenths } from '../../common/time/tenths.ts';
-import type { ModelFamily } from '../../models/family.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 
 /** The longest time until a lost lease is seen, of another process or of this one. */
@@ -50,9 +49,9 @@ export class SessionWorker {
     this.#parts = parts;
   }
 
-  /** @param family of the model that is loaded */
-  start(family: ModelFamily): void {
-    this.#ended = this.#serve(family);
+  /** @param isReDecoding of the model that is loaded */
+  start(isReDecoding: boolean): void {
+    this.#ended = this.#serve(isReDecoding);
   }
 
   /** Takes no new session. Resolves when the one being served has ended. */
@@ -63,13 +62,13 @@ export class SessionWorker {
     await this.#ended;
   }
 
-  async #serve(family: ModelFamily): Promise<void> {
+  async #serve(isReDecoding: boolean): Promise<void> {
     const { blocking, store, log } = this.#parts;
     // From the first one that is kept: none may fall between two reads.
     let after = '0';
     while (!this.#stopping.signal.aborted) {
       try {
-        const pollMs = (await this.#serveNext(family)) ? STANDBY_POLL_MS : IDLE_POLL_MS;
+        const pollMs = (await this.#serveNext(isReDecoding)) ? STANDBY_POLL_MS : IDLE_POLL_MS;
         if (this.#stopping.signal.aborted) return;
         this.#isWaiting = true;
         after = await sessionAnnounced(blocking, store.keys, after, pollMs);
@@ -88,7 +87,7 @@ export class SessionWorker {
    * Serves the session that holds the slot, if nobody else does.
    * @returns whether there is one that may need this process yet
    */
-  async #serveNext(family: ModelFamily): Promise<boolean> {
+  async #serveNext(isReDecoding: boolean): Promise<boolean> {
     const { store, slot, processId } = this.#parts;
     const holder = await slot.holder();
     const owner = holder === undefined ? undefined : readSlotHolder(holder);
@@ -100,7 +99,7 @@ export class SessionWorker {
       session.renewLease().catch(() => undefined);
     }, LEASE_RENEW_MS);
     try {
-      const run = new SessionRun(this.#parts, family, session);
+      const run = new SessionRun(this.#parts, isReDecoding, session);
       await inSpan('recognition', () => this.#run(run, owner.id), owner.trace);
     } finally {
       clearInterval(renewals);

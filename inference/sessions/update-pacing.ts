@@ -1,5 +1,4 @@
 import { CHUNK_BYTES } from '../../common/audio/limits.ts';
-import { isReDecoding, type ModelFamily } from '../../models/family.ts';
 import type { SessionAudio } from './session-audio.ts';
 
 /** So much waiting audio starts an update at once: half of the backlog that the interface allows. */
@@ -24,9 +23,9 @@ export interface UpdatePacing {
   updated(startedAtMs: number): void;
 }
 
-/** @param idleMs how long to wait where nothing but audio makes an update due */
-export function updatePacing(family: ModelFamily, idleMs: number): UpdatePacing {
-  return isReDecoding(family) ? new WholeRecording(idleMs) : new EachChunk(idleMs);
+/** @param isReDecoding as `ModelInfo` has it. @param idleMs how long to wait where nothing but audio makes an update due */
+export function updatePacing(isReDecoding: boolean, idleMs: number): UpdatePacing {
+  return isReDecoding ? new WholeRecording(idleMs) : new EachChunk(idleMs);
 }
 
 /** Streaming families: an update a chunk, whose steps cost the same at every place of the recording. */

@@ -1,5 +1,4 @@
 import { formatBytes } from '../download/report.ts';
-import { isReDecoding } from '../family.ts';
 import type { ErrorRate, ModelCard } from '../model-card.ts';
 
 export interface ListedModel {
@@ -19,7 +18,7 @@ export function modelList(models: readonly ListedModel[]): string {
     card.recommended ? `${card.id} (recommended)` : card.id,
     state,
     formatBytes(bytes),
-    `${card.family}, ${isReDecoding(card.family) ? 're-decoding' : 'streaming'} every ${card.stepMs} ms`,
+    `${card.family}, ${card.isReDecoding ? 're-decoding' : 'streaming'} every ${card.stepMs} ms`,
   ]);
   const widths = heads[0]?.map((_, column) => Math.max(...heads.map((head) => head[column]?.length ?? 0)));
   const blocks = models.map(({ card }, row) => {

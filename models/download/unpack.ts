@@ -5,7 +5,6 @@ import { pipeline } from 'node:stream/promises';
 import { type Extract, extract } from 'tar-stream';
 import unbzip2 from 'unbzip2-stream';
 import { describeCause, isSystemError, ModelFailure } from '../failure.ts';
-import type { ModelFamily } from '../family.ts';
 import { surplusGraphs, wantedFile } from '../store/model-files.ts';
 
 export interface UnpackOptions {
@@ -13,7 +12,7 @@ export interface UnpackOptions {
   readonly archivePath: string;
   /** An empty folder that exists. */
   readonly folder: string;
-  readonly family: ModelFamily;
+  readonly family: string;
   readonly onProgress?: (readBytes: number, archiveBytes: number) => void;
   readonly signal: AbortSignal;
 }

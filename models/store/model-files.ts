@@ -1,5 +1,3 @@
-import type { ModelFamily } from '../family.ts';
-
 /**
  * Which file of an archive is worth unpacking: graphs, tokens, and what says whose the model is. Example
  * recordings and tokenizer models are not needed to recognise speech.
@@ -23,7 +21,7 @@ export function wantedFile(path: string): string | undefined {
  * @param names all files that were unpacked.
  * @returns the graphs that are not needed.
  */
-export function surplusGraphs(names: readonly string[], family: ModelFamily): readonly string[] {
+export function surplusGraphs(names: readonly string[], family: string): readonly string[] {
   return names.filter((name) => {
     const isInt8 = name.endsWith('.int8.onnx');
     const twin = isInt8 ? name.replace(/\.int8\.onnx$/, '.onnx') : name.replace(/\.onnx$/, '.int8.onnx');

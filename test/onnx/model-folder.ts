@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TransducerFamily } from '../../models/family.ts';
-import type { ReferenceModel, TransducerFiles } from './reference-engine.ts';
+import type { ReferenceModel, TransducerFamily, TransducerFiles } from './reference-engine.ts';
 import { buildDecoder, buildJoiner, type TransducerHeadOptions } from './transducer.ts';
 import { buildZipformer1, type Zipformer1Options, type Zipformer1Sizes } from './zipformer1.ts';
 import { buildZipformer2 } from './zipformer2.ts';

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { TransducerFamily } from '../../models/family.ts';
 
 /** The part of sherpa-onnx-node used here; the package has no type declarations. */
 interface SherpaOnnx {
@@ -24,6 +23,8 @@ export interface TransducerFiles {
   readonly decoder: string;
   readonly joiner: string;
 }
+
+export type TransducerFamily = 'zipformer2-transducer' | 'zipformer-transducer';
 
 export type ReferenceModel =
   | { readonly family: 'zipformer2-ctc'; readonly model: string }

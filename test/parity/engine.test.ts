@@ -63,6 +63,7 @@ describe('loading', () => {
     expect(await testEngine().load(SMALL)).toEqual({
       id: 'test',
       family: 'zipformer2-ctc',
+      isReDecoding: false,
       features: 'kaldi',
       vocabularySize: 3211,
       stepMs: 480,

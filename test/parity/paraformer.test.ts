@@ -31,9 +31,9 @@ interface Loaded {
 async function load(name: string, small: SmallParaformer = {}): Promise<Loaded> {
   const folder = join(workDir, name);
   const file = writeSmallParaformer(folder, small);
-  const { model, release } = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {} });
+  const { model, info, release } = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {} });
   onTestFinished(release);
-  expect(model.info).toMatchObject({ family: 'paraformer', features: 'funasr', provider: 'cpu' });
+  expect(info).toMatchObject({ family: 'paraformer', features: 'funasr', provider: 'cpu' });
   let reference: ReturnType<typeof paraformerReference> | undefined;
   return {
     theirs: (samples) => {

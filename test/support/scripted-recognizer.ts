@@ -5,7 +5,6 @@ import {
   type Recognizer,
   type RecognizerStream,
 } from '../../inference/recognizer.ts';
-import type { ModelFamily } from '../../models/family.ts';
 
 /** Audio behind one character of the scripted text: the size of a model update on the stream. */
 const BYTES_PER_CHARACTER = 16_000;
@@ -58,8 +57,8 @@ interface PendingGate {
 export class ScriptedRecognizer implements Recognizer {
   /** Every model call so far, in order. */
   readonly calls: ModelCall[] = [];
-  /** Of the model that it plays, which decides how updates follow one another. */
-  family: ModelFamily = 'zipformer2-ctc';
+  /** Of the model that it plays: decides how updates follow one another. */
+  isReDecoding = false;
   /** How long each call takes. */
   callMs = 0;
   /** Called when a model call begins, before a gate holds it. */
@@ -104,7 +103,8 @@ export class ScriptedRecognizer implements Recognizer {
     if (failure) throw failure;
     return {
       id: 'scripted',
-      family: this.family,
+      family: 'zipformer2-ctc',
+      isReDecoding: this.isReDecoding,
       features: 'kaldi',
       vocabularySize: CHARACTERS.length,
       stepMs: 500,

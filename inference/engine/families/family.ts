@@ -13,10 +13,12 @@ export type TransducerFolder = FolderOf<'transducer'>;
 
 /** A family of models: whether a folder is one of its own, and how it is loaded. */
 export interface Family<Folder extends ModelFolder = ModelFolder> {
+  /** As `ModelInfo.family` and docs/models.md have it. */
+  readonly name: string;
+  /** As `ModelInfo` has it. */
+  readonly isReDecoding: boolean;
   /** Only folders of this kind are asked about, and loaded. */
   readonly kind: Folder['kind'];
-  /** What a refusal calls it. */
-  readonly title: string;
 
   matches(folder: Folder): boolean;
 

@@ -1,6 +1,6 @@
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { quoted } from '../../../common/errors/printable.ts';
-import { ModelLoadError } from '../../recognizer.ts';
+import { type ModelInfo, ModelLoadError } from '../../recognizer.ts';
 import { findModelFiles, type Precision } from '../onnx/model-files.ts';
 import { type OnnxOutline, readOnnxOutline } from '../onnx/onnx-outline.ts';
 import { type SessionOptions, usesOnlyCpu } from '../onnx/onnx-session.ts';
@@ -17,6 +17,7 @@ const NEMO_STATE = 'cache_last_channel';
 
 export interface LoadedModel {
   readonly model: EngineModel;
+  readonly info: Omit<ModelInfo, 'id' | 'threads' | 'loadMs'>;
   /** Frees its graphs. */
   release(): Promise<void>;
 }
@@ -33,7 +34,9 @@ export async function loadModel(folder: string, options: SessionOptions): Promis
   try {
     const model = await family.load(files, graphs);
     await warmUp(model, folder);
-    return { model, release: () => graphs.release() };
+    const { name, isReDecoding } = family;
+    const info = { family: name, isReDecoding, ...model.info };
+    return { model, info, release: () => graphs.release() };
   } catch (cause) {
     await graphs.release();
     throw cause;
@@ -78,7 +81,7 @@ function unknownFamily(files: ModelFolder): ModelLoadError {
   const { fileName, inputs, metadata } = mainGraph(files);
   const type = metadata.text('model_type');
   const found = `${fileName}: found model_type ${type === undefined ? '(none)' : quoted(type)}`;
-  const expected = FAMILIES.filter(({ kind }) => kind === files.kind).map(({ title }) => title);
+  const expected = FAMILIES.filter(({ kind }) => kind === files.kind).map(({ name }) => name);
   switch (files.kind) {
     case 'single': {
       if (inputs.some(({ name }) => name === NEMO_STATE)) return noNemo(fileName);

@@ -1,10 +1,8 @@
-import type { StreamingFamily } from '../../../models/family.ts';
 import type { StreamingLayout } from '../partition/streaming-network.ts';
 import type { Transcript } from '../text/transcript.ts';
 
 /** A loaded streaming model: its sizes, and a decoder for each recording. */
 export interface AcousticModel {
-  readonly family: StreamingFamily;
   /** Makes its tokens a text. */
   readonly transcript: Transcript;
   /** Values of an output frame. */

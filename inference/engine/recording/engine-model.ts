@@ -3,7 +3,7 @@ import type { Judge } from '../postprocessing/judge.ts';
 
 /** A loaded model of any family, as the engine's thread sees it. */
 export interface EngineModel {
-  readonly info: Omit<ModelInfo, 'id' | 'threads' | 'loadMs'>;
+  readonly info: Pick<ModelInfo, 'features' | 'vocabularySize' | 'stepMs' | 'provider'>;
   /** Its recordings can say how likely a text is. */
   readonly judges: boolean;
 

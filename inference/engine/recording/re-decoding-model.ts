@@ -1,4 +1,3 @@
-import type { ReDecodingFamily } from '../../../models/family.ts';
 import type { Features } from '../../recognizer.ts';
 import { framingOf } from '../features/feature-extractor.ts';
 import type { FilterBank } from '../features/frames.ts';
@@ -8,7 +7,6 @@ import { type ReDecoder, reDecoded } from './re-decoded-recording.ts';
 
 /** A loaded network that is run on a whole recording. */
 export interface WholeNetwork {
-  readonly family: ReDecodingFamily;
   readonly features: Features;
   readonly filterBank: FilterBank;
   readonly vocabularySize: number;
@@ -29,8 +27,8 @@ export class ReDecodingModel implements EngineModel {
   readonly #network: WholeNetwork;
 
   constructor(network: WholeNetwork) {
-    const { family, features, vocabularySize, provider } = network;
-    this.info = { family, features, vocabularySize, stepMs: 500, provider };
+    const { features, vocabularySize, provider } = network;
+    this.info = { features, vocabularySize, stepMs: 500, provider };
     this.#network = network;
   }
 

@@ -14,9 +14,9 @@ export class StreamingModel implements EngineModel {
   readonly #filterBank: FilterBank;
 
   constructor(acoustic: AcousticModel) {
-    const { family, vocabularySize, provider, layout } = acoustic;
+    const { vocabularySize, provider, layout } = acoustic;
     const { features, shiftFrames } = layout;
-    this.info = { family, features, vocabularySize, stepMs: shiftFrames * FRAME_MS, provider };
+    this.info = { features, vocabularySize, stepMs: shiftFrames * FRAME_MS, provider };
     this.acoustic = acoustic;
     this.#filterBank = createFilterBank(features);
   }

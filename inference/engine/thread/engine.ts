@@ -1,3 +1,4 @@
+import { Deferred } from '../../../common/time/deferred.ts';
 import type { LocatedModel } from '../../../models/store/locate.ts';
 import { InferenceError, type ModelInfo, type Recognizer, type RecognizerStream } from '../../recognizer.ts';
 import type { Hotword } from '../postprocessing/hotword-list.ts';

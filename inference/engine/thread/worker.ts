@@ -103,7 +103,7 @@ async function main(port: MessagePort, options: EngineOptions): Promise<void> {
       type: 'loaded',
       info: {
         id: options.model.id,
-        ...loaded.model.info,
+        ...loaded.info,
         threads,
       },
     });

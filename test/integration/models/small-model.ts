@@ -45,6 +45,7 @@ export function entryFor(archive: Buffer = ARCHIVE): CatalogueEntry {
     summary: 'for tests',
     languages: 'Chinese',
     family: 'zipformer2-transducer',
+    isReDecoding: false,
     stepMs: 320,
     archive: TOP,
     archiveBytes: archive.length,

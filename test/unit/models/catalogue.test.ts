@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { FAMILIES } from '../../../inference/engine/families/families.ts';
 import { CATALOGUE, findEntry } from '../../../models/catalogue.ts';
 import { archiveUrl } from '../../../models/download/archive.ts';
 import { ModelFailure } from '../../../models/failure.ts';
-import { isReDecoding } from '../../../models/family.ts';
+import { BUNDLED } from '../../../models/model-card.ts';
 
 describe('the catalogue', () => {
   it('has usable, distinct ids, hashes and archives, and one recommendation', () => {
@@ -19,13 +20,17 @@ describe('the catalogue', () => {
     expect(CATALOGUE.filter((entry) => entry.recommended).map((entry) => entry.id)).toEqual(['x-asr-480ms']);
   });
 
-  it.each(CATALOGUE.filter((entry) => isReDecoding(entry.family)))(
+  it.each(CATALOGUE.filter((entry) => entry.isReDecoding))(
     'has updates of a stream every 500 ms for $id, which recognizes it anew',
     (entry) => {
       expect(entry.id).toMatch(/^(whisper-(tiny|base|small)|sense-voice)$/);
       expect(entry.stepMs).toBe(500);
     },
   );
+
+  it.each([BUNDLED, ...CATALOGUE])('says of $id what its family is', ({ family, isReDecoding }) => {
+    expect(FAMILIES.find(({ name }) => name === family)).toMatchObject({ isReDecoding });
+  });
 
   it('leads to the public release, or to the mirror', () => {
     const entry = findEntry('x-asr-160ms');

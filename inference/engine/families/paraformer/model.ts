@@ -15,7 +15,6 @@ const NO_TOKEN = /Invalid input shape/;
 
 /** A loaded offline Paraformer. */
 export class ParaformerModel implements WholeNetwork {
-  readonly family = 'paraformer';
   readonly features = 'funasr';
   readonly filterBank = new KaldiFbank(FUNASR);
   readonly vocabularySize: number;

@@ -11,8 +11,9 @@ import { StreamingParaformerModel } from './streaming-model.ts';
  * Recognition", 2022.
  */
 export const PARAFORMER: Family<SingleFolder> = {
+  name: 'paraformer',
+  isReDecoding: true,
   kind: 'single',
-  title: 'Paraformer',
   matches: ({ model }) => takesSpeech(model),
   load: async ({ model, tokens }, graphs) => {
     const layout = paraformerLayout(model);
@@ -22,8 +23,9 @@ export const PARAFORMER: Family<SingleFolder> = {
 
 /** The same, with an encoder that sees a recording step by step. */
 export const STREAMING_PARAFORMER: Family<EncoderDecoderFolder> = {
+  name: 'streaming-paraformer',
+  isReDecoding: false,
   kind: 'encoder-decoder',
-  title: 'a streaming Paraformer',
   matches: ({ encoder }) => takesSpeech(encoder),
   load: async ({ encoder, decoder, tokens }, graphs) => {
     const layout = streamingParaformerLayout(encoder, decoder);

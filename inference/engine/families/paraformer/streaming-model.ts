@@ -35,7 +35,6 @@ const POSITION_DECAY = Math.fround(0.03301197265941284);
  * character of about half of their recordings (its issues 1373 and 3511).
  */
 export class StreamingParaformerModel implements AcousticModel {
-  readonly family = 'streaming-paraformer';
   readonly layout = PARAFORMER_STEPS;
   readonly transcript: ParaformerTranscript;
   readonly vocabularySize: number;

@@ -21,7 +21,6 @@ const TAG_FRAMES = 4;
  * What real weights say to them has not been seen.
  */
 export class SenseVoiceModel implements WholeNetwork {
-  readonly family = 'sense-voice';
   readonly features = 'funasr';
   readonly filterBank: KaldiFbank;
   readonly vocabularySize: number;

@@ -5,8 +5,9 @@ import { SenseVoiceModel } from './model.ts';
 
 /** An et al., "FunAudioLLM: Voice Understanding and Generation Foundation Models …", 2024. */
 export const SENSE_VOICE: Family<SingleFolder> = {
+  name: 'sense-voice',
+  isReDecoding: true,
   kind: 'single',
-  title: 'SenseVoice',
   matches: ({ model }) => model.metadata.text('model_type') === 'sense_voice_ctc',
   load: async ({ model, tokens }, graphs) => {
     const layout = senseVoiceLayout(model);

@@ -34,7 +34,7 @@ export class WhisperModel implements EngineModel {
   ) {
     const { vocabularySize } = layout;
     const { provider } = encoder;
-    this.info = { family: 'whisper', features: 'whisper', vocabularySize, stepMs: 500, provider };
+    this.info = { features: 'whisper', vocabularySize, stepMs: 500, provider };
     this.#encoder = encoder;
     this.#decoder = decoder;
     this.#layout = layout;

@@ -5,8 +5,9 @@ import { WhisperModel } from './model.ts';
 
 /** Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022. */
 export const WHISPER: Family<EncoderDecoderFolder> = {
+  name: 'whisper',
+  isReDecoding: true,
   kind: 'encoder-decoder',
-  title: 'a Whisper',
   matches: ({ encoder }) => encoder.metadata.text('model_type')?.startsWith('whisper') === true,
   load: async ({ encoder, decoder, tokens }, graphs) => {
     const layout = whisperLayout(encoder, decoder);

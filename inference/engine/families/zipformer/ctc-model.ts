@@ -8,7 +8,6 @@ import { TranscriptWriter } from '../../text/transcript.ts';
 
 /** A network whose output frames are scores of tokens. */
 export class CtcModel implements AcousticModel {
-  readonly family = 'zipformer2-ctc';
   readonly transcript: TranscriptWriter;
   readonly vocabularySize: number;
   readonly layout: StreamingNetwork['layout'];

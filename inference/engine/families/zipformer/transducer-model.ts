@@ -1,6 +1,5 @@
 import { Tensor } from 'onnxruntime-node';
 import { quoted } from '../../../../common/errors/printable.ts';
-import type { TransducerFamily } from '../../../../models/family.ts';
 import { InferenceError, ModelLoadError } from '../../../recognizer.ts';
 import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
 import type { OnnxModel } from '../../onnx/onnx-session.ts';
@@ -21,7 +20,6 @@ export interface TransducerPart {
 
 /** A Zipformer encoder with a stateless decoder and a joiner. */
 export class TransducerModel implements AcousticModel {
-  readonly family: TransducerFamily;
   readonly transcript: TranscriptWriter;
   readonly vocabularySize: number;
   readonly layout: StreamingNetwork['layout'];
@@ -35,13 +33,11 @@ export class TransducerModel implements AcousticModel {
 
   /** @throws ModelLoadError when the three graphs, their metadata and the tokens do not fit together. */
   constructor(
-    family: TransducerFamily,
     encoder: StreamingNetwork,
     decoder: TransducerPart,
     joiner: TransducerPart,
     tokens: TokenTable,
   ) {
-    this.family = family;
     this.transcript = new TranscriptWriter(tokens, 'transducer');
     this.layout = encoder.layout;
     this.provider = encoder.onnx.provider;

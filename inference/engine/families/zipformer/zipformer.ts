@@ -6,8 +6,9 @@ import { TransducerModel } from './transducer-model.ts';
 
 /** Yao et al., "Zipformer: A faster and better encoder for automatic speech recognition", 2023. */
 export const ZIPFORMER2_CTC: Family<SingleFolder> = {
+  name: 'zipformer2-ctc',
+  isReDecoding: false,
   kind: 'single',
-  title: 'a streaming zipformer2 CTC model',
   matches: ({ model }) => modelType(model) === 'zipformer2',
   load: async ({ model, tokens }, graphs) => {
     const network = await graphs.network(model, zipformerLayout(model));
@@ -22,8 +23,9 @@ export const ZIPFORMER_TRANSDUCER = transducerOf('zipformer');
 
 function transducerOf(type: ZipformerType): Family<TransducerFolder> {
   return {
+    name: `${type}-transducer`,
+    isReDecoding: false,
     kind: 'transducer',
-    title: type,
     matches: ({ encoder }) => modelType(encoder) === type,
     load: async ({ encoder, decoder, joiner, tokens }, graphs) => {
       const network = await graphs.network(encoder, zipformerLayout(encoder));
@@ -31,7 +33,7 @@ function transducerOf(type: ZipformerType): Family<TransducerFolder> {
         { outline: decoder, onnx: await graphs.smallGraph(decoder) },
         { outline: joiner, onnx: await graphs.smallGraph(joiner) },
       ] as const;
-      return new StreamingModel(new TransducerModel(`${type}-transducer`, network, ...parts, tokens));
+      return new StreamingModel(new TransducerModel(network, ...parts, tokens));
     },
   };
 }

@@ -10,7 +10,7 @@ let service: TestService;
 beforeAll(async () => {
   service = await TestService.start({
     prepare: (recognizer) => {
-      recognizer.family = 'whisper';
+      recognizer.isReDecoding = true;
     },
   });
 });

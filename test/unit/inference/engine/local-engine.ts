@@ -20,8 +20,8 @@ export class LocalEngine {
 
   static async load(folder: string, options: Partial<SessionOptions> = {}): Promise<LocalEngine> {
     const loaded = await loadModel(folder, { providers: ['cpu'], threads: 1, log: () => {}, ...options });
-    const { model, release } = loaded;
-    if (!(model instanceof StreamingModel)) throw new Error(`${folder} holds a ${model.info.family}`);
+    const { model, info, release } = loaded;
+    if (!(model instanceof StreamingModel)) throw new Error(`${folder} holds a ${info.family}`);
     return new LocalEngine(model, await readTokenTable(join(folder, 'tokens.txt')), release);
   }
 

@@ -9,6 +9,7 @@ const CARD: ModelCard = {
   summary: 'for tests',
   languages: 'Chinese',
   family: 'zipformer2-ctc',
+  isReDecoding: false,
   stepMs: 320,
   licence: undefined,
   characterErrorRates: [],
@@ -21,6 +22,7 @@ describe('the list of models', () => {
       id: 'whisper-x',
       recommended: true,
       family: 'whisper',
+      isReDecoding: true,
       stepMs: 500,
       licence: { name: 'MIT', source: 'https://licence.example', attribution: 'X by Y' },
       characterErrorRates: [

@@ -51,7 +51,7 @@ describe('a Whisper is refused of which the metadata', () => {
     [
       'is that of another family',
       { model_type: 'moonshine' },
-      'found model_type "moonshine" and no joiner*.onnx, expected a Whisper, a streaming Paraformer or a transducer\'s three files',
+      'found model_type "moonshine" and no joiner*.onnx, expected whisper, streaming-paraformer or a transducer\'s three files',
     ],
   ])('%s', async (_what, metadata, message) => {
     expect(await loadError(write({ metadata }))).toBe(`tiny-encoder.onnx: ${message}`);

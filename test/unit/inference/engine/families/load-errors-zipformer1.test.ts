@@ -46,12 +46,12 @@ test.each<[what: string, change: Change, message: string]>([
   [
     'of no type',
     metadata('model_type\x12\x09zipformer', 'model_typf\x12\x09zipformer'),
-    'encoder.onnx: found model_type (none), expected zipformer2 or zipformer',
+    'encoder.onnx: found model_type (none), expected zipformer2-transducer or zipformer-transducer',
   ],
   [
     'without its joiner',
     (folder) => rmSync(join(folder, 'joiner.onnx')),
-    'encoder.onnx: found model_type "zipformer" and no joiner*.onnx, expected a Whisper, a streaming Paraformer or a transducer\'s three files',
+    'encoder.onnx: found model_type "zipformer" and no joiner*.onnx, expected whisper, streaming-paraformer or a transducer\'s three files',
   ],
   [
     'whose encoder stands alone',
@@ -59,7 +59,7 @@ test.each<[what: string, change: Change, message: string]>([
       for (const name of ['decoder.onnx', 'joiner.onnx']) rmSync(join(folder, name));
       renameSync(join(folder, 'encoder.onnx'), join(folder, 'model.onnx'));
     },
-    'model.onnx: found model_type "zipformer" and inputs "x", "cached_len_0", "cached_len_1", expected a streaming zipformer2 CTC model, SenseVoice or Paraformer',
+    'model.onnx: found model_type "zipformer" and inputs "x", "cached_len_0", "cached_len_1", expected zipformer2-ctc, sense-voice or paraformer',
   ],
 ])('a first Zipformer is refused %s', async (_what, change, message) => {
   expect(await loadError(smallModel('zipformer-transducer', change))).toBe(message);

@@ -22,7 +22,6 @@ function recordingOf(
   const layout = { features: 'kaldi', windowFrames: WINDOW_FRAMES, shiftFrames } as const;
   const tokens = new TokenTable('tokens.txt', new Map([[0, '<blk>']]));
   const model: AcousticModel = {
-    family: 'zipformer2-ctc',
     transcript: new TranscriptWriter(tokens),
     vocabularySize: 1,
     layout,

@@ -29,16 +29,14 @@ class Page {
   /** What shows the page's state. */
   readonly #views: readonly { show(now: Now): void }[];
   #now: Now | undefined;
-  readonly #dictation = new Dictation(
-    {
-      show: (now) => this.#show(now),
-      interrupted: (by) => this.#notice.interrupted(by),
-      failed: (failure) => this.#failed(failure),
-      recorded: (recording) => this.#recorded(recording),
-    },
-    () => this.#token.value,
-    () => this.#microphone.deviceId,
-  );
+  readonly #dictation = new Dictation({
+    token: () => this.#token.value,
+    deviceId: () => this.#microphone.deviceId,
+    show: (now) => this.#show(now),
+    interrupted: (by) => this.#notice.interrupted(by),
+    failed: (failure) => this.#failed(failure),
+    recorded: (recording) => this.#recorded(recording),
+  });
 
   constructor(language: Language) {
     this.#language = language;

@@ -59,15 +59,9 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
   constructor(service: LiveService, options: LiveOptions = {}) {
     this.#service = service;
     this.#options = options;
-    const { signal } = options;
     const work = unlessAborted(this.#run(), this.#stop.signal);
-    this.result = unlessAborted(work, signal).catch((error: unknown) => {
-      const failure = this.#log.failure(error);
-      this.#stop.abort(failure);
-      this.#log.unread.fail(failure);
-      throw failure;
-    });
-    this.result.catch(() => {});
+    this.result = this.#log.whole(work, options.signal);
+    this.result.catch((failure: unknown) => this.#stop.abort(failure));
   }
 
   /** What is recognized by now. */
@@ -121,7 +115,7 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<TranscriptPiece, void, void> {
-    return this.#log.unread.read();
+    return this.#log.read();
   }
 
   #tell(): void {
@@ -149,7 +143,7 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
     this.#session.complete.resolve(pieces[0]);
   }
 
-  async #run(): Promise<Transcript> {
+  async #run(): Promise<void> {
     const { signal } = this.#stop;
     for (;;) {
       signal.throwIfAborted();
@@ -164,10 +158,6 @@ export class LiveTranscription implements AsyncIterable<TranscriptPiece> {
       else await this.#stream();
     }
     if (this.#sourceFailure !== undefined) throw this.#sourceFailure.reason;
-    const whole = this.soFar;
-    if (whole.pieces.length === 0) throw new AsrError('empty_audio', 'The recording has no audio sample');
-    this.#log.unread.finish();
-    return whole;
   }
 
   #isStreamable(): boolean {

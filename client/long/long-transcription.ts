@@ -1,7 +1,5 @@
 import { type AudioPiece, PauseCutter } from '../audio/pause-cutter.ts';
-import { AsrError } from '../protocol/errors.ts';
 import type { Transcript, TranscriptPiece } from '../protocol/transcript.ts';
-import { unlessAborted } from '../protocol/waiting.ts';
 import type { TranscriptionResult } from '../protocol/wire.ts';
 import { TranscriptLog } from './transcript-log.ts';
 
@@ -19,14 +17,7 @@ export class LongTranscription implements AsyncIterable<TranscriptPiece> {
 
   /** @param audio 16 kHz mono, in blocks that are read when they are needed */
   constructor(audio: AsyncIterable<Int16Array>, recognize: Recognize, signal?: AbortSignal) {
-    // A source may say nothing more, and an abort is not to wait for it.
-    this.result = unlessAborted(this.#run(audio, recognize, signal), signal).catch((error: unknown) => {
-      const failure = this.#log.failure(error);
-      this.#log.unread.fail(failure);
-      throw failure;
-    });
-    // Whoever iterates hears of it there.
-    this.result.catch(() => {});
+    this.result = this.#log.whole(this.#run(audio, recognize, signal), signal);
   }
 
   /** What is recognized by now. */
@@ -35,14 +26,14 @@ export class LongTranscription implements AsyncIterable<TranscriptPiece> {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<TranscriptPiece, void, void> {
-    return this.#log.unread.read();
+    return this.#log.read();
   }
 
   async #run(
     audio: AsyncIterable<Int16Array>,
     recognize: Recognize,
     signal: AbortSignal | undefined,
-  ): Promise<Transcript> {
+  ): Promise<void> {
     const cutter = new PauseCutter();
     const all = async (pieces: readonly AudioPiece[]): Promise<void> => {
       for (const piece of pieces) {
@@ -55,9 +46,5 @@ export class LongTranscription implements AsyncIterable<TranscriptPiece> {
       await all(cutter.push(block));
     }
     await all(cutter.flush());
-    const whole = this.soFar;
-    if (whole.pieces.length === 0) throw new AsrError('empty_audio', 'The recording has no audio sample');
-    this.#log.unread.finish();
-    return whole;
   }
 }

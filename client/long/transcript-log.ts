@@ -3,13 +3,14 @@ import { tenths } from '../../common/time/tenths.ts';
 import type { AudioPiece } from '../audio/pause-cutter.ts';
 import { AsrError } from '../protocol/errors.ts';
 import type { Transcript, TranscriptPiece } from '../protocol/transcript.ts';
+import { unlessAborted } from '../protocol/waiting.ts';
 import { Unread } from '../stream/unread.ts';
 
 const SAMPLES_PER_MS = SAMPLE_RATE_HZ / 1000;
 
 /** The pieces of one recording, in their order, and whoever reads them as they come. */
 export class TranscriptLog {
-  readonly unread = new Unread<TranscriptPiece>();
+  readonly #unread = new Unread<TranscriptPiece>();
   readonly #pieces: TranscriptPiece[] = [];
   #samples = 0;
   #inferenceMs = 0;
@@ -21,7 +22,7 @@ export class TranscriptLog {
     this.#samples += piece.samples.length;
     this.#inferenceMs += inferenceMs;
     this.#pieces.push(added);
-    this.unread.push(added);
+    this.#unread.push(added);
   }
 
   get soFar(): Transcript {
@@ -33,8 +34,32 @@ export class TranscriptLog {
     };
   }
 
-  /** @returns the failure with what was recognized before it. An abort's reason and others' errors stay as they are */
-  failure(error: unknown): unknown {
+  read(): AsyncGenerator<TranscriptPiece, void, void> {
+    return this.#unread.read();
+  }
+
+  /**
+   * @param work adds all the pieces
+   * @returns the whole. Whoever reads hears of a failure there, too
+   * @throws AsrError with what was recognized before it; the signal's reason, and others' errors, as they are
+   */
+  whole(work: Promise<void>, signal: AbortSignal | undefined): Promise<Transcript> {
+    const ended = work.then(() => {
+      if (this.#pieces.length === 0) throw new AsrError('empty_audio', 'The recording has no audio sample');
+      this.#unread.finish();
+      return this.soFar;
+    });
+    // What is awaited may say nothing more, and an abort is not to wait for it.
+    const whole = unlessAborted(ended, signal).catch((error: unknown) => {
+      const failure = this.#failure(error);
+      this.#unread.fail(failure);
+      throw failure;
+    });
+    whole.catch(() => {});
+    return whole;
+  }
+
+  #failure(error: unknown): unknown {
     if (!(error instanceof AsrError)) return error;
     const { code, message, status, closeCode, cause } = error;
     return new AsrError(code, message, { status, closeCode, cause, recognized: this.soFar });

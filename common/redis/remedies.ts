@@ -1,11 +1,12 @@
+/** What to do about a key of the service that another program has written. */
+export const FOREIGN_KEY =
+  'another program writes under ASR_KEY_PREFIX: choose another prefix, or stop it and delete the keys there';
+
 /** What to do about what Redis answers, or what a connection to it reports. The first sign that fits counts. */
 const REMEDIES: readonly [sign: RegExp, todo: string][] = [
   [/WRONGPASS|NOAUTH/, 'correct user and password in REDIS_URL: redis://USER:PASSWORD@HOST:PORT'],
   [/NOPERM/, 'allow the user in REDIS_URL every command on the keys under ASR_KEY_PREFIX'],
-  [
-    /WRONGTYPE/,
-    'another program writes under ASR_KEY_PREFIX: choose another prefix, or stop it and delete the keys there',
-  ],
+  [/WRONGTYPE/, FOREIGN_KEY],
   [/DB index is out of range/, 'name a database that it has at the end of REDIS_URL, e.g. /0'],
   [/max number of clients/, 'raise its maxclients, or find who holds them: redis-cli CLIENT LIST'],
   [/\bOOM\b/, 'raise its maxmemory (the service needs less than 16 MB), or find what else fills it'],

@@ -37,7 +37,11 @@ const NEXT: Readonly<Record<DictationState, readonly DictationState[]>> = {
   waiting: ['recognizing', 'idle'],
 };
 
-export interface DictationView {
+/** The page, which lends its fields and is told what goes on. */
+export interface DictationPage {
+  token(): string;
+  /** Of the microphone to use; '' for the system's choice. */
+  deviceId(): string;
   show(now: Now): void;
   /** What has ended the recording, and not its person. It is recognized now. */
   interrupted(by: Failure): void;
@@ -58,20 +62,15 @@ export interface DictationView {
  * No recording is lost with its live text: it is kept, and what has no text at its end is sent then.
  */
 export class Dictation {
-  readonly #view: DictationView;
-  readonly #token: () => string;
-  readonly #deviceId: () => string;
+  readonly #page: DictationPage;
   #now = IDLE;
   #capture: Capture | undefined;
   #stopAsked = false;
   #abort = new AbortController();
   #late: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param deviceId of the microphone to use; '' for the system's choice */
-  constructor(view: DictationView, token: () => string, deviceId: () => string) {
-    this.#view = view;
-    this.#token = token;
-    this.#deviceId = deviceId;
+  constructor(page: DictationPage) {
+    this.#page = page;
   }
 
   get state(): DictationState {
@@ -79,15 +78,13 @@ export class Dictation {
   }
 
   /** Records until `stop` or a limit. Call it from a press. */
-  async record(): Promise<void> {
-    const service = this.#begin({ state: 'opening' });
-    if (service === undefined) return;
-    const takenAt = new Date();
-    const parts = new AudioParts();
-    let live: LiveText | undefined;
-    let limit: Failure | undefined;
-    this.#stopAsked = false;
-    try {
+  record(): Promise<void> {
+    return this.#alone({ state: 'opening' }, async (service) => {
+      const takenAt = new Date();
+      const parts = new AudioParts();
+      let live: LiveText | undefined;
+      let limit: Failure | undefined;
+      this.#stopAsked = false;
       const ended = await new Promise<CaptureEnd>((resolve, reject) => {
         const frame = (pcm: Int16Array): void => {
           if (limit !== undefined) return;
@@ -99,16 +96,11 @@ export class Dictation {
           live.push(pcm);
           const { levels, lengthMs } = parts;
           const { behindBecause: obstacle, waitingMs } = live;
-          this.#change({
-            state: 'recording',
-            sound: { ...IDLE.sound, levels, lengthMs },
-            obstacle,
-            waitingMs,
-          });
+          this.#change({ state: 'recording', sound: { ...IDLE.sound, levels, lengthMs }, obstacle, waitingMs });
           limit = limitMet(lengthMs, waitingMs);
           if (limit !== undefined) this.#capture?.stop();
         };
-        openMicrophone(this.#deviceId(), { frame, end: resolve }, this.#abort.signal).then((capture) => {
+        openMicrophone(this.#page.deviceId(), { frame, end: resolve }, this.#abort.signal).then((capture) => {
           this.#capture = capture;
         }, reject);
       });
@@ -117,16 +109,9 @@ export class Dictation {
       const sound = parts.sound(undefined, takenAt);
       this.#change({ state: 'recognizing', sound, recognizedMs: live.soFar.audio_ms });
       const interruption = ended === 'microphone_lost' ? new Failure('microphone_lost') : limit;
-      if (interruption !== undefined) this.#view.interrupted(interruption);
-      this.#view.recorded({ ...sound, ...(await this.#outcome(live, service, sound)) });
-    } catch (error) {
-      this.#view.failed(asFailure(error));
-    } finally {
-      // A session that is still open would hold the slot.
-      this.#abort.abort(new Failure('cancelled'));
-      this.#capture = undefined;
-      this.#change(IDLE);
-    }
+      if (interruption !== undefined) this.#page.interrupted(interruption);
+      this.#page.recorded({ ...sound, ...(await this.#outcome(live, service, sound)) });
+    });
   }
 
   /** Ends the recording; also one whose microphone is still being opened, or asked for. */
@@ -137,35 +122,35 @@ export class Dictation {
   }
 
   /** One after the other, with the manners of a batch. Each becomes a recording, also one that cannot be read. */
-  async recognizeFiles(files: readonly File[]): Promise<void> {
-    const service = this.#begin({ state: 'recognizing' });
-    if (service === undefined) return;
-    let lasting: Failure | undefined;
-    for (const [index, file] of files.entries()) {
-      const fileName = file.name;
-      const place = [index + 1, files.length] as const;
-      this.#change({ ...IDLE, state: 'recognizing', sound: { ...IDLE.sound, fileName }, place });
-      const takenAt = new Date();
-      const read = await readAudioFile(file).catch(asFailure);
-      const sound = (read instanceof Failure ? new AudioParts() : read).sound(fileName, takenAt);
-      this.#change({ sound });
-      const failure = read instanceof Failure ? read : lasting;
-      const none = { transcript: NOTHING_YET, failure };
-      const outcome = failure === undefined ? await this.#transcribe(service, sound) : none;
-      this.#view.recorded({ ...sound, ...outcome });
-      if (outcome.failure !== undefined && LASTING.includes(outcome.failure.kind)) lasting = outcome.failure;
-    }
-    this.#change(IDLE);
+  recognizeFiles(files: readonly File[]): Promise<void> {
+    return this.#alone({ state: 'recognizing' }, async (service) => {
+      let lasting: Failure | undefined;
+      for (const [index, file] of files.entries()) {
+        const fileName = file.name;
+        const place = [index + 1, files.length] as const;
+        this.#change({ ...IDLE, state: 'recognizing', sound: { ...IDLE.sound, fileName }, place });
+        const takenAt = new Date();
+        const read = await readAudioFile(file).catch(asFailure);
+        const sound = (read instanceof Failure ? new AudioParts() : read).sound(fileName, takenAt);
+        this.#change({ sound });
+        const failure = read instanceof Failure ? read : lasting;
+        const none = { transcript: NOTHING_YET, failure };
+        const outcome = failure === undefined ? await this.#transcribe(service, sound) : none;
+        this.#page.recorded({ ...sound, ...outcome });
+        if (outcome.failure !== undefined && LASTING.includes(outcome.failure.kind))
+          lasting = outcome.failure;
+      }
+    });
   }
 
   /** Goes on where the attempts before it ended. */
-  async tryAgain(recording: Recording): Promise<void> {
-    const recognizedMs = recording.transcript.audio_ms;
-    const service = this.#begin({ state: 'recognizing', sound: recording, recognizedMs });
-    if (service === undefined) return;
-    const outcome = await this.#transcribe(service, recording, recording.transcript);
-    this.#view.recorded({ ...recording, failure: undefined, ...outcome });
-    this.#change(IDLE);
+  tryAgain(recording: Recording): Promise<void> {
+    const { transcript } = recording;
+    const now = { state: 'recognizing', sound: recording, recognizedMs: transcript.audio_ms } as const;
+    return this.#alone(now, async (service) => {
+      const outcome = await this.#transcribe(service, recording, transcript);
+      this.#page.recorded({ ...recording, failure: undefined, ...outcome });
+    });
   }
 
   /** Gives up waiting for the service, and what files are left. */
@@ -227,17 +212,21 @@ export class Dictation {
     if (this.#now.state !== 'recording') this.#change({ state: 'waiting', obstacle });
   }
 
-  /** @returns the service for what begins; undefined: not now, or not with this token */
-  #begin(now: Partial<Now>): AsrClientCore | undefined {
-    if (this.#now.state !== 'idle') return undefined;
+  /** Does this from its first state on, unless something else goes on. It fails at once with a token that can be none. */
+  async #alone(now: Partial<Now>, work: (service: AsrClientCore) => Promise<void>): Promise<void> {
+    if (this.#now.state !== 'idle') return;
     try {
-      const service = serviceFor(this.#token());
+      const service = serviceFor(this.#page.token());
       this.#abort = new AbortController();
       this.#change({ ...IDLE, ...now });
-      return service;
+      await work(service);
     } catch (error) {
-      this.#view.failed(asFailure(error));
-      return undefined;
+      this.#page.failed(asFailure(error));
+    } finally {
+      // A session that is still open would hold the slot.
+      this.#abort.abort(new Failure('cancelled'));
+      this.#capture = undefined;
+      this.#change(IDLE);
     }
   }
 
@@ -251,7 +240,7 @@ export class Dictation {
     if (now.state === 'recognizing' && now.sound.lengthMs > 0)
       this.#late = setTimeout(() => this.#retry(new Failure('queued')), QUEUED_MS);
     this.#now = now;
-    this.#view.show(now);
+    this.#page.show(now);
   }
 }
 

@@ -1,6 +1,6 @@
 import { audioMs, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { quoted } from '../../../common/errors/printable.ts';
-import { remedyFor } from '../../../common/redis/remedies.ts';
+import { FOREIGN_KEY, remedyFor } from '../../../common/redis/remedies.ts';
 import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
 import { UPLOAD_DEADLINE_MS } from '../../../common/uploads/upload-jobs.ts';
 import type { InferenceProcess } from '../service-state.ts';
@@ -23,8 +23,6 @@ const LONG_WAIT_MS = 10_000;
 const STRAY_MS = 2_000;
 /** As in the alert AsrRedisFull. */
 const FULL_SHARE = 0.9;
-/** Of a key of the service that another program has written. */
-const STRANGER_TODO = remedyFor('WRONGTYPE') ?? '';
 const LONG_BACKLOG_MS = audioMs(MAX_BACKLOG_BYTES) / 2;
 
 /** @param version of this program. @returns what is wrong with the service, the worst first; nothing while all is well */
@@ -98,7 +96,7 @@ function ofSlot({ slot }: Status): Finding[] {
   const about = 'slot';
   if (slot.owner === undefined)
     return [
-      { about, wrong: `its value is not of this service: ${quoted(slot.holder)}`, todo: STRANGER_TODO },
+      { about, wrong: `its value is not of this service: ${quoted(slot.holder)}`, todo: FOREIGN_KEY },
     ];
   if (slot.ageMs > LONGEST_SLOT_MS) {
     const wrong = `one recording has had it for ${seconds(slot.ageMs)}; the longest takes ${seconds(UPLOAD_DEADLINE_MS)}. Everybody else gets busy`;

@@ -55,7 +55,8 @@ export async function smallProject(): Promise<SmallProject> {
     'node_modules/typescript': { resolved: 'vendor/typescript', link: true },
   };
   const lock = { name: 'small', version: '1.0.0', lockfileVersion: 3, requires: true, packages };
-  await cp(join(packageRoot(), 'launch/setup'), join(folder, 'launch/setup'), { recursive: true });
+  for (const part of ['launch/setup', 'common/process/lock.mjs'])
+    await cp(join(packageRoot(), part), join(folder, part), { recursive: true });
   await write('vendor/typescript/bin/tsc', COMPILER);
   await write('vendor/typescript/package.json', JSON.stringify(typescript));
   await write('package.json', JSON.stringify({ ...manifest, scripts }));

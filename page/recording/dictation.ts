@@ -96,7 +96,12 @@ export class Dictation {
           live.push(pcm);
           const { levels, lengthMs } = parts;
           const { behindBecause: obstacle, waitingMs } = live;
-          this.#change({ state: 'recording', sound: { ...IDLE.sound, levels, lengthMs }, obstacle, waitingMs });
+          this.#change({
+            state: 'recording',
+            sound: { ...IDLE.sound, levels, lengthMs },
+            obstacle,
+            waitingMs,
+          });
           limit = limitMet(lengthMs, waitingMs);
           if (limit !== undefined) this.#capture?.stop();
         };

@@ -95,9 +95,7 @@ function ofSlot({ slot }: Status): Finding[] {
   if (slot === undefined) return [];
   const about = 'slot';
   if (slot.owner === undefined)
-    return [
-      { about, wrong: `its value is not of this service: ${quoted(slot.holder)}`, todo: FOREIGN_KEY },
-    ];
+    return [{ about, wrong: `its value is not of this service: ${quoted(slot.holder)}`, todo: FOREIGN_KEY }];
   if (slot.ageMs > LONGEST_SLOT_MS) {
     const wrong = `one recording has had it for ${seconds(slot.ageMs)}; the longest takes ${seconds(UPLOAD_DEADLINE_MS)}. Everybody else gets busy`;
     const todo = `restart the replica ${slot.owner.replica}, and inference if that does not help: what nobody renews is free within ${seconds(SLOT_TTL_MS)}`;

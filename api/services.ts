@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
 import { Queue } from 'bullmq';
 import type { ApiConfig } from '../common/config/config.ts';
-import { StoreUnavailable } from '../common/errors/errors.ts';
 import type { Logger } from '../common/process/log.ts';
 import { packageVersion } from '../common/process/package-root.ts';
 import { endedWithin, type ShutdownStep } from '../common/process/shutdown.ts';
+import { HeartbeatSender } from '../common/readiness/heartbeats.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
-import { ReplicaHeartbeat, ReplicaStore } from '../common/readiness/replicas.ts';
+import { type Replica, ReplicaStore } from '../common/readiness/replicas.ts';
 import type { RedisClient } from '../common/redis/client.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis/connection.ts';
 import { OutageLog } from '../common/redis/outage.ts';
@@ -32,7 +32,7 @@ export interface ApiServices {
   readonly access: Access;
   readonly readiness: ReadinessStore;
   /** Whether Redis takes what this replica writes. */
-  readonly heartbeat: ReplicaHeartbeat;
+  readonly heartbeat: HeartbeatSender<Replica>;
   readonly admission: Admission;
   readonly slot: Slot;
   readonly transcriber: Transcriber;
@@ -88,10 +88,8 @@ export function createServices(
   const access = new Access(config.allowedClients, config.apiToken, config.allowedOrigins);
   const readiness = new ReadinessStore(store);
   const replicas = new ReplicaStore(store);
-  const heartbeat = new ReplicaHeartbeat(replicas, { id: replica, version: packageVersion() }, (failure) => {
-    if (failure === undefined) outages.worked();
-    else if (failure instanceof StoreUnavailable) outages.failed(failure);
-  });
+  const heartbeat = new HeartbeatSender(replicas, { id: replica, version: packageVersion() }, outages);
+  heartbeat.start();
   const slot = new Slot(store);
   const uploads = new UploadStore(store);
   const feed = new ResultFeed(blocking, redis, log);

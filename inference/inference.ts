@@ -12,8 +12,8 @@ import { Store } from '../common/redis/store.ts';
 import { warnOfRedis } from '../common/redis/warnings.ts';
 import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
+import { InferenceHeartbeat } from './heartbeat.ts';
 import { ExclusiveRun } from './model/exclusive-run.ts';
-import { HeartbeatSender } from './model/heartbeat.ts';
 import type { ModelLoading } from './model/model-loading.ts';
 import { ModelMetrics } from './model/model-metrics.ts';
 import { FenceGuard } from './sessions/fence.ts';
@@ -71,7 +71,7 @@ export function createInference(parts: InferenceParts): Inference {
   const reader = connect('bullmq', `${keys.prefix}:${Buffer.from(keys.queueName).toString('base64')}`);
 
   const slot = new Slot(store);
-  const heartbeat = new HeartbeatSender(
+  const heartbeat = new InferenceHeartbeat(
     new ReadinessStore(store),
     { id, host, pid: process.pid, version: packageVersion() },
     outages,

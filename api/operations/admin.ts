@@ -5,7 +5,8 @@ import type { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
 import type { AdminConfig } from '../../common/config/admin.ts';
 import { buildAdminServer } from '../../common/process/admin-server.ts';
-import type { ReplicaHeartbeat } from '../../common/readiness/replicas.ts';
+import type { HeartbeatSender } from '../../common/readiness/heartbeats.ts';
+import type { Replica } from '../../common/readiness/replicas.ts';
 import type { Slot } from '../../common/slot/slot.ts';
 import type { UploadJob } from '../../common/uploads/upload-jobs.ts';
 import type { ApiMetrics } from './metrics.ts';
@@ -20,7 +21,7 @@ const BOARD_POLICY =
 interface AdminParts {
   readonly slot: Slot;
   readonly queue: Queue<UploadJob>;
-  readonly heartbeat: ReplicaHeartbeat;
+  readonly heartbeat: HeartbeatSender<Replica>;
 }
 
 /** What an operator looks at: `/metrics` (Prometheus) and `/queues` (the BullMQ queue). */

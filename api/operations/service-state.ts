@@ -51,7 +51,7 @@ export class ServiceStateReader {
   /** @throws StoreUnavailable */
   async read(): Promise<ServiceState> {
     const { replicas } = this.#parts;
-    const all = [this.#slot(), this.#processes(), replicas.read(), this.#memoryShare()] as const;
+    const all = [this.#slot(), this.#processes(), replicas.said(), this.#memoryShare()] as const;
     const [slot, recognizers, replicasThere, memoryShare] = await Promise.all(all);
     return { slot, recognizers, replicas: replicasThere, memoryShare };
   }
@@ -90,7 +90,7 @@ export class ServiceStateReader {
   async #processes(): Promise<InferenceProcess[]> {
     const { readiness } = this.#parts;
     const { processes } = await readiness.read();
-    const agesMs = await readiness.heartbeatAgesMs(processes.map(({ id }) => id));
+    const agesMs = await readiness.agesMs(processes.map(({ id }) => id));
     return processes.map((process, index) => ({ ...process, heartbeatAgeMs: agesMs[index] ?? 0 }));
   }
 }

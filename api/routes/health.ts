@@ -5,7 +5,7 @@ import { RETRY_SOON } from '../http/error-replies.ts';
 import type { ApiServices } from '../services.ts';
 
 /** GET /healthz (the process answers) and GET /readyz (the model can recognize). */
-export function healthRoutes({ access, readiness, heartbeat }: ApiServices): FastifyPluginAsyncTypebox {
+export function healthRoutes({ access, admission, slot }: ApiServices): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get(
       '/healthz',
@@ -49,10 +49,9 @@ export function healthRoutes({ access, readiness, heartbeat }: ApiServices): Fas
           return reply.send({ status: 'loading', busy, ...(error === undefined ? {} : { error }) });
         };
         try {
-          const { ready, busy, error } = await readiness.read();
-          await heartbeat.expectWritten();
-          if (ready) return { status: 'ready' as const, busy };
-          return notReady(busy, error);
+          const [{ ready, error }, holder] = await Promise.all([admission.look(), slot.holder()]);
+          const busy = holder !== undefined;
+          return ready ? { status: 'ready' as const, busy } : notReady(busy, error);
         } catch (error) {
           if (!(error instanceof StoreUnavailable)) throw error;
           return notReady(false, error.name);

@@ -1,7 +1,8 @@
 import { refused } from '../../common/errors/errors.ts';
 import { inSpan, traceparent } from '../../common/process/traces.ts';
-import type { ReadinessStore } from '../../common/readiness/readiness.ts';
-import type { ReplicaHeartbeat } from '../../common/readiness/replicas.ts';
+import type { HeartbeatSender } from '../../common/readiness/heartbeats.ts';
+import type { Readiness, ReadinessStore } from '../../common/readiness/readiness.ts';
+import type { Replica } from '../../common/readiness/replicas.ts';
 import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import {
   SLOT_TTL_MS,
@@ -15,7 +16,7 @@ import { keepSlot, type SlotLoss } from './slot-keeper.ts';
 
 interface AdmissionParts {
   readonly readiness: ReadinessStore;
-  readonly heartbeat: ReplicaHeartbeat;
+  readonly heartbeat: HeartbeatSender<Replica>;
   readonly slot: Slot;
   readonly background: BackgroundWork;
   /** Names this replica to whoever looks at the slot. */
@@ -37,12 +38,16 @@ export class Admission {
     this.#parts = parts;
   }
 
-  /** @throws ServiceFailure `not_ready` while no model can recognize; StoreUnavailable, also if Redis takes no writes */
+  /** What the inference processes say. @throws StoreUnavailable, also from a Redis that takes no writes */
+  async look(): Promise<Readiness> {
+    const readiness = await this.#parts.readiness.look();
+    await this.#parts.heartbeat.expectWritten();
+    return readiness;
+  }
+
+  /** @throws ServiceFailure `not_ready` while no model can recognize; StoreUnavailable */
   async expectUsable(): Promise<void> {
-    const { readiness, heartbeat } = this.#parts;
-    const isReady = await readiness.isReady();
-    await heartbeat.expectWritten();
-    if (!isReady) throw refused('model not ready');
+    if (!(await this.look()).ready) throw refused('model not ready');
   }
 
   /**

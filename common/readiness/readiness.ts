@@ -1,7 +1,6 @@
 import type { Store } from '../redis/store.ts';
+import { HeartbeatStore } from './heartbeats.ts';
 
-export const HEARTBEAT_TTL_MS = 3_000;
-export const HEARTBEAT_INTERVAL_MS = 1_000;
 const LOOK_MS = 1_000;
 
 /** What an inference process says of itself once a second. */
@@ -23,7 +22,6 @@ export interface Heartbeat {
 
 export interface Readiness {
   readonly ready: boolean;
-  readonly busy: boolean;
   /** Name of the exception that keeps a process from loading its model, even if another process is ready. */
   readonly error: string | undefined;
   readonly processes: readonly Heartbeat[];
@@ -45,36 +43,26 @@ function readHeartbeat(text: string): Heartbeat | undefined {
   }
 }
 
-/** The heartbeats in the store. Each inference process writes its own, and every API replica reads them all. */
-export class ReadinessStore {
-  readonly #store: Store;
+/** The heartbeats of the inference processes. Each writes its own, and every API replica reads them all. */
+export class ReadinessStore extends HeartbeatStore<Heartbeat> {
   /** The processes that were ready at the last look: they are looked at first. */
   #readyIds: readonly string[] = [];
 
   constructor(store: Store) {
-    this.#store = store;
-  }
-
-  /** @throws StoreUnavailable */
-  async beat(heartbeat: Heartbeat): Promise<void> {
-    await this.#run(heartbeat.id, JSON.stringify(heartbeat), HEARTBEAT_TTL_MS);
-  }
-
-  /** The process is gone for good. @throws StoreUnavailable */
-  async stop(id: string): Promise<void> {
-    await this.#run(id, '', 0);
+    super(store, (id) => store.keys.inference(id), store.keys.inferences, readHeartbeat);
   }
 
   /**
-   * Whether any process can recognize. Looks first at those that could the last time, and at all of them only
-   * if none of those can any more.
+   * Looks first at the processes that could recognize the last time, and at all of them only if none of those
+   * can any more.
    * @throws StoreUnavailable
    */
-  async isReady(): Promise<boolean> {
-    const isReady = ({ state }: Heartbeat): boolean => state === 'ready';
-    if (this.#readyIds.length > 0 && (await this.#look(this.#readyIds)).processes.some(isReady)) return true;
-    this.#readyIds = (await this.read()).processes.filter(isReady).map(({ id }) => id);
-    return this.#readyIds.length > 0;
+  async look(): Promise<Readiness> {
+    const last = readinessOf(await this.said(this.#readyIds));
+    if (last.ready) return last;
+    const now = await this.read();
+    this.#readyIds = now.processes.filter(isReady).map(({ id }) => id);
+    return now;
   }
 
   /**
@@ -100,34 +88,13 @@ export class ReadinessStore {
 
   /** @throws StoreUnavailable */
   async read(): Promise<Readiness> {
-    return this.#look(await this.#store.ask((redis, { inferences }) => redis.zrange(inferences, 0, '-1')));
+    return readinessOf(await this.said());
   }
+}
 
-  /**
-   * @returns ms since the last heartbeat of each process, by the clock of Redis; one that is gone has the
-   * longest age.
-   * @throws StoreUnavailable
-   */
-  async heartbeatAgesMs(ids: readonly string[]): Promise<number[]> {
-    const leftMs = ids.map((id) => this.#store.ask((redis, keys) => redis.pttl(keys.inference(id))));
-    return (await Promise.all(leftMs)).map((left) => HEARTBEAT_TTL_MS - Math.max(0, left));
-  }
+const isReady = ({ state }: Heartbeat): boolean => state === 'ready';
 
-  async #run(id: string, value: string, ttlMs: number): Promise<void> {
-    const { keys } = this.#store;
-    await this.#store.run('readiness/beat.lua', [keys.inference(id), keys.inferences], id, value, ttlMs);
-  }
-
-  async #look(ids: readonly string[]): Promise<Readiness> {
-    const [holder, ...states] = await this.#store.ask((redis, keys) =>
-      redis.mget(keys.slot, ...ids.map((id) => keys.inference(id))),
-    );
-    const processes = states.flatMap((state) => (state === null ? [] : (readHeartbeat(state) ?? [])));
-    return {
-      ready: processes.some((process) => process.state === 'ready'),
-      busy: typeof holder === 'string',
-      error: processes.find((process) => process.error !== undefined)?.error,
-      processes,
-    };
-  }
+function readinessOf(processes: readonly Heartbeat[]): Readiness {
+  const error = processes.find((process) => process.error !== undefined)?.error;
+  return { ready: processes.some(isReady), error, processes };
 }

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorName, messageOf } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
 import { locateModel, modelFolder } from '../../models/store/locate.ts';
+import type { InferenceHeartbeat } from '../heartbeat.ts';
 import { ExecutionProviderError, type ModelInfo, type Recognizer } from '../recognizer.ts';
 import { folderChange, folderFingerprint } from './folder-change.ts';
-import type { HeartbeatSender } from './heartbeat.ts';
 
 export interface ModelLoadingParts {
   readonly recognizer: Recognizer;
@@ -58,7 +58,7 @@ export class ModelLoading {
    * @throws ExecutionProviderError, which no retry helps; the signal's reason.
    */
   async untilLoaded(
-    heartbeat: Pick<HeartbeatSender, 'report'>,
+    heartbeat: Pick<InferenceHeartbeat, 'report'>,
     signal: AbortSignal,
     onFailed: () => void,
   ): Promise<ModelInfo> {

@@ -228,7 +228,7 @@ describe.concurrent('recognition that goes away', () => {
       const calls = victim.calls.length;
       const pcm = scriptedPcm(0.6, 2);
       const gate = other.recognizer.hold();
-      await expect.poll(() => service.api.services.readiness.isReady()).toBe(true);
+      await expect.poll(() => service.api.services.readiness.look()).toMatchObject({ ready: true });
       const told = service.upload(pcm);
       await gate.entered;
       const holder = await service.slot();

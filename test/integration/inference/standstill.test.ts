@@ -29,7 +29,7 @@ async function pair(): Promise<{
     return inference;
   };
   const first = await start();
-  await expect.poll(() => api.services.readiness.isReady()).toBe(true);
+  await expect.poll(() => api.services.readiness.look()).toMatchObject({ ready: true });
   return { redis, api, first, gate: first.recognizer.hold(), standby: start };
 }
 

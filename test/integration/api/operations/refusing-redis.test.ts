@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { runStatus } from '../../../../api/operations/status/command.ts';
-import { HEARTBEAT_TTL_MS } from '../../../../common/readiness/readiness.ts';
+import { HEARTBEAT_TTL_MS } from '../../../../common/readiness/heartbeats.ts';
 import { AUTHORIZED, upload } from '../../../support/api.ts';
 import { scriptedPcm } from '../../../support/scripted-recognizer.ts';
 import { TestService } from '../../../support/service.ts';

@@ -36,7 +36,7 @@ afterAll(async () => {
 async function startReadyInference(): Promise<TestInference> {
   await redis.client.flushall();
   const inference = await startInference(redis.url);
-  await expect.poll(() => api.services.readiness.isReady()).toBe(true);
+  await expect.poll(() => api.services.readiness.look()).toMatchObject({ ready: true });
   return inference;
 }
 

@@ -4,13 +4,17 @@ import { getGlobalDispatcher, ProxyAgent, setGlobalDispatcher } from 'undici';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { readInferenceConfig } from '../../../../common/config/config.ts';
 import { createLogger } from '../../../../common/process/log.ts';
+import { HeartbeatSender } from '../../../../common/readiness/heartbeats.ts';
 import { type Heartbeat, ReadinessStore } from '../../../../common/readiness/readiness.ts';
+import { ReplicaStore } from '../../../../common/readiness/replicas.ts';
 import { RedisKeys } from '../../../../common/redis/keys.ts';
 import { OutageLog } from '../../../../common/redis/outage.ts';
-import { HeartbeatSender } from '../../../../inference/model/heartbeat.ts';
+import { Store } from '../../../../common/redis/store.ts';
+import { InferenceHeartbeat } from '../../../../inference/heartbeat.ts';
 import { whenServing } from '../../../../launch/supervisor/when-serving.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startRedis, type TestRedis } from '../../../support/redis.ts';
+import { RedisMonitor } from '../../../support/redis-monitor.ts';
 
 let redis: TestRedis;
 let store: ReadinessStore;
@@ -22,6 +26,7 @@ const beat = (id: string, state: Heartbeat['state'] = 'ready'): Heartbeat => ({
   state,
 });
 const NOT_LOADED: Heartbeat = { ...beat('a', 'loading'), error: 'ModelError' };
+const silent = createLogger('silent', 'inference', { write: () => undefined });
 const ids = async (): Promise<string[]> => (await store.read()).processes.map(({ id }) => id);
 
 beforeAll(async () => {
@@ -47,18 +52,18 @@ test('a heartbeat and the index of all have a TTL of 3 s, and each beat gives it
 test('a process that ends leaves neither its state nor its name, and the others theirs', async () => {
   await store.beat(beat('a'));
   await store.beat(beat('b', 'loading'));
-  expect(await store.isReady()).toBe(true);
+  expect(await store.look()).toMatchObject({ ready: true });
   await store.stop('a');
   expect(await redis.client.exists(keys.inference('a'))).toBe(0);
   expect(await redis.client.zrange(keys.inferences, 0, '-1')).toEqual(['b']);
-  expect(await store.isReady()).toBe(false);
+  expect(await store.look()).toMatchObject({ ready: false });
 });
 
 test('one that could recognize and drains now cannot any more', async () => {
   await store.beat(beat('a'));
-  expect(await store.isReady()).toBe(true);
+  expect(await store.look()).toMatchObject({ ready: true });
   await store.beat(beat('a', 'draining'));
-  expect(await store.isReady()).toBe(false);
+  expect(await store.look()).toMatchObject({ ready: false });
 });
 
 test.each<[string, readonly (readonly Heartbeat[])[], string]>([
@@ -104,8 +109,7 @@ test('the name of one that died goes with the next beat of another', async () =>
 });
 
 test('what a process reports is written when the report is over, not with the next beat', async () => {
-  const log = createLogger('silent', 'inference', { write: () => undefined });
-  const sender = new HeartbeatSender(store, { id: 'a', host: 'host', pid: 1 }, new OutageLog(log));
+  const sender = new InferenceHeartbeat(store, { id: 'a', host: 'host', pid: 1 }, new OutageLog(silent));
   await sender.report({ state: 'ready' });
   expect((await store.read()).processes).toEqual([beat('a')]);
   await sender.drain();
@@ -117,6 +121,35 @@ test('what a process reports is written when the report is over, not with the ne
   expect(await ids()).toEqual([]);
 });
 
+test('a heartbeat that is under way when its process ends does not write it back', async () => {
+  const client = redis.client.duplicate();
+  onTestFinished(() => client.disconnect());
+  const monitor = await RedisMonitor.start(redis);
+  onTestFinished(() => monitor.close());
+  const carriedOut = (name: string): Promise<void> =>
+    new Promise((resolve) => monitor.on('command', ([found]) => void (found === name && resolve())));
+  const replicas = new ReplicaStore(new Store(client, '{asr}'));
+  const sender = new HeartbeatSender(replicas, { id: 'a', version: '1' }, new OutageLog(silent));
+  await sender.beat();
+  // Redis has lost the script. The process that hears of it sends the heartbeat once more, and hears of it late.
+  await redis.client.script('FLUSH');
+  client.stream.pause();
+  const refused = carriedOut('evalsha');
+  const beating = sender.beat();
+  await refused;
+  await new ReplicaStore(redis.store).beat({ id: 'another', version: '1' });
+  const sent = carriedOut('ping');
+  const ending = sender.stop();
+  // Behind all that the end has sent until now.
+  const answered = client.ping();
+  await sent;
+  client.stream.resume();
+  await Promise.all([beating, ending, answered]);
+  await sender.beat();
+  expect(await redis.client.exists(keys.replica('a'))).toBe(0);
+  expect(await redis.client.zrange(keys.replicas, 0, '-1')).toEqual(['another']);
+});
+
 test.each([
   ['no JSON', 'junk'],
   ['null', 'null'],
@@ -126,7 +159,7 @@ test.each([
   await redis.client.zadd(keys.inferences, Date.now() + 3_000, 'stranger');
   expect(await store.read()).toMatchObject({ ready: false, processes: [] });
   await store.beat(beat('a'));
-  expect(await new ReadinessStore(redis.store).isReady()).toBe(true);
+  expect(await new ReadinessStore(redis.store).look()).toMatchObject({ ready: true });
   expect(await store.read()).toMatchObject({ ready: true, processes: [beat('a')] });
 });
 

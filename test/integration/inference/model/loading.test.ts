@@ -7,8 +7,8 @@ import { packageVersion } from '../../../../common/process/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../../common/readiness/readiness.ts';
 import { OutageLog } from '../../../../common/redis/outage.ts';
 import { Slot } from '../../../../common/slot/slot.ts';
+import { InferenceHeartbeat } from '../../../../inference/heartbeat.ts';
 import { type EngineLost, ExclusiveRun } from '../../../../inference/model/exclusive-run.ts';
-import { HeartbeatSender } from '../../../../inference/model/heartbeat.ts';
 import { ModelLoading } from '../../../../inference/model/model-loading.ts';
 import { ModelMetrics } from '../../../../inference/model/model-metrics.ts';
 import { ExecutionProviderError, InferenceError, ModelLoadError } from '../../../../inference/recognizer.ts';
@@ -48,8 +48,8 @@ async function whenSaid(expected: Partial<Readiness>): Promise<Readiness> {
 }
 
 const log = createLogger('silent', 'inference');
-const heartbeatOf = (id: string): HeartbeatSender =>
-  new HeartbeatSender(readiness, { id, host: 'here', pid: process.pid }, new OutageLog(log));
+const heartbeatOf = (id: string): InferenceHeartbeat =>
+  new InferenceHeartbeat(readiness, { id, host: 'here', pid: process.pid }, new OutageLog(log));
 
 describe('the heartbeat', () => {
   it('says ready, with model, family and provider, once the model is loaded, and nothing after the end', async () => {

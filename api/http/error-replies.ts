@@ -13,6 +13,18 @@ import {
 import { endBehindBody } from './last-answers.ts';
 import { STREAM_PATH } from './request-checks.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What went wrong, for the log line. */
+    failureCode?: string;
+    /**
+     * For the log line, if the code does not say enough. It is what was refused of a handshake (a browser
+     * keeps the answer from its page). Or it is why the service could not serve a request (500, 503).
+     */
+    failureReason?: string;
+  }
+}
+
 /** Goes with each 409 and 503. In seconds: the shortest wait that the header can say. */
 export const RETRY_SOON = { 'Retry-After': '1' };
 

@@ -10,13 +10,6 @@ const CLIENT_CLOSED_REQUEST = 499;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What went wrong, for the log line. */
-    failureCode?: string;
-    /**
-     * For the log line, if the code does not say enough. It is what was refused of a handshake (a browser
-     * keeps the answer from its page). Or it is why the service could not serve a request (500, 503).
-     */
-    failureReason?: string;
     /** Durations of a recording that was recognized, for the log line. */
     recognized?: Omit<Transcription, 'text'>;
   }

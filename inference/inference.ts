@@ -14,9 +14,9 @@ import { Slot } from '../common/slot/slot.ts';
 import { UploadStore } from '../common/uploads/upload-jobs.ts';
 import { InferenceHeartbeat } from './heartbeat.ts';
 import { ExclusiveRun } from './model/exclusive-run.ts';
+import { FenceGuard } from './model/fence.ts';
 import type { ModelLoading } from './model/model-loading.ts';
 import { ModelMetrics } from './model/model-metrics.ts';
-import { FenceGuard } from './sessions/fence.ts';
 import { SessionWorker } from './sessions/session-worker.ts';
 import { UploadWorker } from './uploads/upload-worker.ts';
 

@@ -9,9 +9,9 @@ import {
 } from '../../common/sessions/session-consumer.ts';
 import type { Slot } from '../../common/slot/slot.ts';
 import type { ExclusiveRun } from '../model/exclusive-run.ts';
+import type { FenceGuard } from '../model/fence.ts';
 import type { ModelMetrics } from '../model/model-metrics.ts';
 import type { RecognizerStream } from '../recognizer.ts';
-import type { FenceGuard } from './fence.ts';
 import { SessionAudio } from './session-audio.ts';
 import { type UpdatePacing, updatePacing } from './update-pacing.ts';
 

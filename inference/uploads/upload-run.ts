@@ -9,8 +9,8 @@ import {
   type UploadStore,
 } from '../../common/uploads/upload-jobs.ts';
 import type { ExclusiveRun } from '../model/exclusive-run.ts';
+import type { FenceGuard } from '../model/fence.ts';
 import type { ModelMetrics } from '../model/model-metrics.ts';
-import type { FenceGuard } from '../sessions/fence.ts';
 
 /** The longest time until the end of another process's model call is seen. */
 const CALL_POLL_MS = 50;

@@ -5,8 +5,8 @@ import { RedisKeys } from '../../../common/redis/keys.ts';
 import { Slot } from '../../../common/slot/slot.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
+import { FenceGuard } from '../../../inference/model/fence.ts';
 import { ModelMetrics } from '../../../inference/model/model-metrics.ts';
-import { FenceGuard } from '../../../inference/sessions/fence.ts';
 import { UploadWorker } from '../../../inference/uploads/upload-worker.ts';
 // Loaded by then, so that the queue is opened while its connection is made.
 import '../../../inference/uploads/queue-worker.ts';

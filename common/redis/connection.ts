@@ -14,8 +14,7 @@ type RedisOptions = Omit<IoredisOptions, 'replyMapping' | 'enableOfflineQueue'> 
  * What a connection is for. That decides how it meets an outage:
  * - `commands`: a request waits for the answer, so a command fails within a second instead of queueing.
  * - `blocking`: one reader in a loop of XREAD BLOCK (half a second at most). Without a connection its reads
- * fail at once, so the loop waits before it tries
- *   again. A read is aborted by disconnecting.
+ *   fail at once, so the loop waits before it tries again. A read is aborted by disconnecting.
  * - `bullmq`: the connections of BullMQ's worker, which must never give up.
  */
 export type ConnectionUse = 'commands' | 'blocking' | 'bullmq';
@@ -27,11 +26,9 @@ const SILENT_SOCKET_MS = 5_000;
 /** Longer than BullMQ's own blocking reads, which take up to 10 s. */
 const SILENT_BULLMQ_SOCKET_MS = 15_000;
 const READ_ONLY = 'read-only';
+const CLOSED = 'closed for good';
 /** What ioredis's error begins with when a `socketTimeout` has run out. */
 const SILENCE = 'Socket timeout.';
-
-/** The clients that are to stay without a connection. */
-const closed = new WeakSet<RedisClient>();
 
 /**
  * Opens one connection. It begins to connect at once, keeps trying until `closeRedis`, and reports its errors
@@ -68,15 +65,15 @@ export function connectRedis(
     onError(error);
   });
   // A disconnect while the client connects, as in a second failover, ends it for good, even if it was told to connect again.
-  client.on('end', () => {
-    if (!closed.has(client)) client.connect().catch(() => undefined);
-  });
+  const reconnect = (): void => void client.connect().catch(() => undefined);
+  client.on('end', reconnect);
+  client.once(CLOSED, () => client.off('end', reconnect));
   return client;
 }
 
 /** Ends a connection for good. */
 export function closeRedis(client: RedisClient): void {
-  closed.add(client);
+  client.emit(CLOSED);
   client.disconnect();
 }
 

@@ -81,8 +81,8 @@ export class OutageLog {
   }
 
   /**
-   * A command has failed. A connection that is away says why by itself. If a Cluster is down, all connections
-   * wait and say nothing.
+   * A heartbeat could not be written. A connection that is away says why by itself. If a Cluster is down, all
+   * connections wait and say nothing.
    */
   failed({ cause }: StoreUnavailable): void {
     this.#failingSinceMs ??= performance.now();
@@ -95,7 +95,7 @@ export class OutageLog {
     this.#isRefusing = true;
   }
 
-  /** A watched command has been carried out. In inference that is one that writes, in the API a look at the readiness. */
+  /** A heartbeat was written. */
   worked(): void {
     if (this.#isRefusing) this.#log.info('Redis works again');
     this.#isRefusing = false;

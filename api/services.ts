@@ -7,12 +7,12 @@ import { endedWithin, type ShutdownStep } from '../common/process/shutdown.ts';
 import { HeartbeatSender } from '../common/readiness/heartbeats.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type Replica, ReplicaStore } from '../common/readiness/replicas.ts';
+import { OutageLog } from '../common/redis/advice/outage.ts';
+import { warnOfRedis } from '../common/redis/advice/warnings.ts';
 import type { RedisClient } from '../common/redis/client.ts';
 import { type ConnectionUse, closeRedis, connectRedis, follow } from '../common/redis/connection.ts';
-import { OutageLog } from '../common/redis/outage.ts';
-import { Store } from '../common/redis/store.ts';
-import { warnOfRedis } from '../common/redis/warnings.ts';
 import { SLOT_TTL_MS, Slot } from '../common/slot/slot.ts';
+import { Store } from '../common/store/store.ts';
 import {
   UPLOAD_DEADLINE_MS,
   UPLOAD_QUEUE_OPTIONS,

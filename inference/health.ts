@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { readInferenceConfig } from '../common/config/config.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { closeRedis, connectRedis, whenReady } from '../common/redis/connection.ts';
-import { Store } from '../common/redis/store.ts';
+import { Store } from '../common/store/store.ts';
 
 const REDIS_MS = 2_000;
 

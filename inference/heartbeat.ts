@@ -1,6 +1,6 @@
 import { HeartbeatSender } from '../common/readiness/heartbeats.ts';
 import type { Heartbeat, ReadinessStore } from '../common/readiness/readiness.ts';
-import type { OutageLog } from '../common/redis/outage.ts';
+import type { OutageLog } from '../common/redis/advice/outage.ts';
 
 type Identity = Pick<Heartbeat, 'id' | 'host' | 'pid' | 'version'>;
 type Report = Omit<Heartbeat, keyof Identity>;

@@ -1,9 +1,9 @@
 import { audioMs } from '../../common/audio/limits.ts';
 import type { Heartbeat, ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { Replica, ReplicaStore } from '../../common/readiness/replicas.ts';
-import type { Store } from '../../common/redis/store.ts';
-import { readInfo } from '../../common/redis/warnings.ts';
+import { readInfo } from '../../common/redis/advice/warnings.ts';
 import { readSlotHolder, type Slot, type SlotHolder, type SlotOwner } from '../../common/slot/slot.ts';
+import type { Store } from '../../common/store/store.ts';
 
 /** What the store tells of the whole service, for metrics and for the operator's status. */
 export interface ServiceState {

@@ -3,7 +3,6 @@ import { inSpan, traceparent } from '../../common/process/traces.ts';
 import type { HeartbeatSender } from '../../common/readiness/heartbeats.ts';
 import type { Readiness, ReadinessStore } from '../../common/readiness/readiness.ts';
 import type { Replica } from '../../common/readiness/replicas.ts';
-import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import {
   SLOT_TTL_MS,
   type Slot,
@@ -11,6 +10,7 @@ import {
   type SlotOwner,
   slotHolder,
 } from '../../common/slot/slot.ts';
+import { retryUntilAnswered } from '../../common/store/retry.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
 import { keepSlot, type SlotLoss } from './slot-keeper.ts';
 

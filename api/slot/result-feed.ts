@@ -6,7 +6,7 @@ import {
   readStreams,
   readStreamsNow,
   type StreamEntry,
-} from '../../common/redis/result-streams.ts';
+} from '../../common/store/result-streams.ts';
 
 /**
  * How long one read blocks. Work that begins while other work of this replica is still ending joins with the

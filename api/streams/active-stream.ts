@@ -1,10 +1,10 @@
 import { refused, ServiceFailure, StoreUnavailable } from '../../common/errors/errors.ts';
 import type { TraceSpan } from '../../common/process/traces.ts';
-import type { StreamEntry } from '../../common/redis/result-streams.ts';
-import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { LEASE_TTL_MS, parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
 import type { SessionProducer } from '../../common/sessions/session-producer.ts';
 import { SLOT_RENEW_MS, SLOT_TTL_MS } from '../../common/slot/slot.ts';
+import type { StreamEntry } from '../../common/store/result-streams.ts';
+import { retryUntilAnswered } from '../../common/store/retry.ts';
 import type { BackgroundWork } from '../http/background-work.ts';
 import type { Admission, AdmittedWork } from '../slot/admission.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';

@@ -1,7 +1,7 @@
 import { ServiceFailure } from '../../common/errors/errors.ts';
 import { TraceSpan } from '../../common/process/traces.ts';
-import type { Store } from '../../common/redis/store.ts';
 import { SessionProducer } from '../../common/sessions/session-producer.ts';
+import type { Store } from '../../common/store/store.ts';
 import type { Access } from '../http/access.ts';
 import { ActiveStream, type ActiveStreamParts, type StreamEvents } from './active-stream.ts';
 

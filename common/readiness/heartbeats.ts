@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../errors/errors.ts';
-import type { OutageLog } from '../redis/outage.ts';
-import type { Store } from '../redis/store.ts';
+import type { OutageLog } from '../redis/advice/outage.ts';
+import type { Store } from '../store/store.ts';
 
 export const HEARTBEAT_TTL_MS = 3_000;
 const HEARTBEAT_INTERVAL_MS = 1_000;

@@ -1,4 +1,4 @@
-import type { Store } from '../redis/store.ts';
+import type { Store } from '../store/store.ts';
 import { HeartbeatStore } from './heartbeats.ts';
 
 /** What an API replica says of itself once a second. */

@@ -1,4 +1,4 @@
-import { fieldsOf, type StreamEntry } from '../redis/result-streams.ts';
+import { fieldsOf, type StreamEntry } from '../store/result-streams.ts';
 
 /**
  * The entries of a session's two streams, and how to read them. They are written by `session-producer.ts`

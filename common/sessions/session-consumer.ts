@@ -1,10 +1,10 @@
 import { messageOf, StoreUnavailable, unreachable } from '../errors/errors.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { refusedWith } from '../redis/connection.ts';
-import type { RedisKeys } from '../redis/keys.ts';
-import { fromStore, type Store } from '../redis/store.ts';
 import { blockingRead } from '../redis/timeouts.ts';
 import type { SlotHolder } from '../slot/slot.ts';
+import type { RedisKeys } from '../store/keys.ts';
+import { fromStore, type Store } from '../store/store.ts';
 import {
   type AudioEntry,
   LEASE_TTL_MS,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Store } from '../redis/store.ts';
 import { CALL_SLOT_TTL_MS, type SlotHolder } from '../slot/slot.ts';
+import type { Store } from '../store/store.ts';
 import { SESSION_KEYS_TTL_MS } from './entries.ts';
 
 const ENTRY_GAP_MS = 10;

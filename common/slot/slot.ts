@@ -1,4 +1,4 @@
-import type { Store } from '../redis/store.ts';
+import type { Store } from '../store/store.ts';
 
 /**
  * The value of the one recognition slot of the whole service, a Redis key with a TTL. It names the holder for

@@ -1,7 +1,7 @@
 import type { QueueOptions, WorkerOptions } from 'bullmq';
-import { fieldsOf, type StreamEntry } from '../redis/result-streams.ts';
-import type { Store } from '../redis/store.ts';
 import type { SlotHolder } from '../slot/slot.ts';
+import { fieldsOf, type StreamEntry } from '../store/result-streams.ts';
+import type { Store } from '../store/store.ts';
 
 /**
  * One upload's way through the store. The samples lie under their own binary key, and a small BullMQ job
@@ -38,7 +38,7 @@ export const UPLOAD_WORKER_OPTIONS = {
   lockDuration: 1_000,
   stalledInterval: 500,
   maxStalledCount: 1,
-  // BullMQ's check sends INFO, which a user with few permissions may not. Our own (common/redis/warnings.ts)
+  // BullMQ's check sends INFO, which a user with few permissions may not. Our own (common/redis/advice/warnings.ts)
   // goes on without an answer.
   skipVersionCheck: true,
   // BullMQ's wait for the first connection fails for good when that connection is made anew meanwhile, as in

@@ -4,10 +4,10 @@ import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
 import { inSpan } from '../../common/process/traces.ts';
 import { closeRedis } from '../../common/redis/connection.ts';
-import type { Store } from '../../common/redis/store.ts';
 import { LEASE_RENEW_MS } from '../../common/sessions/entries.ts';
 import { SessionConsumer, sessionAnnounced } from '../../common/sessions/session-consumer.ts';
 import { readSlotHolder } from '../../common/slot/slot.ts';
+import type { Store } from '../../common/store/store.ts';
 import { tenths } from '../../common/time/tenths.ts';
 import { SessionRun, type SessionRunParts } from './session-run.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { audioMs } from '../../common/audio/limits.ts';
-import { retryUntilAnswered } from '../../common/redis/retry.ts';
 import { SLOT_TTL_MS } from '../../common/slot/slot.ts';
+import { retryUntilAnswered } from '../../common/store/retry.ts';
 import {
   UPLOAD_DEADLINE_MS,
   type UploadEnd,

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommonConfig } from '../../common/config/config.ts';
 import { printable } from '../../common/errors/printable.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
+import { Outage, outageText } from '../../common/redis/advice/outage.ts';
 import { closeRedis, connectRedis } from '../../common/redis/connection.ts';
-import { Outage, outageText } from '../../common/redis/outage.ts';
-import { Store } from '../../common/redis/store.ts';
+import { Store } from '../../common/store/store.ts';
 import type { Service } from './announcement.ts';
 
 const LOOK_AGAIN_MS = 50;

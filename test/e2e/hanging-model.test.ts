@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
-import { RedisKeys } from '../../common/redis/keys.ts';
+import { RedisKeys } from '../../common/store/keys.ts';
 import { writeHangingModel } from '../onnx/hanging.ts';
 import { testFolder } from '../support/folders.ts';
 import { startInferenceProcess } from '../support/real-service.ts';

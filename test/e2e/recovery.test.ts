@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vi
 import { readPcm16 } from '../../common/audio/pcm16.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
-import { RedisKeys } from '../../common/redis/keys.ts';
+import { RedisKeys } from '../../common/store/keys.ts';
 import { writeSmallStreamingParaformer } from '../onnx/paraformer-folder.ts';
 import { openStream, upload } from '../support/api.ts';
 import { fixture } from '../support/fixtures.ts';

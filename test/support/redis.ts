@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { Store } from '../../common/redis/store.ts';
+import { Store } from '../../common/store/store.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
 import { type RedisServer, startServer } from './redis-server.ts';
 

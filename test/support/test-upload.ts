@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Queue, QueueEvents } from 'bullmq';
 import { Redis } from 'ioredis';
-import { Store } from '../../common/redis/store.ts';
 import { Slot, slotHolder } from '../../common/slot/slot.ts';
+import { Store } from '../../common/store/store.ts';
 import {
   type UploadEnd as StoredEnd,
   UPLOAD_JOB_NAME,

@@ -1,6 +1,6 @@
 import { audioMs, MAX_BACKLOG_BYTES } from '../../../common/audio/limits.ts';
 import { quoted } from '../../../common/errors/printable.ts';
-import { FOREIGN_KEY, remedyFor } from '../../../common/redis/remedies.ts';
+import { FOREIGN_KEY, remedyFor } from '../../../common/redis/advice/remedies.ts';
 import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
 import { UPLOAD_DEADLINE_MS } from '../../../common/uploads/upload-jobs.ts';
 import type { InferenceProcess } from '../service-state.ts';

@@ -2,12 +2,12 @@ import { Queue } from 'bullmq';
 import type { StoreUnavailable } from '../../../common/errors/errors.ts';
 import { ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { ReplicaStore } from '../../../common/readiness/replicas.ts';
+import { reasonOf } from '../../../common/redis/advice/remedies.ts';
+import { factsOf, type RedisFacts, warningsOf } from '../../../common/redis/advice/warnings.ts';
 import type { RedisClient } from '../../../common/redis/client.ts';
-import type { RedisKeys } from '../../../common/redis/keys.ts';
-import { reasonOf } from '../../../common/redis/remedies.ts';
-import { fromStore, type Store } from '../../../common/redis/store.ts';
-import { factsOf, type RedisFacts, warningsOf } from '../../../common/redis/warnings.ts';
 import { Slot } from '../../../common/slot/slot.ts';
+import type { RedisKeys } from '../../../common/store/keys.ts';
+import { fromStore, type Store } from '../../../common/store/store.ts';
 import { FAILED_SHOWN_MS, type UploadJob } from '../../../common/uploads/upload-jobs.ts';
 import { type ServiceState, ServiceStateReader } from '../service-state.ts';
 

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { RedisClient } from '../../../common/redis/client.ts';
 import { closeRedis, connectRedis } from '../../../common/redis/connection.ts';
-import { RedisKeys } from '../../../common/redis/keys.ts';
 import { Slot } from '../../../common/slot/slot.ts';
+import { RedisKeys } from '../../../common/store/keys.ts';
 import { UploadStore } from '../../../common/uploads/upload-jobs.ts';
 import { ExclusiveRun } from '../../../inference/model/exclusive-run.ts';
 import { FenceGuard } from '../../../inference/model/fence.ts';

@@ -10,7 +10,7 @@ import {
   connectRedis,
   whenReady,
 } from '../../../../common/redis/connection.ts';
-import { readStreams } from '../../../../common/redis/result-streams.ts';
+import { readStreams } from '../../../../common/store/result-streams.ts';
 import { startCluster, startRedis, startSentinel, type TestRedis } from '../../../support/redis.ts';
 import { startRelay } from '../../../support/relay.ts';
 

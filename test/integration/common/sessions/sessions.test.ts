@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { RedisKeys } from '../../../../common/redis/keys.ts';
 import {
   LEASE_TTL_MS,
   MalformedEntry,
@@ -15,6 +14,7 @@ import {
 } from '../../../../common/sessions/session-consumer.ts';
 import { SessionProducer } from '../../../../common/sessions/session-producer.ts';
 import { CALL_SLOT_TTL_MS, Slot, type SlotHolder, slotHolder } from '../../../../common/slot/slot.ts';
+import { RedisKeys } from '../../../../common/store/keys.ts';
 import { startRedis, type TestRedis } from '../../../support/redis.ts';
 
 /** What the headers of `common/sessions/*.lua` promise, one promise a test. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createLogger } from '../../../../common/process/log.ts';
-import { RedisKeys } from '../../../../common/redis/keys.ts';
 import { readSlotHolder, Slot, slotHolder } from '../../../../common/slot/slot.ts';
+import { RedisKeys } from '../../../../common/store/keys.ts';
 import { ExclusiveRun } from '../../../../inference/model/exclusive-run.ts';
 import { startRedis, type TestRedis } from '../../../support/redis.ts';
 import { ScriptedRecognizer } from '../../../support/scripted-recognizer.ts';

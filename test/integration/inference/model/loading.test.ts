@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { createLogger } from '../../../../common/process/log.ts';
 import { packageVersion } from '../../../../common/process/package-root.ts';
 import { type Readiness, ReadinessStore } from '../../../../common/readiness/readiness.ts';
-import { OutageLog } from '../../../../common/redis/outage.ts';
+import { OutageLog } from '../../../../common/redis/advice/outage.ts';
 import { Slot } from '../../../../common/slot/slot.ts';
 import { InferenceHeartbeat } from '../../../../inference/heartbeat.ts';
 import { type EngineLost, ExclusiveRun } from '../../../../inference/model/exclusive-run.ts';

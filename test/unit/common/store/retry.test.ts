@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { StoreUnavailable } from '../../../../common/errors/errors.ts';
-import { retryUntilAnswered } from '../../../../common/redis/retry.ts';
+import { retryUntilAnswered } from '../../../../common/store/retry.ts';
 import { pausesSkipped } from '../../../support/pauses.ts';
 
 /** A command that Redis answers at the try after so many. */

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createLogger } from '../../../../common/process/log.ts';
-import { factsOf, warningsOf, warnOfRedis } from '../../../../common/redis/warnings.ts';
-import { testFolder } from '../../../support/folders.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
+import { createLogger } from '../../../../../common/process/log.ts';
+import { factsOf, warningsOf, warnOfRedis } from '../../../../../common/redis/advice/warnings.ts';
+import { testFolder } from '../../../../support/folders.ts';
+import { startRedis, type TestRedis } from '../../../../support/redis.ts';
 
 let redis: TestRedis;
 beforeAll(async () => {

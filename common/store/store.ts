@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf, StoreUnavailable } from '../errors/errors.ts';
 import { packageRoot } from '../process/package-root.ts';
-import type { RedisClient } from './client.ts';
+import type { RedisClient } from '../redis/client.ts';
 import { RedisKeys } from './keys.ts';
 
 /** What this service keeps in a Redis: the connection for commands, and the names of the keys. */

@@ -1,6 +1,6 @@
-import type { StoreUnavailable } from '../errors/errors.ts';
-import type { Logger } from '../process/log.ts';
-import type { RedisClient } from './client.ts';
+import type { StoreUnavailable } from '../../errors/errors.ts';
+import type { Logger } from '../../process/log.ts';
+import type { RedisClient } from '../client.ts';
 import { isRefusal, reasonOf, remedyFor } from './remedies.ts';
 
 /** Longer than a connection to a Redis that does not answer takes to say so. */

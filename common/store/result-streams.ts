@@ -1,5 +1,5 @@
-import type { RedisClient } from './client.ts';
-import { blockingRead } from './timeouts.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { blockingRead } from '../redis/timeouts.ts';
 
 /** One entry of a Redis stream as it comes: its id, then field, value, field, value ... */
 export type StreamEntry<Text = string> = [id: Text, fields: Text[]];

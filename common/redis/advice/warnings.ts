@@ -1,6 +1,6 @@
-import { messageOf } from '../errors/errors.ts';
-import type { Logger } from '../process/log.ts';
-import type { RedisClient } from './client.ts';
+import { messageOf } from '../../errors/errors.ts';
+import type { Logger } from '../../process/log.ts';
+import type { RedisClient } from '../client.ts';
 
 /** Major and minor of the first version with XADD NOMKSTREAM, which ends a session's audio with the session. */
 const NEEDED_VERSION = [6, 2] as const;

@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { StoreUnavailable } from '../../../../common/errors/errors.ts';
-import { createLogger } from '../../../../common/process/log.ts';
-import type { RedisClient } from '../../../../common/redis/client.ts';
-import { refusedWith } from '../../../../common/redis/connection.ts';
-import { Outage, OutageLog, outageText } from '../../../../common/redis/outage.ts';
+import { StoreUnavailable } from '../../../../../common/errors/errors.ts';
+import { createLogger } from '../../../../../common/process/log.ts';
+import { Outage, OutageLog, outageText } from '../../../../../common/redis/advice/outage.ts';
+import type { RedisClient } from '../../../../../common/redis/client.ts';
+import { refusedWith } from '../../../../../common/redis/connection.ts';
 
 /** What Redis 6.2 answers to a script that met a refusal; a newer one answers with the refusal itself. */
 const byScript = (refusal: string): string =>
@@ -33,7 +33,7 @@ test.each([REPLICA, byScript(`-${REPLICA}`)])('a replica is known by its answer:
   expect(refusedWith('OOM', answer)).toBe(false);
 });
 
-// What real servers answer is in test/integration/common/redis/redis-refusals.test.ts.
+// What real servers answer is in test/integration/common/redis/advice/refusals.test.ts.
 test.each([
   [REFUSES, byScript(`-${FULL}`), 'raise its maxmemory'],
   [REFUSES, byScript('Unknown Redis command called from Lua script '), 'rename-command'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type RedisFacts, warningsOf } from '../../../../common/redis/warnings.ts';
+import { type RedisFacts, warningsOf } from '../../../../../common/redis/advice/warnings.ts';
 
 const settings = {
   save: '',

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { parseRedisUrl } from '../../../../common/config/redis-url.ts';
-import type { RedisClient } from '../../../../common/redis/client.ts';
-import { closeRedis, connectRedis, whenReady } from '../../../../common/redis/connection.ts';
-import { isRefusal, reasonOf, remedyFor } from '../../../../common/redis/remedies.ts';
-import { fromStore } from '../../../../common/redis/store.ts';
-import { freePort } from '../../../../launch/supervisor/ports.ts';
-import { startRedis } from '../../../support/redis.ts';
+import { parseRedisUrl } from '../../../../../common/config/redis-url.ts';
+import { isRefusal, reasonOf, remedyFor } from '../../../../../common/redis/advice/remedies.ts';
+import type { RedisClient } from '../../../../../common/redis/client.ts';
+import { closeRedis, connectRedis, whenReady } from '../../../../../common/redis/connection.ts';
+import { fromStore } from '../../../../../common/store/store.ts';
+import { freePort } from '../../../../../launch/supervisor/ports.ts';
+import { startRedis } from '../../../../support/redis.ts';
 
 /** What real servers answer, and what is to be done about it. */
 

@@ -45,11 +45,7 @@ export interface ApiServices {
 }
 
 /** Opens the connections (they keep trying by themselves) and puts the services on them. */
-export function createServices(
-  config: ApiConfig,
-  log: Logger,
-  uploadDeadlineMs = UPLOAD_DEADLINE_MS,
-): ApiServices {
+export function createServices(config: ApiConfig, log: Logger, deadlineMs = UPLOAD_DEADLINE_MS): ApiServices {
   const replica = `${hostname()}:${process.pid}`;
   const outages = new OutageLog(log);
   const connect = (use: ConnectionUse, purpose: string): RedisClient => {
@@ -101,23 +97,8 @@ export function createServices(
     heartbeat,
     admission,
     slot,
-    transcriber: new Transcriber({
-      admission,
-      slot,
-      uploads,
-      queue,
-      feed,
-      background,
-      log,
-      deadlineMs: uploadDeadlineMs,
-    }),
-    streams: new StreamOpener({
-      access,
-      admission,
-      feed,
-      store,
-      background,
-    }),
+    transcriber: new Transcriber({ admission, slot, uploads, queue, feed, background, log, deadlineMs }),
+    streams: new StreamOpener({ access, admission, feed, store, background }),
     queue,
     state: new ServiceStateReader({ store, slot, readiness, replicas }),
     redis,

@@ -82,16 +82,7 @@ export function createInference(parts: InferenceParts): Inference {
   const fences = new FenceGuard(slot);
   const model = new ExclusiveRun(recognizer, slot, id, log, onFatal);
   const metrics = new ModelMetrics();
-  const sessions = new SessionWorker({
-    store,
-    blocking,
-    slot,
-    fences,
-    model,
-    metrics,
-    processId: id,
-    log,
-  });
+  const sessions = new SessionWorker({ store, blocking, slot, fences, model, metrics, processId: id, log });
   const uploads = new UploadStore(store);
   const jobs = new UploadWorker({ connection, reader, keys, uploads, fences, model, metrics, log });
   follow(redis, [blocking, connection, reader]);

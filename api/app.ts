@@ -3,6 +3,7 @@ import websocket from '@fastify/websocket';
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify';
 import type { ApiConfig } from '../common/config/config.ts';
 import type { Logger } from '../common/process/log.ts';
+import { UnderWay } from '../common/process/under-way.ts';
 import { registerOpenApi } from './docs/openapi.ts';
 import { dropEmptyAuthorization, dropForwardedPorts } from './http/access.ts';
 import { replyToBrokenHttp } from './http/broken-http.ts';
@@ -16,10 +17,11 @@ import { RequestReports } from './operations/request-reports.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { healthRoutes } from './routes/health.ts';
 import { modelRoute } from './routes/model.ts';
-import { StreamDrain, streamRoute } from './routes/stream.ts';
+import { streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './streams/stream-clocks.ts';
+import type { StreamSession } from './streams/stream-session.ts';
 import { isFormType } from './uploads/upload.ts';
 
 /**
@@ -55,13 +57,21 @@ export async function buildApp({
 }: AppParts): Promise<FastifyInstance> {
   const reports = new RequestReports(metrics, log);
   const connections = new Connections();
-  const inFlight = new InFlight((request, reply) => reports.ended(request, reply));
-  const streams = new StreamDrain();
+  const underWay = new UnderWay();
+  const inFlight = new InFlight(underWay, (request, reply) => reports.ended(request, reply));
+  const sessions = new Set<StreamSession>();
+  const drain = async (): Promise<void> => {
+    // Only recordings are waited for.
+    for (const session of sessions) if (!session.recording) session.shutDown();
+    // Kept connections still bring requests meanwhile. Those are answered, too.
+    await underWay.quiet(keptMs, drainMs);
+    for (const session of sessions) session.shutDown();
+  };
   // Of Fastify's own lines only the warnings: it says for each address where it listens, and `serving` says it once.
   const level = log.isLevelEnabled('warn') ? 'warn' : log.level;
   const logger: FastifyBaseLogger = log.child({}, { level });
   const app = fastify({
-    ...serverOptions(config, unreadMs, keptMs + drainMs, connections.isHandshake),
+    ...serverOptions(config, unreadMs, drainMs, connections.isHandshake),
     loggerInstance: logger,
     childLoggerFactory: (_own, bindings, options) => log.child(bindings, options),
     clientErrorHandler: (error, socket) =>
@@ -82,8 +92,7 @@ export async function buildApp({
 
   // Before the WebSocket plugin's own hook: from there on the plugin answers no handshake.
   stopListeningOnClose(app);
-  // While the shutdown waits for streams, kept connections still bring requests. Those are answered, too.
-  app.addHook('preClose', () => inFlight.drained(streams.drain(drainMs), keptMs, keptMs + drainMs));
+  app.addHook('preClose', drain);
   await takeHandshakes(app, connections.watch(app));
 
   // After the WebSocket plugin's own hook: it marks a handshake, so that a refusal closes its socket.
@@ -102,7 +111,8 @@ export async function buildApp({
   streamRoute(app, {
     services,
     timeouts: streamTimeouts,
-    drain: streams,
+    underWay,
+    sessions,
     onEnd: (summary) => metrics.session(summary),
   });
   refuseMethods();

@@ -3,7 +3,7 @@ import { Queue } from 'bullmq';
 import type { ApiConfig } from '../common/config/config.ts';
 import type { Logger } from '../common/process/log.ts';
 import { packageVersion } from '../common/process/package-root.ts';
-import { endedWithin, type ShutdownStep } from '../common/process/shutdown.ts';
+import type { ShutdownStep } from '../common/process/shutdown.ts';
 import { HeartbeatSender } from '../common/readiness/heartbeats.ts';
 import { ReadinessStore } from '../common/readiness/readiness.ts';
 import { type Replica, ReplicaStore } from '../common/readiness/replicas.ts';
@@ -20,9 +20,9 @@ import {
   UploadStore,
 } from '../common/uploads/upload-jobs.ts';
 import { Access } from './http/access.ts';
-import { BackgroundWork } from './http/background-work.ts';
 import { ServiceStateReader } from './operations/service-state.ts';
 import { Admission } from './slot/admission.ts';
+import { BackgroundWork } from './slot/background-work.ts';
 import { ResultFeed } from './slot/result-feed.ts';
 import { StreamOpener } from './streams/stream-opener.ts';
 import { Transcriber } from './uploads/transcriber.ts';
@@ -106,7 +106,7 @@ export function createServices(config: ApiConfig, log: Logger, deadlineMs = UPLO
       // Its key has a TTL: a Redis that is away needs no wait.
       { name: 'heartbeat', run: () => heartbeat.stop().catch(() => undefined) },
       // After that a slot that could not be given back has run out.
-      { name: 'background work', run: () => endedWithin(background.finished(), SLOT_TTL_MS) },
+      { name: 'background work', run: () => background.quiet(0, SLOT_TTL_MS) },
       {
         name: 'redis',
         run: async () => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Server } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { UnderWay } from '../../common/process/under-way.ts';
 import type { Refusal } from './error-replies.ts';
 
 /**
@@ -9,29 +9,24 @@ import type { Refusal } from './error-replies.ts';
  * end yet: one that has just had an answer may send its next request.
  */
 export const KEPT_CONNECTIONS_MS = 250;
-const LOOK_AGAIN_MS = 10;
 
-/**
- * The HTTP requests under way. Each is reported once when it has ended, even if its client hung up. A shutdown can wait
- * for them.
- */
+/** The HTTP requests under way. Each is counted, and reported once when it has ended, even if its client hung up. */
 export class InFlight {
-  #count = 0;
-  /** How many have come so far. */
-  #begun = 0;
   readonly #refusals = new WeakMap<ServerResponse, Refusal>();
+  readonly #underWay: UnderWay;
   readonly #onEnd: (request: FastifyRequest, reply: FastifyReply) => void;
 
   /** @param onEnd hears of every request once, also of a refused WebSocket handshake */
-  constructor(onEnd: (request: FastifyRequest, reply: FastifyReply) => void) {
+  constructor(underWay: UnderWay, onEnd: (request: FastifyRequest, reply: FastifyReply) => void) {
+    this.#underWay = underWay;
     this.#onEnd = onEnd;
   }
 
+  /** Behind the WebSocket plugin's hook, which marks handshakes. */
   watch(app: FastifyInstance): void {
     app.addHook('onRequest', async (request, reply) => {
       if (request.ws) return;
-      this.#count += 1;
-      this.#begun += 1;
+      const ended = this.#underWay.begin();
       const { socket } = request.raw;
       // Fastify's onResponse does not run for a client that hung up before its answer.
       reply.raw.once('close', () => {
@@ -42,11 +37,8 @@ export class InFlight {
         } else if (!reply.raw.writableFinished) request.failureCode = 'client_gone';
         this.#onEnd(request, reply);
         // A connection that lingers behind its last answer would be reset by a shutdown, and the answer may be lost.
-        const left = (): void => {
-          this.#count -= 1;
-        };
-        if (reply.raw.shouldKeepAlive || socket.destroyed) left();
-        else socket.once('close', left);
+        if (reply.raw.shouldKeepAlive || socket.destroyed) ended();
+        else socket.once('close', ended);
       });
     });
     app.addHook('onResponse', async (request, reply) => {
@@ -63,22 +55,6 @@ export class InFlight {
     if (!response.closed) this.#refusals.set(response, refusal);
     return !response.closed;
   }
-
-  /**
-   * Resolves when `others` has, no request is under way and none came for `quietMs`.
-   * From now on, requests delay it by `timeoutMs` and `quietMs` at most.
-   */
-  async drained(others: Promise<unknown>, quietMs: number, timeoutMs: number): Promise<void> {
-    const deadlineMs = performance.now() + timeoutMs;
-    const isLate = (): boolean => performance.now() >= deadlineMs;
-    await others;
-    let begun: number;
-    do {
-      begun = this.#begun;
-      while (this.#count > 0 && !isLate()) await sleep(LOOK_AGAIN_MS);
-      await sleep(quietMs);
-    } while (this.#begun > begun && !isLate());
-  }
 }
 
 /**
@@ -89,13 +65,9 @@ export class InFlight {
  * upload into one of them. The reset would be its client's 502.
  */
 export function stopListeningOnClose(app: FastifyInstance): void {
-  let isEnding = false;
-  app.addHook('preClose', async () => {
-    isEnding = true;
-    Server.prototype.close.call(app.server);
-  });
+  app.addHook('preClose', async () => void Server.prototype.close.call(app.server));
   // Fastify itself closes behind requests that arrive from then on, but not behind those that are under way.
   app.addHook('onSend', async (_request, reply) => {
-    if (isEnding) reply.raw.shouldKeepAlive = false;
+    if (!app.server.listening) reply.raw.shouldKeepAlive = false;
   });
 }

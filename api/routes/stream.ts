@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { ServiceFailure, StoreUnavailable } from '../../common/errors/errors.ts';
-import { endedWithin } from '../../common/process/shutdown.ts';
+import type { UnderWay } from '../../common/process/under-way.ts';
 import { STREAM_PATH } from '../http/request-checks.ts';
 import { WS_MEMORY_BYTES } from '../http/server-options.ts';
 import type { ApiServices } from '../services.ts';
@@ -13,15 +13,17 @@ import { StreamSession } from '../streams/stream-session.ts';
 interface StreamRouteOptions {
   readonly services: ApiServices;
   readonly timeouts: StreamTimeouts;
-  /** Hears of each session. */
-  readonly drain: StreamDrain;
+  /** Counts each session until its end. */
+  readonly underWay: UnderWay;
+  /** The open ones, for the shutdown. */
+  readonly sessions: Set<StreamSession>;
   readonly onEnd: (summary: StreamSummary) => void;
 }
 
 /** GET /ws/asr: the handshake's checks, and the wiring of a socket to its session. */
 export function streamRoute(
   app: FastifyInstance,
-  { services, timeouts, drain, onEnd }: StreamRouteOptions,
+  { services, timeouts, underWay, sessions, onEnd }: StreamRouteOptions,
 ): void {
   const memory = new MessageMemory(WS_MEMORY_BYTES);
   app.route({
@@ -50,6 +52,7 @@ export function streamRoute(
       return reply.send({ error: 'bad_request', message });
     },
     wsHandler: (socket: WebSocket, request: FastifyRequest) => {
+      const ended = underWay.begin();
       const session = new StreamSession({
         peer: {
           send: (message) => socket.send(JSON.stringify(message)),
@@ -69,12 +72,15 @@ export function streamRoute(
             );
         },
         onEnd: (summary) => {
-          drain.ended(session);
+          ended();
+          sessions.delete(session);
           request.log.info({ peer: request.ip, ...summary }, 'stream session');
           onEnd(summary);
         },
       });
-      drain.began(session);
+      sessions.add(session);
+      // It came on a connection that was kept, and the process ends.
+      if (!app.server.listening) session.shutDown();
       memory.watch(socket, request.socket, () => session.crowdedOut());
       socket.on('message', (data: Buffer, isBinary: boolean) => {
         if (isBinary) session.audio(data);
@@ -88,37 +94,4 @@ export function streamRoute(
       socket.on('close', () => session.disconnected());
     },
   });
-}
-
-/** The open sessions of this process, for its shutdown. */
-export class StreamDrain {
-  readonly #sessions = new Set<StreamSession>();
-  #draining = false;
-  #emptied: (() => void) | undefined;
-
-  began(session: StreamSession): void {
-    this.#sessions.add(session);
-    if (this.#draining) session.shutDown();
-  }
-
-  ended(session: StreamSession): void {
-    this.#sessions.delete(session);
-    if (this.#sessions.size === 0) this.#emptied?.();
-  }
-
-  /**
-   * Ends the connections without a recording at once, waits at most `drainMs` for the recordings under way,
-   * then ends those too.
-   */
-  async drain(drainMs: number): Promise<void> {
-    this.#draining = true;
-    for (const session of this.#sessions) if (!session.recording) session.shutDown();
-    if (this.#sessions.size > 0) {
-      const emptied = new Promise<void>((resolve) => {
-        this.#emptied = resolve;
-      });
-      await endedWithin(emptied, drainMs);
-    }
-    for (const session of this.#sessions) session.shutDown();
-  }
 }

@@ -11,7 +11,7 @@ import {
   slotHolder,
 } from '../../common/slot/slot.ts';
 import { retryUntilAnswered } from '../../common/store/retry.ts';
-import type { BackgroundWork } from '../http/background-work.ts';
+import type { BackgroundWork } from './background-work.ts';
 import { keepSlot, type SlotLoss } from './slot-keeper.ts';
 
 interface AdmissionParts {

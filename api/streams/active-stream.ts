@@ -5,8 +5,8 @@ import type { SessionProducer } from '../../common/sessions/session-producer.ts'
 import { SLOT_RENEW_MS, SLOT_TTL_MS } from '../../common/slot/slot.ts';
 import type { StreamEntry } from '../../common/store/result-streams.ts';
 import { retryUntilAnswered } from '../../common/store/retry.ts';
-import type { BackgroundWork } from '../http/background-work.ts';
 import type { Admission, AdmittedWork } from '../slot/admission.ts';
+import type { BackgroundWork } from '../slot/background-work.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';
 import type { SlotLoss } from '../slot/slot-keeper.ts';
 

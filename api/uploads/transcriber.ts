@@ -7,8 +7,8 @@ import { retryUntilAnswered } from '../../common/store/retry.ts';
 import { fromStore } from '../../common/store/store.ts';
 import { tenths } from '../../common/time/tenths.ts';
 import { UPLOAD_JOB_NAME, type UploadJob, type UploadStore } from '../../common/uploads/upload-jobs.ts';
-import type { BackgroundWork } from '../http/background-work.ts';
 import type { Admission } from '../slot/admission.ts';
+import type { BackgroundWork } from '../slot/background-work.ts';
 import type { ResultFeed } from '../slot/result-feed.ts';
 import { UploadWait, type WaitOutcome } from './upload-wait.ts';
 

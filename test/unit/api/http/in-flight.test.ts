@@ -4,11 +4,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import { InFlight } from '../../../../api/http/in-flight.ts';
+import { UnderWay } from '../../../../common/process/under-way.ts';
 
 test('a connection that is kept, as a load balancer does, remembers no request that is over', async () => {
   const app = fastify();
   let ends = 0;
-  const inFlight = new InFlight(() => {
+  const underWay = new UnderWay();
+  const inFlight = new InFlight(underWay, () => {
     ends += 1;
   });
   inFlight.watch(app);
@@ -28,18 +30,19 @@ test('a connection that is kept, as a load balancer does, remembers no request t
     listeners.push(socket.listenerCount('close'));
   }
   expect(new Set(listeners).size).toBe(1);
-  await inFlight.drained(Promise.resolve(), 0, 1_000);
+  await underWay.quiet(0, 1_000);
 });
 
 test('requests that never cease on a kept connection do not keep a shutdown for ever', async () => {
   const app = fastify();
-  const inFlight = new InFlight(() => undefined);
+  const underWay = new UnderWay();
+  const inFlight = new InFlight(underWay, () => undefined);
   inFlight.watch(app);
   app.get('/', async () => 'ok');
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());
   let isOver = false;
-  const drained = inFlight.drained(Promise.resolve(), 50, 200).then(() => {
+  const drained = underWay.quiet(50, 200).then(() => {
     isOver = true;
   });
   while (!isOver) await (await fetch(origin)).text();

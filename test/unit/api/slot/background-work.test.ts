@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { BackgroundWork } from '../../../../api/http/background-work.ts';
+import { BackgroundWork } from '../../../../api/slot/background-work.ts';
 import { StoreUnavailable } from '../../../../common/errors/errors.ts';
 import { createLogger } from '../../../../common/process/log.ts';
 
@@ -20,7 +20,7 @@ test.each([
     const { background, lines } = withLog();
     background.run({ sessionId: 'a' }, () => Promise.reject(error));
     background.add(Promise.reject(error));
-    await background.finished();
+    await background.quiet(0, 1_000);
     const line = { level: 40, sessionId: 'a', msg: 'cleaning up failed', ...why };
     expect(lines.map((text) => JSON.parse(text))).toEqual([expect.objectContaining(line)]);
     expect(lines.join('').includes('stack')).toBe('err' in why);
@@ -38,6 +38,6 @@ test('work begins when this turn is over; a shutdown waits also for what begins 
     });
   });
   expect(done).toEqual([]);
-  await background.finished();
+  await background.quiet(0, 1_000);
   expect(done).toEqual(['first', 'second']);
 });

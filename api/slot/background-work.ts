@@ -1,12 +1,16 @@
 import { StoreUnavailable } from '../../common/errors/errors.ts';
 import type { Logger } from '../../common/process/log.ts';
+import { UnderWay } from '../../common/process/under-way.ts';
 
-/** Work that no client waits for, but a shutdown does. Mostly it removes from Redis what an upload or a session leaves there. */
-export class BackgroundWork {
+/**
+ * Work that no client waits for, but a shutdown does. Mostly it removes from Redis what an upload or a session leaves there.
+ * Work that repeats its command while Redis is away gives up by itself: what it would free or remove has a TTL.
+ */
+export class BackgroundWork extends UnderWay {
   readonly #log: Logger;
-  readonly #pending = new Set<Promise<unknown>>();
 
   constructor(log: Logger) {
+    super();
     this.#log = log;
   }
 
@@ -27,15 +31,7 @@ export class BackgroundWork {
 
   /** Work that has begun and may end in some more; its caller handles its failure. */
   add(work: Promise<unknown>): void {
-    const pending = work.catch(() => undefined).finally(() => this.#pending.delete(pending));
-    this.#pending.add(pending);
-  }
-
-  /**
-   * Resolves when none is left. Work that repeats its command while Redis is away gives up by itself: what it
-   * would free or remove has a TTL.
-   */
-  async finished(): Promise<void> {
-    while (this.#pending.size > 0) await Promise.all(this.#pending);
+    const ended = this.begin();
+    work.then(ended, ended);
   }
 }

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import websocket from '@fastify/websocket';
-import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify';
+import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
 import type { ApiConfig } from '../common/config/config.ts';
 import type { Logger } from '../common/process/log.ts';
 import { UnderWay } from '../common/process/under-way.ts';
@@ -83,26 +83,28 @@ export async function buildApp({
       }),
   });
 
-  // Hooks run in the order in which they are added, those of the plugins included.
-  takeAnyRequest(app);
+  letAnyRequestIn(app.server);
+  // Nobody but the upload's handler reads a body.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
   app.setErrorHandler(replyWithError);
   app.setNotFoundHandler(replyNotFound);
-  const refuseMethods = refuseOtherMethods(app);
-  await registerOpenApi(app, config.publicBaseUrl);
 
-  // Before the WebSocket plugin's own hook: from there on the plugin answers no handshake.
-  stopListeningOnClose(app);
-  app.addHook('preClose', drain);
-  await takeHandshakes(app, connections.watch(app));
-
-  // After the WebSocket plugin's own hook: it marks a handshake, so that a refusal closes its socket.
-  inFlight.watch(app);
-  app.addHook('onRequest', sayThatRefusalsClose);
-  app.addHook('onRequest', dropForwardedPorts);
-  app.addHook('onRequest', dropEmptyAuthorization);
-  app.addHook('onRequest', services.access.checkPeer);
-  app.addHook('onRequest', requireHost);
-  app.addHook('onRequest', checkHandshake);
+  // Hooks run in the order of these lines, those of the plugins included.
+  app.addHook('onRequest', takeAnyBody); // in front of Fastify's own look at the type
+  const refuseMethods = refuseOtherMethods(app); // hears of each route from here on
+  await registerOpenApi(app, config.publicBaseUrl); // describes each route from here on
+  stopListeningOnClose(app); // first of a shutdown: a load balancer takes another replica at once
+  app.addHook('preClose', drain); // in front of the WebSocket plugin's own: from there on it answers no handshake
+  app.addHook('onRequest', connections.dropLate); // in front of InFlight: what is dropped is no request
+  await takeHandshakes(app, connections.watch(app.server)); // marks handshakes, for all that follow
+  inFlight.watch(app); // in front of all that refuses: refusals are counted and reported, too
+  app.addHook('onRequest', sayThatRefusalsClose); // in front of all that refuses a handshake
+  app.addHook('onRequest', dropForwardedPorts); // in front of all that looks at the peer
+  app.addHook('onRequest', dropEmptyAuthorization); // in front of all that looks at the token
+  app.addHook('onRequest', services.access.checkPeer); // the first that refuses: a stranger learns nothing else
+  app.addHook('onRequest', requireHost); // for every path, as HTTP demands
+  app.addHook('onRequest', checkHandshake); // the plugin would accept one on any path
 
   await app.register(healthRoutes(services));
   await app.register(transcriptionRoutes(services, config));
@@ -119,25 +121,26 @@ export async function buildApp({
   return app;
 }
 
-/** Lets in what Node or Fastify would refuse in a form of their own, before a handler of ours sees it. */
-function takeAnyRequest(app: FastifyInstance): void {
+/** Lets in what Node would refuse in a form of its own, before a handler of ours sees it. */
+function letAnyRequestIn(server: Server): void {
   // No limit to the number of headers: their bytes are limited. Of more than 2,000 headers, Node would drop
   // the last ones without a word. Among them could be a proxy's X-Forwarded-For, or Content-Length.
-  app.server.maxHeadersCount = 0;
+  server.maxHeadersCount = 0;
   // HTTP lets a server ignore an expectation that it does not know. Node would refuse it without a body. The
   // one it knows is answered where the body is read.
   for (const expectation of ['checkExpectation', 'checkContinue'])
-    app.server.on(expectation, (request, response) => app.server.emit('request', request, response));
+    server.on(expectation, (request, response) => server.emit('request', request, response));
   // A client may end its side after its request and still want the answer. Node has this switch, but no option for it.
-  Object.assign(app.server, { httpAllowHalfOpen: true });
-  // Only the upload's handler reads a body, and it counts the bytes itself. Fastify would refuse a malformed
-  // type, or QUERY without one, before that handler could say 503 or 413. It would do so even on paths that
-  // do not exist. So Fastify sees a form, or else just bytes.
-  app.addHook('onRequest', async ({ raw: { headers } }) => {
-    if (!isFormType(headers['content-type'])) headers['content-type'] = 'application/octet-stream';
-  });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  Object.assign(server, { httpAllowHalfOpen: true });
+}
+
+/**
+ * Hook: only the upload's handler reads a body, and it counts the bytes itself. Fastify would refuse a malformed
+ * type, or QUERY without one, before that handler could say 503 or 413. It would do so even on paths that
+ * do not exist. So Fastify sees a form, or else just bytes.
+ */
+async function takeAnyBody({ raw: { headers } }: FastifyRequest): Promise<void> {
+  if (!isFormType(headers['content-type'])) headers['content-type'] = 'application/octet-stream';
 }
 
 async function takeHandshakes(app: FastifyInstance, server: Server): Promise<void> {

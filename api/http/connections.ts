@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { endBehindAnswer } from './last-answers.ts';
 
 /**
@@ -17,8 +17,7 @@ export class Connections {
   readonly #upgraded = new WeakSet<Duplex>();
 
   /** @returns what emits the handshakes as `upgrade`, for the WebSocket plugin to listen to */
-  watch(app: FastifyInstance): Server {
-    const { server } = app;
+  watch(server: Server): Server {
     // In front of the listener that serves the request.
     server.prependListener('request', ({ socket, headers }, response) => {
       if (this.#isFree(socket)) {
@@ -26,10 +25,6 @@ export class Connections {
         if (headers.upgrade !== undefined) response.shouldKeepAlive = false;
       } else this.#endBehindAnswer(socket);
     });
-    app.addHook('onRequest', async ({ raw: { socket } }, reply) => {
-      if (this.#ending.has(socket) && this.#current.get(socket) !== reply.raw) reply.hijack();
-    });
-
     const handshakes = createServer();
     server.on('upgrade', (request, socket, rest) => {
       if (this.isHandshake(request)) {
@@ -42,6 +37,11 @@ export class Connections {
     });
     return handshakes;
   }
+
+  /** Hook: what came before the answer in front of it is not served. */
+  readonly dropLate = async ({ raw: { socket } }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (this.#ending.has(socket) && this.#current.get(socket) !== reply.raw) reply.hijack();
+  };
 
   /**
    * Node's `shouldUpgradeCallback`. Before 24.9 Node does not ask. It hands over every offer without the request's body:

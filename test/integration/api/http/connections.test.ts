@@ -161,7 +161,8 @@ test.each(TOO_EARLY)(
     const app = fastify({
       clientErrorHandler: (error, socket) => void heard.broken(error, socket, () => expect.unreachable()),
     });
-    heard.watch(app);
+    heard.watch(app.server);
+    app.addHook('onRequest', heard.dropLate);
     const rest = new PassThrough();
     app.get('/', (_request, reply) => reply.header('content-length', 8).send(rest));
     let requests = 0;

@@ -5,6 +5,7 @@ import {
   FRAME_SHIFT_SAMPLES,
   type Framing,
   KALDI_FRAMING,
+  RIGHT_EDGE_SAMPLES,
   SNIPPED_FRAMING,
 } from './frames.ts';
 import { FUNASR, KaldiFbank } from './kaldi-fbank.ts';
@@ -38,8 +39,7 @@ export interface FrameSink {
 
 /**
  * Makes frames of one recording's samples. Nothing depends on how the samples are cut. No more than one frame of them is
- * held. Samples before the first are mirrored, as `framing` says. The other end is never mirrored: a recording ends in
- * silence that is fed like any other samples.
+ * held. Samples before the first are mirrored, as `framing` says.
  */
 export class FeatureExtractor {
   readonly #frame = new Float32Array(FRAME_LENGTH_SAMPLES);
@@ -82,6 +82,12 @@ export class FeatureExtractor {
       this.#filledSamples -= FRAME_SHIFT_SAMPLES;
     }
     return next;
+  }
+
+  /** Behind the last sample: adds the frames that mirrored samples complete, as Kaldi has it with `snip_edges` off. */
+  mirrorRightEdge(frames: FrameSink): void {
+    const [start, end] = [this.#filledSamples - RIGHT_EDGE_SAMPLES, this.#filledSamples];
+    this.accept(this.#frame.slice(start, end).reverse(), 0, frames);
   }
 
   /**

@@ -9,6 +9,9 @@ export const FRAME_LENGTH_SAMPLES = 400;
 /** With `snip_edges` off, frame 0 starts this many samples before the first one. */
 export const LEFT_EDGE_SAMPLES = (FRAME_LENGTH_SAMPLES - FRAME_SHIFT_SAMPLES) / 2;
 
+/** And the last one ends at most this many behind the last one: (samples + 80) / 160 frames, rounded down. */
+export const RIGHT_EDGE_SAMPLES = LEFT_EDGE_SAMPLES + FRAME_SHIFT_SAMPLES / 2;
+
 /** Computes frames one by one. All recordings share its tables. Two threads must not use it. */
 export interface FilterBank {
   /** Values of a frame. */

@@ -1,5 +1,5 @@
 import { FeatureExtractor, type FrameSink } from './feature-extractor.ts';
-import { type FilterBank, FRAME_LENGTH_SAMPLES, type Framing } from './frames.ts';
+import { type FilterBank, FRAME_LENGTH_SAMPLES, type Framing, KALDI_FRAMING } from './frames.ts';
 
 /** Enough silence to complete every frame that has a sample in it. */
 const SILENCE = new Float32Array(FRAME_LENGTH_SAMPLES);
@@ -7,6 +7,7 @@ const SILENCE = new Float32Array(FRAME_LENGTH_SAMPLES);
 /** All frames of a recording so far, for a family that looks at the whole recording in each update. */
 export class GrowingFrames {
   readonly #extractor: FeatureExtractor;
+  readonly #framing: Framing;
   readonly #frames: FrameList;
   /** A frame of digital silence. */
   readonly #silence: Float32Array;
@@ -14,6 +15,7 @@ export class GrowingFrames {
 
   constructor(filterBank: FilterBank, framing: Framing) {
     this.#extractor = new FeatureExtractor(filterBank, framing);
+    this.#framing = framing;
     this.#frames = new FrameList(filterBank.bins);
     this.#silence = new Float32Array(filterBank.bins);
     filterBank.compute(SILENCE, this.#silence);
@@ -38,6 +40,20 @@ export class GrowingFrames {
   /** The frames that are complete: (frames, bins) row by row. */
   complete(): Float32Array {
     return this.#frames.values();
+  }
+
+  /**
+   * The frames of a recording that ends here. With Kaldi's framing, mirrored samples complete the last ones. A
+   * recording that is shorter than a frame has none.
+   * @returns (frames, bins) row by row.
+   */
+  whole(): Float32Array {
+    const complete = this.complete();
+    if (this.#framing !== KALDI_FRAMING || complete.length === 0) return complete;
+    const whole = new FrameList(this.bins);
+    whole.append(complete);
+    this.#extractor.fork().mirrorRightEdge(whole);
+    return whole.values();
   }
 
   /**

@@ -41,8 +41,8 @@ class WholeReDecoder implements ReDecoder {
   readonly #network: WholeNetwork;
   readonly #frames: GrowingFrames;
   readonly #signal: AbortSignal;
-  /** Values of the frames that `#text` is of. */
-  #recognizedValues = 0;
+  /** What `#text` is of. */
+  #recognized: Float32Array = new Float32Array(0);
   #text = '';
 
   constructor(network: WholeNetwork, signal: AbortSignal) {
@@ -55,13 +55,13 @@ class WholeReDecoder implements ReDecoder {
     this.#frames.accept(samples);
   }
 
-  /** Runs the network where there is a frame more than before. */
+  /** Runs the network where there are other frames than before. */
   async update(): Promise<string> {
-    const logMel = this.#frames.complete();
-    if (logMel.length !== this.#recognizedValues) {
+    const logMel = this.#frames.whole();
+    if (!isSame(logMel, this.#recognized)) {
       this.#signal.throwIfAborted();
       this.#text = await this.#network.recognize(logMel);
-      this.#recognizedValues = logMel.length;
+      this.#recognized = logMel;
     }
     return this.#text;
   }
@@ -69,4 +69,8 @@ class WholeReDecoder implements ReDecoder {
   finish(): Promise<string> {
     return this.update();
   }
+}
+
+function isSame(a: Float32Array, b: Float32Array): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
 }

@@ -79,32 +79,22 @@ async function warmUp(model: EngineModel, folder: string): Promise<void> {
 
 function unknownFamily(files: ModelFolder): ModelLoadError {
   const { fileName, inputs, metadata } = mainGraph(files);
-  const type = metadata.text('model_type');
-  const found = `${fileName}: found model_type ${type === undefined ? '(none)' : quoted(type)}`;
-  const expected = FAMILIES.filter(({ kind }) => kind === files.kind).map(({ name }) => name);
-  switch (files.kind) {
-    case 'single': {
-      if (inputs.some(({ name }) => name === NEMO_STATE)) return noNemo(fileName);
-      const names = inputs.slice(0, 3).map(({ name }) => quoted(name));
-      return new ModelLoadError(`${found} and inputs ${names.join(', ')}, expected ${oneOf(expected)}`);
-    }
-    case 'encoder-decoder': {
-      const all = [...expected, "a transducer's three files"];
-      return new ModelLoadError(`${found} and no joiner*.onnx, expected ${oneOf(all)}`);
-    }
-    case 'transducer':
-      return new ModelLoadError(`${found}, expected ${oneOf(expected)}`);
-    default:
-      return files satisfies never;
+  if (inputs.some(({ name }) => name === NEMO_STATE)) {
+    return new ModelLoadError(
+      `${fileName}: found a NeMo model, which is not supported any more since November 2026; npm run models -- list shows other models`,
+    );
   }
-}
-
-function noNemo(fileName: string): ModelLoadError {
+  const type = metadata.text('model_type');
+  const names = inputs.slice(0, 3).map(({ name }) => quoted(name));
+  const more = {
+    single: ` and inputs ${names.join(', ')}`,
+    'encoder-decoder': ' and no joiner*.onnx',
+    transducer: '',
+  }[files.kind];
+  const expected = FAMILIES.filter(({ kind }) => kind === files.kind).map(({ name }) => name);
+  if (files.kind === 'encoder-decoder') expected.push("a transducer's three files");
+  const list = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(expected);
   return new ModelLoadError(
-    `${fileName}: found a NeMo model, which is not supported any more since November 2026; npm run models -- list shows other models`,
+    `${fileName}: found model_type ${type === undefined ? '(none)' : quoted(type)}${more}, expected ${list}`,
   );
-}
-
-function oneOf(names: readonly string[]): string {
-  return new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(names);
 }

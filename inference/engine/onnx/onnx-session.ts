@@ -63,6 +63,15 @@ export class OnnxModel {
     );
   }
 
+  /** Of how many tokens output 0 has scores. @throws ModelLoadError if only a run shows it. */
+  scoredTokens(): number {
+    const count = this.lastOutputDimension();
+    if (count !== undefined) return count;
+    throw new ModelLoadError(
+      `${this.fileName}: the last dimension of output ${quoted(this.outputNames[0] ?? '')} is open, expected the number of tokens`,
+    );
+  }
+
   /** @throws InferenceError with the runtime's message. */
   async run(feeds: Record<string, Tensor>): Promise<InferenceSession.ReturnType> {
     try {

@@ -1,3 +1,4 @@
+import type { OnnxModel } from '../onnx/onnx-session.ts';
 import type { StreamingLayout } from '../partition/streaming-network.ts';
 import type { Transcript } from '../text/transcript.ts';
 
@@ -8,8 +9,8 @@ export interface AcousticModel {
   /** Values of an output frame. */
   readonly vocabularySize: number;
   readonly layout: Pick<StreamingLayout, 'features' | 'windowFrames' | 'shiftFrames'>;
-  /** Execution provider that took the model (`cpu`, `cuda`, `webgpu`). */
-  readonly provider: string;
+  /** The graph that most of the time goes to. */
+  readonly onnx: Pick<OnnxModel, 'provider'>;
 
   /** Zero state. */
   open(): StepDecoder;

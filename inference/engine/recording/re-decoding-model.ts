@@ -2,6 +2,7 @@ import type { Features } from '../../recognizer.ts';
 import { framingOf } from '../features/feature-extractor.ts';
 import type { FilterBank } from '../features/frames.ts';
 import { GrowingFrames } from '../features/growing-frames.ts';
+import type { OnnxModel } from '../onnx/onnx-session.ts';
 import type { EngineModel, EngineRecording } from './engine-model.ts';
 import { type ReDecoder, reDecoded } from './re-decoded-recording.ts';
 
@@ -10,8 +11,7 @@ export interface WholeNetwork {
   readonly features: Features;
   readonly filterBank: FilterBank;
   readonly vocabularySize: number;
-  /** Execution provider that took the model (`cpu`, `cuda`, `webgpu`). */
-  readonly provider: string;
+  readonly onnx: OnnxModel;
 
   /**
    * @param logMel all frames of a recording, (frames, 80) row by row.
@@ -27,8 +27,8 @@ export class ReDecodingModel implements EngineModel {
   readonly #network: WholeNetwork;
 
   constructor(network: WholeNetwork) {
-    const { features, vocabularySize, provider } = network;
-    this.info = { features, vocabularySize, stepMs: 500, provider };
+    const { features, vocabularySize, onnx } = network;
+    this.info = { features, vocabularySize, stepMs: 500, provider: onnx.provider };
     this.#network = network;
   }
 

@@ -14,9 +14,9 @@ export class StreamingModel implements EngineModel {
   readonly #filterBank: FilterBank;
 
   constructor(acoustic: AcousticModel) {
-    const { vocabularySize, provider, layout } = acoustic;
+    const { vocabularySize, onnx, layout } = acoustic;
     const { features, shiftFrames } = layout;
-    this.info = { features, vocabularySize, stepMs: shiftFrames * FRAME_MS, provider };
+    this.info = { features, vocabularySize, stepMs: shiftFrames * FRAME_MS, provider: onnx.provider };
     this.acoustic = acoustic;
     this.#filterBank = createFilterBank(features);
   }

@@ -18,8 +18,7 @@ export class ParaformerModel implements WholeNetwork {
   readonly features = 'funasr';
   readonly filterBank = new KaldiFbank(FUNASR);
   readonly vocabularySize: number;
-  readonly provider: string;
-  readonly #onnx: OnnxModel;
+  readonly onnx: OnnxModel;
   readonly #layout: ParaformerLayout;
   readonly #transcript: ParaformerTranscript;
   readonly #endId: number | undefined;
@@ -28,8 +27,7 @@ export class ParaformerModel implements WholeNetwork {
   constructor(onnx: OnnxModel, layout: ParaformerLayout, tokens: TokenTable) {
     tokens.checkAgainst(layout.vocabularySize, onnx.fileName);
     this.vocabularySize = layout.vocabularySize;
-    this.provider = onnx.provider;
-    this.#onnx = onnx;
+    this.onnx = onnx;
     this.#layout = layout;
     this.#transcript = new ParaformerTranscript(tokens);
     this.#endId = tokens.idOf('</s>');
@@ -41,7 +39,7 @@ export class ParaformerModel implements WholeNetwork {
     const rowValues = stacking.negMean.length;
     const rows = x.length / rowValues;
     const speech = new Tensor('float32', x, [1, rows, rowValues]);
-    const outputs = await this.#onnx
+    const outputs = await this.onnx
       .run({ speech, speech_lengths: int32Tensor(rows) })
       .catch((cause: unknown) => {
         // Silence and noise may have no token; the graph's convolutions do not take that. It is no fault of the recording.
@@ -49,7 +47,7 @@ export class ParaformerModel implements WholeNetwork {
         throw cause;
       });
     if (outputs === undefined) return '';
-    const scores = rowsOf(this.#onnx, outputs, vocabularySize);
+    const scores = rowsOf(this.onnx, outputs, vocabularySize);
     const ids: number[] = [];
     for (let start = 0; start < scores.length; start += vocabularySize) {
       const id = argmax(scores, start, vocabularySize);

@@ -38,8 +38,7 @@ export class StreamingParaformerModel implements AcousticModel {
   readonly layout = PARAFORMER_STEPS;
   readonly transcript: ParaformerTranscript;
   readonly vocabularySize: number;
-  readonly provider: string;
-  readonly #encoder: OnnxModel;
+  readonly onnx: OnnxModel;
   readonly #decoder: OnnxModel;
   readonly #layout: StreamingParaformerLayout;
 
@@ -48,14 +47,13 @@ export class StreamingParaformerModel implements AcousticModel {
     tokens.checkAgainst(layout.vocabularySize, decoder.fileName);
     this.transcript = new ParaformerTranscript(tokens);
     this.vocabularySize = layout.vocabularySize;
-    this.provider = encoder.provider;
-    this.#encoder = encoder;
+    this.onnx = encoder;
     this.#decoder = decoder;
     this.#layout = layout;
   }
 
   open(): StepDecoder {
-    return new ParaformerStream(this.#encoder, this.#decoder, this.#layout);
+    return new ParaformerStream(this.onnx, this.#decoder, this.#layout);
   }
 }
 

@@ -24,8 +24,7 @@ export class SenseVoiceModel implements WholeNetwork {
   readonly features = 'funasr';
   readonly filterBank: KaldiFbank;
   readonly vocabularySize: number;
-  readonly provider: string;
-  readonly #onnx: OnnxModel;
+  readonly onnx: OnnxModel;
   readonly #layout: SenseVoiceLayout;
   readonly #transcript: TranscriptWriter;
 
@@ -34,8 +33,7 @@ export class SenseVoiceModel implements WholeNetwork {
     tokens.checkAgainst(layout.vocabularySize, onnx.fileName);
     this.filterBank = new KaldiFbank({ ...FUNASR, scale: layout.sampleScale });
     this.vocabularySize = layout.vocabularySize;
-    this.provider = onnx.provider;
-    this.#onnx = onnx;
+    this.onnx = onnx;
     this.#layout = layout;
     this.#transcript = new TranscriptWriter(tokens);
   }
@@ -45,13 +43,13 @@ export class SenseVoiceModel implements WholeNetwork {
     const x = stackFrames(logMel, stacking);
     const rowValues = stacking.negMean.length;
     const rows = x.length / rowValues;
-    const outputs = await this.#onnx.run({
+    const outputs = await this.onnx.run({
       x: new Tensor('float32', x, [1, rows, rowValues]),
       x_length: int32Tensor(rows),
       language: int32Tensor(language),
       text_norm: int32Tensor(textNorm),
     });
-    const scores = rowsOf(this.#onnx, outputs, vocabularySize);
+    const scores = rowsOf(this.onnx, outputs, vocabularySize);
     const search = new CtcGreedySearch(blankId);
     search.accept(scores.subarray(TAG_FRAMES * vocabularySize), vocabularySize);
     return this.#transcript.text(search.tokenIds);

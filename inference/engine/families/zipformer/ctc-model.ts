@@ -1,5 +1,4 @@
-import { quoted } from '../../../../common/errors/printable.ts';
-import { ModelLoadError } from '../../../recognizer.ts';
+import type { OnnxModel } from '../../onnx/onnx-session.ts';
 import type { StreamingNetwork } from '../../partition/streaming-network.ts';
 import type { AcousticModel, StepDecoder } from '../../recording/acoustic-model.ts';
 import { CtcGreedySearch } from '../../search/ctc-search.ts';
@@ -11,7 +10,7 @@ export class CtcModel implements AcousticModel {
   readonly transcript: TranscriptWriter;
   readonly vocabularySize: number;
   readonly layout: StreamingNetwork['layout'];
-  readonly provider: string;
+  readonly onnx: OnnxModel;
   readonly #network: StreamingNetwork;
   readonly #blankId: number;
 
@@ -19,17 +18,10 @@ export class CtcModel implements AcousticModel {
   constructor(network: StreamingNetwork, tokens: TokenTable) {
     this.transcript = new TranscriptWriter(tokens);
     this.#network = network;
-    const { onnx, layout } = network;
-    this.layout = layout;
-    this.provider = onnx.provider;
-    const vocabularySize = onnx.lastOutputDimension();
-    if (vocabularySize === undefined) {
-      throw new ModelLoadError(
-        `${onnx.fileName}: the last dimension of output ${quoted(onnx.outputNames[0] ?? '')} is open, expected the number of tokens`,
-      );
-    }
-    this.vocabularySize = vocabularySize;
-    tokens.checkAgainst(vocabularySize, onnx.fileName);
+    this.layout = network.layout;
+    this.onnx = network.onnx;
+    this.vocabularySize = this.onnx.scoredTokens();
+    tokens.checkAgainst(this.vocabularySize, this.onnx.fileName);
     this.#blankId = tokens.ctcBlankId;
   }
 

@@ -23,7 +23,7 @@ export class TransducerModel implements AcousticModel {
   readonly transcript: TranscriptWriter;
   readonly vocabularySize: number;
   readonly layout: StreamingNetwork['layout'];
-  readonly provider: string;
+  readonly onnx: OnnxModel;
   readonly #encoder: StreamingNetwork;
   readonly #decoder: TransducerPart;
   readonly #joiner: TransducerPart;
@@ -40,7 +40,7 @@ export class TransducerModel implements AcousticModel {
   ) {
     this.transcript = new TranscriptWriter(tokens, 'transducer');
     this.layout = encoder.layout;
-    this.provider = encoder.onnx.provider;
+    this.onnx = encoder.onnx;
     this.#encoder = encoder;
     this.#decoder = decoder;
     this.#joiner = joiner;

@@ -25,7 +25,7 @@ function recordingOf(
     transcript: new TranscriptWriter(tokens),
     vocabularySize: 1,
     layout,
-    provider: 'none',
+    onnx: { provider: 'cpu' },
     open: () => ({
       tokenIds: [],
       run: async (steps) => {

@@ -1,9 +1,9 @@
 import { CATALOGUE } from '../catalogue.ts';
 import { modelFolders } from '../store/store.ts';
-import { type CommandContext, runCommand } from './command.ts';
+import { type ModelsContext, runCommand } from './command.ts';
 
-type ProcessSettings = Partial<Pick<CommandContext, 'catalogue' | 'folders'>> & {
-  readonly timing?: Omit<CommandContext['network'], 'env'>;
+type ProcessSettings = Partial<Pick<ModelsContext, 'catalogue' | 'folders'>> & {
+  readonly timing?: Omit<ModelsContext['network'], 'env'>;
 };
 
 /** Runs the command of `argv` as this process; sets the exit code (130 and 143 after SIGINT and SIGTERM). */

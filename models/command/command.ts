@@ -12,7 +12,7 @@ import { isThere, type ModelFolders, readReceipt, removeModel, sizeOf, storePath
 import { type ModelRequest, parseArguments, type Request, USAGE } from './arguments.ts';
 import { modelList } from './listing.ts';
 
-export interface CommandContext {
+export interface ModelsContext {
   readonly catalogue: readonly CatalogueEntry[];
   readonly folders: ModelFolders;
   readonly network: NetworkSettings;
@@ -24,7 +24,7 @@ export interface CommandContext {
 }
 
 /** @returns the process's exit code: 0 done, 1 it could not be done, 64 the command is wrong */
-export async function runCommand(argv: readonly string[], context: CommandContext): Promise<number> {
+export async function runCommand(argv: readonly string[], context: ModelsContext): Promise<number> {
   for (const line of unknownNameLines(context.network.env)) context.screen.write(`${line}\n`);
   try {
     return await carryOut(parseArguments(argv), context);
@@ -36,7 +36,7 @@ export async function runCommand(argv: readonly string[], context: CommandContex
   }
 }
 
-async function carryOut(request: Request, context: CommandContext): Promise<number> {
+async function carryOut(request: Request, context: ModelsContext): Promise<number> {
   switch (request.command) {
     case 'help':
       context.print(USAGE);
@@ -52,7 +52,7 @@ async function carryOut(request: Request, context: CommandContext): Promise<numb
   }
 }
 
-async function withModel({ command, id, from }: ModelRequest, context: CommandContext): Promise<number> {
+async function withModel({ command, id, from }: ModelRequest, context: ModelsContext): Promise<number> {
   const { catalogue, folders, print, screen } = context;
   const entry = findEntry(id, catalogue);
   if (id === BUNDLED.id && command === 'path') print(folders.bundled);
@@ -71,7 +71,7 @@ async function withModel({ command, id, from }: ModelRequest, context: CommandCo
   return 0;
 }
 
-async function list({ catalogue, folders, print }: CommandContext): Promise<void> {
+async function list({ catalogue, folders, print }: ModelsContext): Promise<void> {
   const downloads = await Promise.all(
     catalogue.map(async (entry) => ({
       card: entry,
@@ -93,7 +93,7 @@ async function stateOf(folders: ModelFolders, entry: CatalogueEntry): Promise<st
   return bytes === 0 ? 'not here' : `${Math.floor((bytes / entry.archiveBytes) * 100)} % downloaded`;
 }
 
-async function pull(context: CommandContext, entry: CatalogueEntry, from: string | undefined): Promise<void> {
+async function pull(context: ModelsContext, entry: CatalogueEntry, from: string | undefined): Promise<void> {
   const { folders, network, screen, signal, print } = context;
   // Loaded here, because the network and archive packages would double the time of every other command.
   const { pullModel } = await import('../download/pull.ts');
@@ -106,7 +106,7 @@ async function pull(context: CommandContext, entry: CatalogueEntry, from: string
   );
 }
 
-async function remove({ folders, print }: CommandContext, id: string): Promise<void> {
+async function remove({ folders, print }: ModelsContext, id: string): Promise<void> {
   const nothing = `${id} is not here: nothing to remove`;
   if (!(await isThere(folders.downloaded))) return print(nothing);
   const release = await acquireLock(storePaths(folders, id).lock);

@@ -30,7 +30,7 @@ export function framingOf(features: Features): Framing {
 }
 
 /** Where frames go. */
-export interface FrameSink {
+export interface FrameTarget {
   /** No frame can be added for now. */
   readonly full: boolean;
   /** The values to be written for the next frame. */
@@ -68,7 +68,7 @@ export class FeatureExtractor {
    * @param samples 16 kHz mono, in [-1, 1].
    * @returns the offset of the first sample not taken.
    */
-  accept(samples: Float32Array, offset: number, frames: FrameSink): number {
+  accept(samples: Float32Array, offset: number, frames: FrameTarget): number {
     let next = offset;
     while (next < samples.length && !frames.full) {
       const count = Math.min(FRAME_LENGTH_SAMPLES - this.#filledSamples, samples.length - next);
@@ -85,7 +85,7 @@ export class FeatureExtractor {
   }
 
   /** Behind the last sample: adds the frames that mirrored samples complete, as Kaldi has it with `snip_edges` off. */
-  mirrorRightEdge(frames: FrameSink): void {
+  mirrorRightEdge(frames: FrameTarget): void {
     const [start, end] = [this.#filledSamples - RIGHT_EDGE_SAMPLES, this.#filledSamples];
     this.accept(this.#frame.slice(start, end).reverse(), 0, frames);
   }

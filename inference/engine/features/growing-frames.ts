@@ -1,4 +1,4 @@
-import { FeatureExtractor, type FrameSink } from './feature-extractor.ts';
+import { FeatureExtractor, type FrameTarget } from './feature-extractor.ts';
 import { type FilterBank, FRAME_LENGTH_SAMPLES, type Framing, KALDI_FRAMING } from './frames.ts';
 
 /** Enough silence to complete every frame that has a sample in it. */
@@ -75,7 +75,7 @@ export class GrowingFrames {
 }
 
 /** Frames one behind the other, in a buffer that grows. */
-class FrameList implements FrameSink {
+class FrameList implements FrameTarget {
   readonly bins: number;
   readonly #maxValues: number;
   #buffer: Float32Array;

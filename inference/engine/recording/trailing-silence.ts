@@ -9,10 +9,9 @@ import type { AcousticModel } from './acoustic-model.ts';
 const EMISSION_DELAY_FRAMES = 60;
 
 /**
- * The trailing padding of a recording, so that its last tokens are emitted. Nothing is flushed at the end:
- * frames that fill no step are dropped. So steps run until the last frame with a recorded sample in it, and
- * the emission delay behind it, lie in front of the next step's start. What a window reads beyond that is its
- * look-ahead.
+ * The trailing padding of a recording, so that its last tokens are emitted. At the end, frames that fill no
+ * step are dropped. So steps run until the last frame with a recorded sample in it, and the emission delay
+ * behind it, lie in front of the next step's start. What a window reads beyond that is its look-ahead.
  * @param recordedSamples at least 1.
  * @returns samples of digital silence.
  */

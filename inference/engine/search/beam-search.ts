@@ -7,7 +7,7 @@ interface Beam {
   readonly sum: number;
 }
 
-interface Candidate {
+interface Continuation {
   readonly parent: number;
   readonly id: number;
   readonly sum: number;
@@ -50,12 +50,12 @@ export async function beamSearch<State>(
       const row = scores.subarray(parent * vocabularySize, (parent + 1) * vocabularySize);
       return new Likelihoods(row, rules, tokens.length === 0)
         .highest(width + 1)
-        .map(({ id, nats }): Candidate => ({ parent, id, sum: sum + nats }));
+        .map(({ id, nats }): Continuation => ({ parent, id, sum: sum + nats }));
     });
     candidates.sort((a, b) => b.sum - a.sum);
     firstLogProbability ??= candidates[0]?.sum ?? 0;
     const first = firstLogProbability;
-    const kept: Candidate[] = [];
+    const kept: Continuation[] = [];
     const next: Beam[] = [];
     for (const candidate of candidates) {
       if (next.length === width) break;

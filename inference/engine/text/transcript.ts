@@ -16,7 +16,7 @@ export interface Transcript {
   text(tokenIds: readonly number[]): string;
 }
 
-interface Piece {
+interface Written {
   readonly bytes: Uint8Array;
   /** A space goes in front. */
   readonly startsWord: boolean;
@@ -28,7 +28,7 @@ interface Piece {
  * Bytes of a character that is not complete are not shown.
  */
 export class TranscriptWriter implements Transcript {
-  readonly #pieces = new Map<number, Piece>();
+  readonly #written = new Map<number, Written>();
   readonly #tokens: TokenTable;
   readonly #byteBpe: boolean;
   readonly #search: 'ctc' | 'transducer';
@@ -44,25 +44,25 @@ export class TranscriptWriter implements Transcript {
   text(tokenIds: readonly number[]): string {
     const bytes: number[] = [];
     for (const id of tokenIds) {
-      const piece = this.#piece(id);
-      if (piece.startsWord && (!this.#byteBpe || isPrintableAscii(bytes.at(-1)))) bytes.push(SPACE);
-      bytes.push(...piece.bytes);
+      const written = this.#writtenBy(id);
+      if (written.startsWord && (!this.#byteBpe || isPrintableAscii(bytes.at(-1)))) bytes.push(SPACE);
+      bytes.push(...written.bytes);
     }
     const joined = chineseText(Uint8Array.from(bytes));
     // As sherpa-onnx does, for transducers alone.
     return this.#search === 'transducer' ? joined.replace(SPACES_BEFORE_PUNCTUATION, '') : joined;
   }
 
-  #piece(id: number): Piece {
-    let piece = this.#pieces.get(id);
-    if (piece === undefined) {
-      piece = this.#toPiece(this.#tokens.symbol(id));
-      this.#pieces.set(id, piece);
+  #writtenBy(id: number): Written {
+    let written = this.#written.get(id);
+    if (written === undefined) {
+      written = this.#toWritten(this.#tokens.symbol(id));
+      this.#written.set(id, written);
     }
-    return piece;
+    return written;
   }
 
-  #toPiece(symbol: string): Piece {
+  #toWritten(symbol: string): Written {
     const byte = BYTE_SYMBOL.exec(symbol)?.[1];
     if (byte !== undefined) return { bytes: Uint8Array.of(Number.parseInt(byte, 16)), startsWord: false };
     if (isSpecialSymbol(symbol)) return { bytes: new Uint8Array(0), startsWord: false };

@@ -79,6 +79,10 @@ export function senseVoiceReference(
   );
 }
 
+export function offlineCtcReference(model: string, tokens: string): OfflineReference {
+  return new OfflineReference({ zipformerCtc: { model } }, tokens);
+}
+
 export function paraformerReference(model: string, tokens: string, threads = 1): OfflineReference {
   return new OfflineReference({ paraformer: { model } }, tokens, threads);
 }

@@ -1,4 +1,5 @@
 import type { Family } from './family.ts';
+import { OFFLINE_ZIPFORMER_CTC } from './offline-zipformer-ctc/offline-zipformer-ctc.ts';
 import { PARAFORMER, STREAMING_PARAFORMER } from './paraformer/paraformer.ts';
 import { SENSE_VOICE } from './sense-voice/sense-voice.ts';
 import { WHISPER } from './whisper/whisper.ts';
@@ -7,6 +8,7 @@ import { ZIPFORMER_TRANSDUCER, ZIPFORMER2_CTC, ZIPFORMER2_TRANSDUCER } from './z
 /** Every family that can be loaded. A folder is of the first one that matches it. */
 export const FAMILIES: readonly Family[] = [
   ZIPFORMER2_CTC,
+  OFFLINE_ZIPFORMER_CTC,
   SENSE_VOICE,
   PARAFORMER,
   WHISPER,

@@ -59,7 +59,7 @@ test.each<[what: string, change: Change, message: string]>([
       for (const name of ['decoder.onnx', 'joiner.onnx']) rmSync(join(folder, name));
       renameSync(join(folder, 'encoder.onnx'), join(folder, 'model.onnx'));
     },
-    'model.onnx: found model_type "zipformer" and inputs "x", "cached_len_0", "cached_len_1", expected zipformer2-ctc, sense-voice or paraformer',
+    'model.onnx: found model_type "zipformer" and inputs "x", "cached_len_0", "cached_len_1", expected zipformer2-ctc, offline-zipformer-ctc, sense-voice or paraformer',
   ],
 ])('a first Zipformer is refused %s', async (_what, change, message) => {
   expect(await loadError(smallModel('zipformer-transducer', change))).toBe(message);

@@ -140,7 +140,7 @@ describe('a CTC model is refused with file, found and expected:', () => {
     [
       'another family',
       model('model_type', 'zipformer2', 'zipformerX'),
-      'model.onnx: found model_type "zipformerX" and inputs "x", "cached_key_0", "cached_nonlin_attn_0", expected zipformer2-ctc, sense-voice or paraformer',
+      'model.onnx: found model_type "zipformerX" and inputs "x", "cached_key_0", "cached_nonlin_attn_0", expected zipformer2-ctc, offline-zipformer-ctc, sense-voice or paraformer',
     ],
     [
       'a family that is gone',

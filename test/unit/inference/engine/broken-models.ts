@@ -32,8 +32,16 @@ export async function loadError(path: string, providers: ExecutionProviders = ['
   }).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(ModelLoadError);
   const { message } = error as Error;
-  expect(message).not.toContain('\n');
+  expect(message).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
   return message;
+}
+
+/** What the refusals to load these folders say, by what is wrong with each. FOLDER is its own path. */
+export async function refusals(folders: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  const said: Record<string, string> = {};
+  for (const [what, folder] of Object.entries(folders))
+    said[what] = (await loadError(folder)).replaceAll(folder, 'FOLDER');
+  return said;
 }
 
 /** Replaces text in a file's bytes by text of the same length. */

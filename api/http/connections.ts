@@ -7,6 +7,8 @@ import { endBehindAnswer } from './last-answers.ts';
  * What a connection may do: one request at a time, or a WebSocket handshake while no request is under way.
  * Whatever comes before the answer is dropped. The request under way is answered with `Connection: close`, and the
  * connection ends.
+ * Node by itself begins all requests that have come. With 1,000 requests for a file on each of 8 connections it took
+ * 386 MB and 8,000 descriptors, which it kept when the clients had gone.
  * An offer of another protocol is ignored, as HTTP allows, and the request is answered in the same way. Java's HTTP
  * client and `curl --http2` offer `h2c` with each request.
  */

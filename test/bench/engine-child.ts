@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { PARAFORMER_STEPS } from '../../inference/engine/families/paraformer/streaming-model.ts';
 import { zipformerLayout } from '../../inference/engine/families/zipformer/layout.ts';
 import { findModelFiles } from '../../inference/engine/onnx/model-files.ts';
-import { readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
+import { readOnnxOutline } from '../../inference/engine/onnx/onnx-reader.ts';
 import { trailingSilenceSamples } from '../../inference/engine/recording/trailing-silence.ts';
 import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
 import { type OfflineReference, paraformerReference, whisperReference } from '../onnx/offline-reference.ts';

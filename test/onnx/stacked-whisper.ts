@@ -1,9 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import { BinaryReader, BinaryWriter, type WireType } from '@bufbuild/protobuf/wire';
 import { whisperLayout } from '../../inference/engine/families/whisper/layout.ts';
-import { type OnnxOutline, readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
-import { visit } from '../../inference/engine/onnx/protobuf-message.ts';
+import { type OnnxOutline, readOnnxOutline } from '../../inference/engine/onnx/onnx-reader.ts';
 import { OnnxGraph, type Value } from './graph.ts';
 import type { WhisperFiles } from './whisper.ts';
 
@@ -118,4 +117,16 @@ function withoutEnds(graph: Uint8Array): Uint8Array {
     if (!ENDS.includes(number)) kept.tag(number, wireType).raw(field);
   });
   return kept.finish();
+}
+
+/** `onField` reads or skips each. */
+function visit(
+  bytes: Uint8Array,
+  onField: (number: number, reader: BinaryReader, wireType: WireType) => void,
+): void {
+  const reader = new BinaryReader(bytes);
+  while (reader.pos < reader.len) {
+    const [number, wireType] = reader.tag();
+    onField(number, reader, wireType);
+  }
 }

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { zipformerLayout } from '../../inference/engine/families/zipformer/layout.ts';
 import type { NetworkSignature } from '../../inference/engine/onnx/network-signature.ts';
-import { type OnnxOutline, readOnnxOutline } from '../../inference/engine/onnx/onnx-outline.ts';
+import { type OnnxOutline, readOnnxOutline } from '../../inference/engine/onnx/onnx-reader.ts';
 import { loadOnnxModel, OnnxModel, type SessionOptions } from '../../inference/engine/onnx/onnx-session.ts';
 import { elementCount } from '../../inference/engine/onnx/tensors.ts';
 import { loadParts } from '../../inference/engine/partition/load-parts.ts';

@@ -1,5 +1,5 @@
 import type { ModelFiles } from '../onnx/model-files.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../onnx/onnx-reader.ts';
 import type { EngineModel } from '../recording/engine-model.ts';
 import type { TokenTable } from '../text/tokens.ts';
 import type { GraphLoader } from './graph-loader.ts';

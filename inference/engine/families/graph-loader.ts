@@ -1,4 +1,4 @@
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../onnx/onnx-reader.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from '../onnx/onnx-session.ts';
 import { type StreamingLayout, StreamingNetwork } from '../partition/streaming-network.ts';
 

@@ -2,7 +2,7 @@ import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { quoted } from '../../../common/errors/printable.ts';
 import { type ModelInfo, ModelLoadError } from '../../recognizer.ts';
 import { findModelFiles, type Precision } from '../onnx/model-files.ts';
-import { type OnnxOutline, readOnnxOutline } from '../onnx/onnx-outline.ts';
+import { type OnnxOutline, readOnnxOutline } from '../onnx/onnx-reader.ts';
 import { type SessionOptions, usesOnlyCpu } from '../onnx/onnx-session.ts';
 import type { EngineModel } from '../recording/engine-model.ts';
 import { errorText } from '../text/error-text.ts';

@@ -24,15 +24,15 @@ export interface ProtobufField {
 
 /** Walks the protobuf fields of a file and skips their contents without reading them. */
 export class FileFields {
+  readonly fileName: string;
   readonly sizeBytes: number;
   readonly #file: FileHandle;
-  readonly #fileName: string;
   #window = new Uint8Array(0);
   #windowStart = 0;
 
   constructor(file: FileHandle, fileName: string, sizeBytes: number) {
     this.#file = file;
-    this.#fileName = fileName;
+    this.fileName = fileName;
     this.sizeBytes = sizeBytes;
   }
 
@@ -42,7 +42,7 @@ export class FileFields {
       const field = await this.#fieldAt(position);
       if (field.span.end > this.sizeBytes) {
         throw new ModelLoadError(
-          `${this.#fileName}: found ${this.sizeBytes} bytes, expected at least ${field.span.end}: the file is truncated, copy or download it again`,
+          `${this.fileName}: found ${this.sizeBytes} bytes, expected at least ${field.span.end}: the file is truncated, copy or download it again`,
         );
       }
       yield field;
@@ -55,7 +55,7 @@ export class FileFields {
     const length = span.end - span.start;
     if (length > MESSAGE_MAX_BYTES) {
       throw new ModelLoadError(
-        `${this.#fileName}: found a ${what} of ${length} bytes, expected at most ${MESSAGE_MAX_BYTES}`,
+        `${this.fileName}: found a ${what} of ${length} bytes, expected at most ${MESSAGE_MAX_BYTES}`,
       );
     }
     return this.#bytesAt(span.start, length);
@@ -70,7 +70,7 @@ export class FileFields {
       return { number, span: { start, end: body.end }, body };
     } catch (cause) {
       throw new ModelLoadError(
-        `${this.#fileName}: found no protobuf field at byte ${start} (${errorText(cause)}), expected an ONNX model`,
+        `${this.fileName}: found no protobuf field at byte ${start} (${errorText(cause)}), expected an ONNX model`,
       );
     }
   }

@@ -1,5 +1,5 @@
 import { ModelLoadError } from '../../recognizer.ts';
-import type { OnnxOutline } from './onnx-outline.ts';
+import type { OnnxOutline } from './onnx-reader.ts';
 import { checkInputs, elementCount, type TensorSpec } from './tensors.ts';
 
 /** What goes into a network that is run step by step, and what comes out. */

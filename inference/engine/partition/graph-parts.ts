@@ -1,4 +1,4 @@
-import type { GraphFile, GraphNode } from '../onnx/graph-file.ts';
+import type { GraphFile, GraphNode } from '../onnx/onnx-reader.ts';
 import { chooseBounds } from './part-bounds.ts';
 
 /** A part of a graph. Run one after the other, the parts do what the graph does. */

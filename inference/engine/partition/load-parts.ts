@@ -1,14 +1,13 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { Tensor } from 'onnxruntime-node';
-import { type GraphFile, readGraphFile } from '../onnx/graph-file.ts';
 import { type NetworkSignature, type StateSpec, statesOf } from '../onnx/network-signature.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import { type GraphFile, type OnnxOutline, readGraphFile } from '../onnx/onnx-reader.ts';
 import { loadOnnxModel, type SessionOptions, usesOnlyCpu } from '../onnx/onnx-session.ts';
+import type { TensorType } from '../onnx/onnx-writer.ts';
 import { elementCount, outputNamed, type TensorSpec, zeroTensor } from '../onnx/tensors.ts';
-import { type PartContents, readGraphPart, type TensorType } from './graph-part-file.ts';
 import { cutGraph, type GraphPart } from './graph-parts.ts';
 import { type LoadedNetwork, type NetworkPart, PartRun, type StepValues } from './network-part.ts';
-import { readScanPart, SCAN_NAMES } from './scan-part-file.ts';
+import { type PartContents, readGraphPart, readScanPart, SCAN_NAMES } from './part-file.ts';
 
 /**
  * Values of weights in a part. They are few enough to stay in a processor's cache from one step to the next,

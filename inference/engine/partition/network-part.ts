@@ -1,6 +1,6 @@
 import type { Tensor } from 'onnxruntime-node';
 import { type NetworkSignature, type StateSpec, statesOf } from '../onnx/network-signature.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../onnx/onnx-reader.ts';
 import type { OnnxModel } from '../onnx/onnx-session.ts';
 import { type Outputs, outputNamed, type TensorSpec, zeroTensor } from '../onnx/tensors.ts';
 

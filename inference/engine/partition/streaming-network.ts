@@ -1,6 +1,6 @@
 import type { Features } from '../../recognizer.ts';
 import type { NetworkSignature } from '../onnx/network-signature.ts';
-import type { OnnxOutline } from '../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../onnx/onnx-reader.ts';
 import { loadOnnxModel, type OnnxModel, type SessionOptions } from '../onnx/onnx-session.ts';
 import { elementCount } from '../onnx/tensors.ts';
 import { errorText } from '../text/error-text.ts';

@@ -1,7 +1,7 @@
 import { ModelLoadError } from '../../../recognizer.ts';
 import { readStacking, type Stacking } from '../../features/stacked-frames.ts';
 import { MAX_DIMENSION } from '../../onnx/model-metadata.ts';
-import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
 import { checkInputs, type InputSpec, type TensorSpec } from '../../onnx/tensors.ts';
 
 const MAX_BLOCKS = 1000;

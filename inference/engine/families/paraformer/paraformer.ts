@@ -1,4 +1,4 @@
-import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
 import { ReDecodingModel } from '../../recording/re-decoding-model.ts';
 import { StreamingModel } from '../../recording/streaming-model.ts';
 import type { EncoderDecoderFolder, Family, SingleFolder } from '../family.ts';

@@ -2,7 +2,7 @@ import { quoted } from '../../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../../recognizer.ts';
 import { readStacking, type Stacking } from '../../features/stacked-frames.ts';
 import { MAX_DIMENSION } from '../../onnx/model-metadata.ts';
-import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
 import { checkInputs, dimensionText, type InputSpec } from '../../onnx/tensors.ts';
 
 /** Of int16, from [-1, 1]. */

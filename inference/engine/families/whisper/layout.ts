@@ -1,7 +1,7 @@
 import { quoted } from '../../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../../recognizer.ts';
 import type { StateSpec } from '../../onnx/network-signature.ts';
-import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
 import { checkInputs, dimensionText, type InputSpec, type TensorSpec } from '../../onnx/tensors.ts';
 import type { SearchRules } from '../../search/token-decoder.ts';
 import { ByteTokens } from '../../text/byte-tokens.ts';

@@ -1,7 +1,7 @@
 import { Tensor } from 'onnxruntime-node';
 import { GrowingFrames } from '../../features/growing-frames.ts';
 import { WHISPER_FRAMING, WhisperFbank } from '../../features/whisper-fbank.ts';
-import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
 import type { OnnxModel } from '../../onnx/onnx-session.ts';
 import { outputNamed } from '../../onnx/tensors.ts';
 import type { EngineModel, EngineRecording } from '../../recording/engine-model.ts';

@@ -3,7 +3,7 @@ import { MEL_BINS } from '../../features/frames.ts';
 import { normalizeWhisperWindow } from '../../features/whisper-fbank.ts';
 import { MAX_DIMENSION, MAX_WINDOW_FRAMES, type ModelMetadata } from '../../onnx/model-metadata.ts';
 import { checkSignature, type NetworkSignature } from '../../onnx/network-signature.ts';
-import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
 import type { TensorSpec } from '../../onnx/tensors.ts';
 import type { StreamingLayout } from '../../partition/streaming-network.ts';
 

@@ -1,7 +1,7 @@
 import { Tensor } from 'onnxruntime-node';
 import { quoted } from '../../../../common/errors/printable.ts';
 import { InferenceError, ModelLoadError } from '../../../recognizer.ts';
-import type { OnnxOutline } from '../../onnx/onnx-outline.ts';
+import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
 import type { OnnxModel } from '../../onnx/onnx-session.ts';
 import { checkInputs, dimensionText, floatsOf, resultOf } from '../../onnx/tensors.ts';
 import type { StreamingNetwork } from '../../partition/streaming-network.ts';

@@ -4,7 +4,7 @@ import { type WhisperLayout, whisperLayout } from '../../../../inference/engine/
 import { KALDI_FRAMING, transpose } from '../../../../inference/engine/features/frames.ts';
 import { GrowingFrames } from '../../../../inference/engine/features/growing-frames.ts';
 import { normalizeWhisperWindow, WhisperFbank } from '../../../../inference/engine/features/whisper-fbank.ts';
-import { type OnnxOutline, readOnnxOutline } from '../../../../inference/engine/onnx/onnx-outline.ts';
+import { type OnnxOutline, readOnnxOutline } from '../../../../inference/engine/onnx/onnx-reader.ts';
 import { loadOnnxModel, type OnnxModel } from '../../../../inference/engine/onnx/onnx-session.ts';
 import { outputNamed } from '../../../../inference/engine/onnx/tensors.ts';
 import { greedySearch } from '../../../../inference/engine/search/autoregressive-greedy.ts';

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { packageRoot } from '../../../../common/process/package-root.ts';
 import { senseVoiceLayout } from '../../../../inference/engine/families/sense-voice/layout.ts';
 import { SenseVoiceModel } from '../../../../inference/engine/families/sense-voice/model.ts';
-import { readOnnxOutline } from '../../../../inference/engine/onnx/onnx-outline.ts';
+import { readOnnxOutline } from '../../../../inference/engine/onnx/onnx-reader.ts';
 import { loadOnnxModel } from '../../../../inference/engine/onnx/onnx-session.ts';
 import type { EngineModel } from '../../../../inference/engine/recording/engine-model.ts';
 import { ReDecodingModel } from '../../../../inference/engine/recording/re-decoding-model.ts';

@@ -3,8 +3,8 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { expect, test } from 'vitest';
-import { type GraphFile, readGraphFile } from '../../../../../inference/engine/onnx/graph-file.ts';
-import { readGraphPart } from '../../../../../inference/engine/partition/graph-part-file.ts';
+import { type GraphFile, readGraphFile } from '../../../../../inference/engine/onnx/onnx-reader.ts';
+import { readGraphPart } from '../../../../../inference/engine/partition/part-file.ts';
 import { fileFolder } from '../../../../support/folders.ts';
 
 const workDir = fileFolder();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { GraphFile, GraphNode, GraphWeight } from '../../../../../inference/engine/onnx/graph-file.ts';
+import type { GraphFile, GraphNode, GraphWeight } from '../../../../../inference/engine/onnx/onnx-reader.ts';
 import {
   type CutOptions,
   cutGraph,

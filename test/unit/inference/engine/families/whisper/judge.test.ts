@@ -5,7 +5,7 @@ import {
   whisperLayout,
   whisperVocabulary,
 } from '../../../../../../inference/engine/families/whisper/layout.ts';
-import { readOnnxOutline } from '../../../../../../inference/engine/onnx/onnx-outline.ts';
+import { readOnnxOutline } from '../../../../../../inference/engine/onnx/onnx-reader.ts';
 import { readSimplify, type Simplify } from '../../../../../../inference/engine/text/chinese-text.ts';
 import { readTokenTable } from '../../../../../../inference/engine/text/tokens.ts';
 import { modelFolders } from '../../../../../../models/store/store.ts';

@@ -8,7 +8,7 @@ import {
 import { WhisperRecording } from '../../../../../../inference/engine/families/whisper/recording.ts';
 import { GrowingFrames } from '../../../../../../inference/engine/features/growing-frames.ts';
 import { WHISPER_FRAMING, WhisperFbank } from '../../../../../../inference/engine/features/whisper-fbank.ts';
-import { readOnnxOutline } from '../../../../../../inference/engine/onnx/onnx-outline.ts';
+import { readOnnxOutline } from '../../../../../../inference/engine/onnx/onnx-reader.ts';
 import { readSimplify, type Simplify } from '../../../../../../inference/engine/text/chinese-text.ts';
 import { readTokenTable } from '../../../../../../inference/engine/text/tokens.ts';
 import { modelFolders } from '../../../../../../models/store/store.ts';

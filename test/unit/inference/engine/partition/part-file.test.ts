@@ -3,10 +3,10 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tensor } from 'onnxruntime-node';
 import { expect, onTestFinished, test } from 'vitest';
-import { type GraphFile, readGraphFile } from '../../../../../inference/engine/onnx/graph-file.ts';
+import { type GraphFile, readGraphFile } from '../../../../../inference/engine/onnx/onnx-reader.ts';
 import { loadOnnxModel } from '../../../../../inference/engine/onnx/onnx-session.ts';
 import { outputNamed } from '../../../../../inference/engine/onnx/tensors.ts';
-import { readScanPart, type ScanContents } from '../../../../../inference/engine/partition/scan-part-file.ts';
+import { readScanPart, type ScanContents } from '../../../../../inference/engine/partition/part-file.ts';
 import { OnnxGraph, type Value } from '../../../../onnx/graph.ts';
 import { fileFolder } from '../../../../support/folders.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { describe, expect, test } from 'vitest';
 import type { ModelMetadata } from '../../../../../inference/engine/onnx/model-metadata.ts';
-import { readOnnxOutline } from '../../../../../inference/engine/onnx/onnx-outline.ts';
+import { readOnnxOutline } from '../../../../../inference/engine/onnx/onnx-reader.ts';
 import { ModelLoadError } from '../../../../../inference/recognizer.ts';
 import { OnnxGraph } from '../../../../onnx/graph.ts';
 import { SMALL_CTC } from '../../../../support/fixtures.ts';

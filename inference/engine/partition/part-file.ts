@@ -1,13 +1,43 @@
 import type { FileHandle } from 'node:fs/promises';
-import { intField, messageField, type Piece, stringField } from '../onnx/byte-pieces.ts';
-import type { GraphFile, GraphNode } from '../onnx/graph-file.ts';
-import { GRAPH, joinModel, type PartContents, type TensorType, valueField } from './graph-part-file.ts';
+import { ONNX } from '../onnx/onnx-fields.ts';
+import type { GraphFile, GraphNode } from '../onnx/onnx-reader.ts';
+import {
+  type Fragment,
+  graphAttribute,
+  intAttribute,
+  nodeField,
+  type TensorType,
+  valueField,
+  writeModel,
+} from '../onnx/onnx-writer.ts';
 
-/** Field numbers of onnx.proto. */
-const NODE = { input: 1, output: 2, operator: 4, attribute: 5 } as const;
-const ATTRIBUTE = { name: 1, int: 3, graph: 6, type: 20 } as const;
-/** AttributeProto.AttributeType */
-const ATTRIBUTE_TYPE = { int: 2, graph: 5 } as const;
+export interface PartContents {
+  readonly nodes: readonly GraphNode[];
+  /** Weights, and inputs of the whole graph that are the same in each step. */
+  readonly reads: readonly string[];
+  /** Inputs that the whole graph makes itself. */
+  readonly takes: ReadonlyMap<string, TensorType>;
+  readonly gives: readonly string[];
+}
+
+/** An ONNX model of some of a file's nodes, for one step. @throws Error when the file has become shorter */
+export function readGraphPart(
+  file: FileHandle,
+  graph: GraphFile,
+  { nodes, reads, takes, gives }: PartContents,
+): Promise<Uint8Array> {
+  return writeModel(file, graph, 'part', [
+    ...nodes.map(({ span }) => span),
+    ...declared(graph, reads),
+    ...[...takes].flatMap(([name, type]) => valueField(ONNX.graph.input, name, type)),
+    ...gives.flatMap((name) => valueField(ONNX.graph.output, name)),
+  ]);
+}
+
+/** The file's own fields of weights and inputs. */
+function declared({ weights, inputs }: GraphFile, names: readonly string[]): Fragment[] {
+  return names.flatMap((name) => weights.get(name)?.span ?? inputs.get(name) ?? []);
+}
 
 /**
  * What a model of several steps calls its inputs and outputs: a state in front of the `first` step and behind
@@ -27,9 +57,7 @@ export interface ScanState {
   readonly type: TensorType;
 }
 
-export interface ScanContents extends Pick<PartContents, 'nodes' | 'takes'> {
-  /** Weights, and inputs of the whole graph that are the same in each step. */
-  readonly reads: readonly string[];
+export interface ScanContents extends Omit<PartContents, 'gives'> {
   readonly states: readonly ScanState[];
   readonly gives: ReadonlyMap<string, TensorType>;
 }
@@ -38,29 +66,23 @@ export interface ScanContents extends Pick<PartContents, 'nodes' | 'takes'> {
  * Makes an ONNX model that runs some of a file's nodes for as many steps as it is given, by the operator Scan
  * (https://onnx.ai/onnx/operators/onnx__Scan.html). From step to step the states stay within the runtime.
  * That costs a tenth less than to have all of them handed out and in again.
+ * @throws Error when the file has become shorter
  */
-export async function readScanPart(
-  file: FileHandle,
-  graph: GraphFile,
-  part: ScanContents,
-): Promise<Uint8Array> {
+export function readScanPart(file: FileHandle, graph: GraphFile, part: ScanContents): Promise<Uint8Array> {
   const { nodes, reads, states } = part;
   const takes = [...part.takes];
   const outside = reads.filter((name) => !graph.weights.has(name) || isMatrix(graph, nodes, name));
   const inside = reads.filter((name) => !outside.includes(name));
-  const declared = (names: readonly string[]): Piece[] =>
-    names.flatMap((name) => graph.weights.get(name)?.span ?? graph.inputs.get(name) ?? []);
 
   const results = [...states.map(({ next, type }) => [next, type] as const), ...part.gives];
   const { copies, names } = withoutRepeats(results.map(([name]) => name));
-  const body: Piece[] = [
+  const body = [
     ...nodes.map(({ span }) => span),
     ...copies,
-    stringField(GRAPH.name, 'step'),
-    ...declared(inside),
-    ...states.flatMap(({ name, type }) => valueField(GRAPH.input, name, type)),
-    ...takes.flatMap(([name, type]) => valueField(GRAPH.input, name, type)),
-    ...results.flatMap(([, type], i) => valueField(GRAPH.output, names[i] ?? '', type)),
+    ...declared(graph, inside),
+    ...states.flatMap(({ name, type }) => valueField(ONNX.graph.input, name, type)),
+    ...takes.flatMap(([name, type]) => valueField(ONNX.graph.input, name, type)),
+    ...results.flatMap(([, type], i) => valueField(ONNX.graph.output, names[i] ?? '', type)),
   ];
 
   const inputs = [
@@ -71,20 +93,18 @@ export async function readScanPart(
   ];
   const lastStates = states.map(({ next }) => SCAN_NAMES.last(next));
   const outputs = [...part.gives.keys()].map(SCAN_NAMES.all);
-  const scan: Piece[] = [
-    ...inputs.map(([name]) => stringField(NODE.input, name)),
-    ...[...lastStates, ...outputs].map((name) => stringField(NODE.output, name)),
-    stringField(NODE.operator, 'Scan'),
-    ...attribute('num_scan_inputs', ATTRIBUTE_TYPE.int, [intField(ATTRIBUTE.int, takes.length)]),
-    ...attribute('body', ATTRIBUTE_TYPE.graph, messageField(ATTRIBUTE.graph, body)),
-  ];
-  return joinModel(file, graph, [
-    ...messageField(GRAPH.node, scan),
-    stringField(GRAPH.name, 'steps'),
-    ...declared(outside),
-    ...inputs.flatMap(([name, type]) => valueField(GRAPH.input, name, type)),
+  const scan = nodeField(
+    'Scan',
+    inputs.map(([name]) => name),
+    [...lastStates, ...outputs],
+    [...intAttribute('num_scan_inputs', takes.length), ...graphAttribute('body', body)],
+  );
+  return writeModel(file, graph, 'steps', [
+    ...scan,
+    ...declared(graph, outside),
+    ...inputs.flatMap(([name, type]) => valueField(ONNX.graph.input, name, type)),
     // The result is output 0 of its part, as of the graph.
-    ...[...outputs, ...lastStates].flatMap((name) => valueField(GRAPH.output, name)),
+    ...[...outputs, ...lastStates].flatMap((name) => valueField(ONNX.graph.output, name)),
   ]);
 }
 
@@ -102,26 +122,13 @@ function isMatrix(graph: GraphFile, nodes: readonly GraphNode[], name: string): 
 }
 
 /** A graph may not give a value twice. A state that is also handed on would be given twice, so it is copied. */
-function withoutRepeats(values: readonly string[]): { names: string[]; copies: Piece[] } {
-  const copies: Piece[] = [];
+function withoutRepeats(values: readonly string[]): { names: string[]; copies: Fragment[] } {
+  const copies: Fragment[] = [];
   const names = values.map((value, i) => {
     if (values.indexOf(value) === i) return value;
     const copy = `scan:copy ${i}:${value}`;
-    const identity = [
-      stringField(NODE.input, value),
-      stringField(NODE.output, copy),
-      stringField(NODE.operator, 'Identity'),
-    ];
-    copies.push(...messageField(GRAPH.node, identity));
+    copies.push(...nodeField('Identity', [value], [copy]));
     return copy;
   });
   return { names, copies };
-}
-
-function attribute(name: string, type: number, value: readonly Piece[]): Piece[] {
-  return messageField(NODE.attribute, [
-    stringField(ATTRIBUTE.name, name),
-    intField(ATTRIBUTE.type, type),
-    ...value,
-  ]);
 }

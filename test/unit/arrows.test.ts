@@ -44,12 +44,32 @@ test.each(['common', 'models', 'client', 'page', 'launch', 'inference', 'api'])(
   },
 );
 
-/** Of each file in a folder, what it imports from this project; paths from its root. */
+/**
+ * Of each file in a folder, what it imports from this project; paths from its root. Who uses a member that another
+ * file declares of a library's type (`declare module`) depends on that file, too.
+ */
 function importsIn(folder: string): { file: string; path: string }[] {
   const files = pathsIn(folder).filter((path) => /\.(ts|mjs)$/.test(path));
   expect(files).not.toEqual([]);
+  const declared = files.flatMap((path) => {
+    const [, members = ''] =
+      /^declare module '[^.'][^']*' \{\n {2}interface (.*?)\n {2}\}/ms.exec(read(path)) ?? [];
+    return Array.from(members.matchAll(/^ {4}(\w+)\?:/gm), ([, name]) => ({ path, use: `request.${name}` }));
+  });
   return files.flatMap((file) => {
-    const imports = read(file).matchAll(/(?:from|import\()\s*'(\.[^']*)'/g);
-    return Array.from(imports, ([, path = '']) => ({ file, path: normalize(join(dirname(file), path)) }));
+    const text = read(file);
+    const imports = text.matchAll(/(?:from|import\()\s*'(\.[^']*)'/g);
+    const uses = declared.filter(({ path, use }) => path !== file && text.includes(use));
+    return [
+      ...Array.from(imports, ([, path = '']) => ({ file, path: normalize(join(dirname(file), path)) })),
+      ...uses.map(({ path }) => ({ file, path })),
+    ];
   });
 }
+
+test('a declaration of a library’s type is an arrow to the file that makes it', () => {
+  expect(importsIn('api/')).toContainEqual({
+    file: 'api/routes/transcriptions.ts',
+    path: 'api/operations/request-reports.ts',
+  });
+});

@@ -71,7 +71,7 @@ export class HeartbeatSender<Said extends { readonly id: string }> {
   #said: Said;
   #timer: NodeJS.Timeout | undefined;
   #writtenAtMs = performance.now();
-  #underWay: Promise<unknown> = Promise.resolve();
+  #underWay: Promise<void> = Promise.resolve();
   #isStopped = false;
 
   constructor(store: HeartbeatStore<Said>, said: Said, outages: OutageLog) {
@@ -115,7 +115,8 @@ export class HeartbeatSender<Said extends { readonly id: string }> {
   async beat(): Promise<void> {
     if (this.#isStopped) return;
     const written = this.#write();
-    this.#underWay = Promise.all([this.#underWay, written]);
+    // Without a value: each would hold those of all beats before it.
+    this.#underWay = Promise.all([this.#underWay, written]).then(() => undefined);
     await written;
   }
 

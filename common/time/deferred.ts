@@ -14,9 +14,11 @@ export class Deferred<T> {
     });
     this.promise.catch(() => {});
   }
+
   resolve(value: T): void {
     this.#resolve(value);
   }
+
   reject(reason: unknown): void {
     this.#reject(reason);
   }

@@ -56,6 +56,18 @@ export function checkInputs(outline: OnnxOutline, expected: readonly InputSpec[]
   }
 }
 
+/**
+ * Compares what the metadata of one file says with the rows of output 0 of `graph`. A size that the graph leaves open is right.
+ * @throws ModelLoadError when they disagree.
+ */
+export function checkRowSize({ fileName }: OnnxOutline, key: string, size: number, graph: OnnxOutline): void {
+  const found = graph.outputs[0]?.shape.at(-1);
+  if (typeof found !== 'number' || found === size) return;
+  throw new ModelLoadError(
+    `${fileName}: metadata ${key} is ${size}, expected ${found} as in the output of ${graph.fileName}`,
+  );
+}
+
 const SHOWN_DIMENSIONS = 8;
 
 function shapeText(shape: readonly (number | string)[]): string {
@@ -95,6 +107,11 @@ export function outputAt(onnx: OnnxModel, outputs: Outputs, index: number, type:
   if (output.type !== type)
     throw new InferenceError(`${onnx.fileName}: output ${index} is ${output.type}, expected ${type}`);
   return output;
+}
+
+/** (1, rows, rowSize). @param values row by row */
+export function rowTensor(values: Float32Array, rowSize: number): Tensor {
+  return new Tensor('float32', values, [1, values.length / rowSize, rowSize]);
 }
 
 export function int32Tensor(value: number): Tensor {

@@ -2,7 +2,7 @@ import { Tensor } from 'onnxruntime-node';
 import { MEL_BINS } from '../../features/frames.ts';
 import { KaldiFbank } from '../../features/kaldi-fbank.ts';
 import type { OnnxModel } from '../../onnx/onnx-session.ts';
-import { outputAt, rowsOf } from '../../onnx/tensors.ts';
+import { outputAt, rowsOf, rowTensor } from '../../onnx/tensors.ts';
 import type { WholeNetwork } from '../../recording/re-decoding-model.ts';
 import { CtcGreedySearch } from '../../search/ctc-search.ts';
 import type { TokenTable } from '../../text/tokens.ts';
@@ -33,7 +33,7 @@ export class OfflineZipformerCtc implements WholeNetwork {
     const frames = logMel.length / MEL_BINS;
     if (frames < MIN_FRAMES) return '';
     const outputs = await this.onnx.run({
-      x: new Tensor('float32', logMel, [1, frames, MEL_BINS]),
+      x: rowTensor(logMel, MEL_BINS),
       x_lens: new Tensor('int64', BigInt64Array.of(BigInt(frames)), [1]),
     });
     const [rows] = outputAt(this.onnx, outputs, 1, 'int64').data as BigInt64Array;

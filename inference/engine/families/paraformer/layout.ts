@@ -2,7 +2,7 @@ import { ModelLoadError } from '../../../recognizer.ts';
 import { readStacking, type Stacking } from '../../features/stacked-frames.ts';
 import { MAX_DIMENSION } from '../../onnx/model-metadata.ts';
 import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
-import { checkInputs, type InputSpec, type TensorSpec } from '../../onnx/tensors.ts';
+import { checkInputs, checkRowSize, type InputSpec, type TensorSpec } from '../../onnx/tensors.ts';
 
 const MAX_BLOCKS = 1000;
 
@@ -23,7 +23,7 @@ export interface StreamingParaformerLayout extends ParaformerLayout {
 /** @throws ModelLoadError when metadata and graph do not agree. */
 export function paraformerLayout(outline: OnnxOutline): ParaformerLayout {
   const layout = commonLayout(outline);
-  checkRows(outline, 'vocab_size', layout.vocabularySize, outline);
+  checkRowSize(outline, 'vocab_size', layout.vocabularySize, outline);
   return layout;
 }
 
@@ -48,8 +48,8 @@ export function streamingParaformerLayout(
     ...[rows('enc'), count('enc_len'), rows('acoustic_embeds'), count('acoustic_embeds_len')],
     ...caches,
   ]);
-  checkRows(encoder, 'encoder_output_size', encoderDim, encoder);
-  checkRows(encoder, 'vocab_size', layout.vocabularySize, decoder);
+  checkRowSize(encoder, 'encoder_output_size', encoderDim, encoder);
+  checkRowSize(encoder, 'vocab_size', layout.vocabularySize, decoder);
   const outputs = decoder.outputs.length;
   if (outputs !== 2 + blocks) {
     throw new ModelLoadError(
@@ -57,18 +57,6 @@ export function streamingParaformerLayout(
     );
   }
   return { ...layout, encoderDim, caches };
-}
-
-/**
- * @throws ModelLoadError when the metadata of one file and output 0 of `graph` disagree. A size that the
- * graph leaves open is right.
- */
-function checkRows({ fileName }: OnnxOutline, key: string, size: number, graph: OnnxOutline): void {
-  const found = graph.outputs[0]?.shape.at(-1);
-  if (typeof found !== 'number' || found === size) return;
-  throw new ModelLoadError(
-    `${fileName}: metadata ${key} is ${size}, expected ${found} as in the output of ${graph.fileName}`,
-  );
 }
 
 function commonLayout(outline: OnnxOutline): ParaformerLayout {

@@ -1,9 +1,8 @@
-import { Tensor } from 'onnxruntime-node';
 import { InferenceError } from '../../../recognizer.ts';
 import { FUNASR, KaldiFbank } from '../../features/kaldi-fbank.ts';
 import { stackFrames } from '../../features/stacked-frames.ts';
 import type { OnnxModel } from '../../onnx/onnx-session.ts';
-import { int32Tensor, rowsOf } from '../../onnx/tensors.ts';
+import { int32Tensor, rowsOf, rowTensor } from '../../onnx/tensors.ts';
 import type { WholeNetwork } from '../../recording/re-decoding-model.ts';
 import { argmax } from '../../search/ctc-search.ts';
 import type { TokenTable } from '../../text/tokens.ts';
@@ -35,12 +34,9 @@ export class ParaformerModel implements WholeNetwork {
 
   async recognize(logMel: Float32Array): Promise<string> {
     const { stacking, vocabularySize } = this.#layout;
-    const x = stackFrames(logMel, stacking);
-    const rowValues = stacking.negMean.length;
-    const rows = x.length / rowValues;
-    const speech = new Tensor('float32', x, [1, rows, rowValues]);
+    const speech = rowTensor(stackFrames(logMel, stacking), stacking.negMean.length);
     const outputs = await this.onnx
-      .run({ speech, speech_lengths: int32Tensor(rows) })
+      .run({ speech, speech_lengths: int32Tensor(speech.dims[1] ?? 0) })
       .catch((cause: unknown) => {
         // Silence and noise may have no token; the graph's convolutions do not take that. It is no fault of the recording.
         if (cause instanceof InferenceError && NO_TOKEN.test(cause.message)) return undefined;

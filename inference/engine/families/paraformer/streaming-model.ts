@@ -1,8 +1,8 @@
-import { Tensor } from 'onnxruntime-node';
+import type { Tensor } from 'onnxruntime-node';
 import { MEL_BINS } from '../../features/frames.ts';
 import { stackRows } from '../../features/stacked-frames.ts';
 import type { OnnxModel } from '../../onnx/onnx-session.ts';
-import { int32Tensor, outputAt, zeroTensor } from '../../onnx/tensors.ts';
+import { int32Tensor, outputAt, rowTensor, zeroTensor } from '../../onnx/tensors.ts';
 import type { AcousticModel, StepDecoder } from '../../recording/acoustic-model.ts';
 import { ContinuousIntegrateAndFire } from '../../search/continuous-integrate-and-fire.ts';
 import type { TokenTable } from '../../text/tokens.ts';
@@ -121,11 +121,9 @@ class ParaformerStream implements StepDecoder {
     input.set(this.#context);
     input.set(rows, this.#context.length);
     this.#context = input.slice(-this.#context.length);
-    const count = input.length / this.#rowValues;
-    const outputs = await this.#encoder.run({
-      speech: new Tensor('float32', input, [1, count, this.#rowValues]),
-      speech_lengths: int32Tensor(count),
-    });
+    const speech = rowTensor(input, this.#rowValues);
+    const lengths = int32Tensor(speech.dims[1] ?? 0);
+    const outputs = await this.#encoder.run({ speech, speech_lengths: lengths });
     const enc = outputAt(this.#encoder, outputs, 0, 'float32');
     this.#encoded = { enc, enc_len: outputAt(this.#encoder, outputs, 1, 'int32') };
     const weights = Float32Array.from(outputAt(this.#encoder, outputs, 2, 'float32').data as Float32Array);
@@ -153,7 +151,7 @@ class ParaformerStream implements StepDecoder {
     for (const [i, embed] of fired.entries()) embeds.set(embed, i * encoderDim);
     const outputs = await this.#decoder.run({
       ...this.#encoded,
-      acoustic_embeds: new Tensor('float32', embeds, [1, fired.length, encoderDim]),
+      acoustic_embeds: rowTensor(embeds, encoderDim),
       acoustic_embeds_len: int32Tensor(fired.length),
       ...this.#caches,
     });

@@ -3,7 +3,7 @@ import { ModelLoadError } from '../../../recognizer.ts';
 import { readStacking, type Stacking } from '../../features/stacked-frames.ts';
 import { MAX_DIMENSION } from '../../onnx/model-metadata.ts';
 import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
-import { checkInputs, dimensionText, type InputSpec } from '../../onnx/tensors.ts';
+import { checkInputs, checkRowSize, type InputSpec } from '../../onnx/tensors.ts';
 
 /** Of int16, from [-1, 1]. */
 const FULL_SCALE = 32_768;
@@ -41,12 +41,7 @@ export function senseVoiceLayout(outline: OnnxOutline): SenseVoiceLayout {
     { name: 'x', type: 'float32', shape: [1, 1, stacking.negMean.length] },
     ...['x_length', 'language', 'text_norm'].map(number),
   ]);
-  const found = outline.outputs[0]?.shape.at(-1);
-  if (typeof found === 'number' && found !== vocabularySize) {
-    throw new ModelLoadError(
-      `${fileName}: metadata vocab_size is ${vocabularySize}, expected ${dimensionText(found)} as in its output`,
-    );
-  }
+  checkRowSize(outline, 'vocab_size', vocabularySize, outline);
   return {
     sampleScale: metadata.integer('normalize_samples', 0, 1) === 0 ? FULL_SCALE : 1,
     stacking,

@@ -1,8 +1,7 @@
-import { Tensor } from 'onnxruntime-node';
 import { FUNASR, KaldiFbank } from '../../features/kaldi-fbank.ts';
 import { stackFrames } from '../../features/stacked-frames.ts';
 import type { OnnxModel } from '../../onnx/onnx-session.ts';
-import { int32Tensor, rowsOf } from '../../onnx/tensors.ts';
+import { int32Tensor, rowsOf, rowTensor } from '../../onnx/tensors.ts';
 import type { WholeNetwork } from '../../recording/re-decoding-model.ts';
 import { CtcGreedySearch } from '../../search/ctc-search.ts';
 import type { TokenTable } from '../../text/tokens.ts';
@@ -40,12 +39,10 @@ export class SenseVoiceModel implements WholeNetwork {
 
   async recognize(logMel: Float32Array): Promise<string> {
     const { stacking, language, textNorm, vocabularySize, blankId } = this.#layout;
-    const x = stackFrames(logMel, stacking);
-    const rowValues = stacking.negMean.length;
-    const rows = x.length / rowValues;
+    const x = rowTensor(stackFrames(logMel, stacking), stacking.negMean.length);
     const outputs = await this.onnx.run({
-      x: new Tensor('float32', x, [1, rows, rowValues]),
-      x_length: int32Tensor(rows),
+      x,
+      x_length: int32Tensor(x.dims[1] ?? 0),
       language: int32Tensor(language),
       text_norm: int32Tensor(textNorm),
     });

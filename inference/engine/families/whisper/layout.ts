@@ -2,7 +2,7 @@ import { quoted } from '../../../../common/errors/printable.ts';
 import { ModelLoadError } from '../../../recognizer.ts';
 import type { StateSpec } from '../../onnx/network-signature.ts';
 import type { OnnxOutline } from '../../onnx/onnx-reader.ts';
-import { checkInputs, dimensionText, type InputSpec, type TensorSpec } from '../../onnx/tensors.ts';
+import { checkInputs, checkRowSize, type InputSpec, type TensorSpec } from '../../onnx/tensors.ts';
 import type { SearchRules } from '../../search/token-decoder.ts';
 import { ByteTokens } from '../../text/byte-tokens.ts';
 import type { TokenTable } from '../../text/tokens.ts';
@@ -70,12 +70,7 @@ export function whisperLayout(encoder: OnnxOutline, decoder: OnnxOutline): Whisp
       ? [tokens, ...specs, ...audio, number('offset')]
       : [tokens, number('parents'), ...specs, ...audio],
   );
-  const found = decoder.outputs[0]?.shape.at(-1);
-  if (typeof found === 'number' && found !== vocabularySize) {
-    throw new ModelLoadError(
-      `${encoder.fileName}: metadata n_vocab is ${vocabularySize}, expected ${dimensionText(found)} as in the output of ${decoder.fileName}`,
-    );
-  }
+  checkRowSize(encoder, 'n_vocab', vocabularySize, decoder);
   return { melBins, textContext, vocabularySize, isStacked, audio: audio.map(({ name }) => name), caches };
 }
 

@@ -319,7 +319,7 @@ test('a SenseVoice is refused', async () => {
       "no with_itn": "model.onnx: found no metadata with_itn, expected an integer from 0 to 1000000",
       "normalize_samples yes": "model.onnx: metadata normalize_samples is "yes", expected an integer from 0 to 1",
       "rows not as wide as the metadata says": "model.onnx: input "x" is float32 ["N", "T", 80], expected float32 [1, 1, 560]",
-      "scores for another number of tokens": "model.onnx: metadata vocab_size is 4, expected 560 as in its output",
+      "scores for another number of tokens": "model.onnx: metadata vocab_size is 4, expected 560 as in the output of model.onnx",
       "tokens fewer than its scores": "tokens.txt: found no symbol for id 3, expected ids 0 to 3 as in the output of model.onnx",
     }
   `);

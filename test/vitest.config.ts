@@ -15,7 +15,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // What they need is not everywhere: npm run test:docker, npm run test:operate, npm run test:examples.
     exclude: ['test/docker/**', 'test/operate/**', 'test/examples/**'],
-    globalSetup: ['test/support/build.ts', ...(unitOnly ? [] : ['test/support/choose-redis.ts'])],
+    globalSetup: ['test/support/tools/build.ts', ...(unitOnly ? [] : ['test/support/redis/choose-redis.ts'])],
     pool: 'forks',
     // No module keeps a state of its own, so that what one file has loaded serves the next.
     isolate: false,

@@ -9,7 +9,7 @@ import { SetupFailure, shown } from './run.mjs';
 
 /**
  * @typedef {object} Command
- * @property {'servers' | 'all'} [build]  what must be compiled first; the tests see to that themselves (test/support/build.ts)
+ * @property {'servers' | 'all'} [build]  what must be compiled first; the tests see to that themselves (test/support/tools/build.ts)
  * @property {(env: NodeJS.ProcessEnv) => import('./programs.mjs').ProgramName[]} [programs]  what must be on this machine
  * @property {string} [run]  the module that takes over, from the project's folder
  * @property {string} [usage]  of one that takes no arguments

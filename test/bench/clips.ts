@@ -1,6 +1,6 @@
 import { BYTES_PER_SECOND } from '../../common/audio/limits.ts';
-import { fixtures } from '../support/fixtures.ts';
-import { wavFile } from '../support/wav.ts';
+import { fixtures } from '../support/audio/fixtures.ts';
+import { wavFile } from '../support/audio/wav.ts';
 
 const BOUNDARY = '----asr-bench-0123456789abcdef';
 export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;

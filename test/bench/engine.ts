@@ -1,7 +1,7 @@
 import { writeZipformer1, writeZipformer2 } from '../onnx/model-folder.ts';
 import { writeParaformer, writeStreamingParaformer } from '../onnx/paraformer-folder.ts';
 import { FIRST_REAL_SIZE, PARAFORMER_SIZES, REAL_SIZES, type RealSize } from '../onnx/real-size.ts';
-import { temporaryFolder } from '../support/tool.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 import { Speech } from './clips.ts';
 import type { EngineChildOptions } from './engine-child.ts';
 import { comparison, measureInTurns, threadsText } from './engine-turns.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AUTHORIZED } from '../support/api.ts';
+import { AUTHORIZED } from '../support/service/api.ts';
 import type { Speech } from './clips.ts';
 import { UPLOADS } from './http.ts';
 import { HttpClient } from './http-client.ts';

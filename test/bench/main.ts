@@ -1,7 +1,7 @@
 /** `npm run bench`: what the service costs beyond its model, and the engine against sherpa-onnx. See USAGE. */
 import { parseArgs } from 'node:util';
-import { Progress } from '../support/progress.ts';
-import { exitOnSignals, runTool } from '../support/tool.ts';
+import { Progress } from '../support/tools/progress.ts';
+import { exitOnSignals, runTool } from '../support/tools/tool.ts';
 import { measureAttacks } from './attacks.ts';
 import { Speech } from './clips.ts';
 import { measureEngines } from './engine.ts';

@@ -4,11 +4,11 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { AUTHORIZED, TOKEN } from '../support/api.ts';
-import { SMALL_CTC } from '../support/fixtures.ts';
-import { untilReady } from '../support/real-service.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { temporaryFolder } from '../support/tool.ts';
+import { SMALL_CTC } from '../support/audio/fixtures.ts';
+import { startRedis, type TestRedis } from '../support/redis/redis.ts';
+import { AUTHORIZED, TOKEN } from '../support/service/api.ts';
+import { untilReady } from '../support/service/real-service.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 import { HttpClient } from './http-client.ts';
 
 /** The service as it is deployed, and beside it what it is compared with. */

@@ -1,5 +1,5 @@
 import { SLOT_RENEW_MS, Slot, slotHolder } from '../../common/slot/slot.ts';
-import { AUTHORIZED } from '../support/api.ts';
+import { AUTHORIZED } from '../support/service/api.ts';
 import type { Speech } from './clips.ts';
 import { UPLOADS } from './http.ts';
 import { HttpClient } from './http-client.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { BYTES_PER_SECOND, CHUNK_MS, MAX_FRAME_BYTES } from '../../common/audio/limits.ts';
-import { AUTHORIZED } from '../support/api.ts';
-import { StreamClient } from '../support/stream-client.ts';
+import { StreamClient } from '../support/clients/stream-client.ts';
+import { AUTHORIZED } from '../support/service/api.ts';
 import type { Speech } from './clips.ts';
 import { milliseconds, type Row } from './report.ts';
 import type { BenchService } from './service.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { unreachable } from '../../common/errors/errors.ts';
 import { endedWithin } from '../../common/process/shutdown.ts';
-import { ATTACKS, AttackUnderWay } from '../support/attacks.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { type Relay, startRelay } from '../support/relay.ts';
+import { ATTACKS, AttackUnderWay } from '../support/clients/attacks.ts';
+import { type Relay, startRelay } from '../support/machine/relay.ts';
+import { startRedis, type TestRedis } from '../support/redis/redis.ts';
 import { beginStream, beginUpload, type Client, type Clip, clips, type Pace } from './clients.ts';
 import { Leftovers } from './leftovers.ts';
 import { callsAtOnce, type ModelCall, modelCalls, wrongWith } from './promises.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SMALL_CTC } from '../support/fixtures.ts';
+import { SMALL_CTC } from '../support/audio/fixtures.ts';
 import { Tally } from './tally.ts';
 import { walk } from './walk.ts';
 

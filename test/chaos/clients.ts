@@ -1,8 +1,8 @@
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
 import { Speech } from '../bench/clips.ts';
-import { AUTHORIZED, upload } from '../support/api.ts';
-import { type ReceivedMessage, StreamClient } from '../support/stream-client.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { type ReceivedMessage, StreamClient } from '../support/clients/stream-client.ts';
+import { AUTHORIZED, upload } from '../support/service/api.ts';
 
 const FRAME_BYTES = 3_200;
 const FRAME_MS = 100;

@@ -1,5 +1,5 @@
 import { type Run, SupervisedProcess } from '../../launch/supervisor/child-process.ts';
-import type { ProcessUnderTest } from '../support/inference-process.ts';
+import type { ProcessUnderTest } from '../support/service/inference-process.ts';
 
 /** One run of a process, and what was done to it. Times are those of `Date.now()`, as in its log. */
 export interface KeptRun {

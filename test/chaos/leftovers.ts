@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { keysLeft } from '../support/nothing-left.ts';
-import type { TestRedis } from '../support/redis.ts';
+import type { TestRedis } from '../support/redis/redis.ts';
+import { keysLeft } from '../support/service/nothing-left.ts';
 import type { KeptRun } from './kept-process.ts';
 
 /** The slot's time of 5 s, and one for the way. */

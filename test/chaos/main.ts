@@ -1,9 +1,9 @@
 /** `npm run chaos -- [--minutes N] [--seed N] [--model MODEL]`: random walks over a real service, as long as asked. See USAGE. */
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { SMALL_CTC } from '../support/fixtures.ts';
-import { Progress } from '../support/progress.ts';
-import { exitOnSignals, runTool } from '../support/tool.ts';
+import { SMALL_CTC } from '../support/audio/fixtures.ts';
+import { Progress } from '../support/tools/progress.ts';
+import { exitOnSignals, runTool } from '../support/tools/tool.ts';
 import { keepResult } from './results.ts';
 import { Tally } from './tally.ts';
 import { walk } from './walk.ts';

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { LogLevel } from '../../common/config/config.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { AUTHORIZED, TOKEN } from '../support/api.ts';
-import { ProcessUnderTest } from '../support/inference-process.ts';
-import { startInferenceProcess } from '../support/real-service.ts';
-import type { TestRedis } from '../support/redis.ts';
+import type { TestRedis } from '../support/redis/redis.ts';
+import { AUTHORIZED, TOKEN } from '../support/service/api.ts';
+import { ProcessUnderTest } from '../support/service/inference-process.ts';
+import { startInferenceProcess } from '../support/service/real-service.ts';
 import { KeptProcess, type KeptRun } from './kept-process.ts';
 
 const LOOK_MS = 20;

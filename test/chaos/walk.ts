@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { messageOf } from '../../common/errors/errors.ts';
-import { ATTACKS } from '../support/attacks.ts';
+import { ATTACKS } from '../support/clients/attacks.ts';
 import { ChaosService, CLIP_SECONDS, INFERENCES, REPLICAS, type RedisFault } from './chaos-service.ts';
 import type { Tally } from './tally.ts';
 

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { upload } from '../support/api.ts';
-import { fixture } from '../support/fixtures.ts';
-import { sendPaced } from '../support/real-service.ts';
-import { StreamClient } from '../support/stream-client.ts';
+import { fixture } from '../support/audio/fixtures.ts';
+import { StreamClient } from '../support/clients/stream-client.ts';
+import { upload } from '../support/service/api.ts';
+import { sendPaced } from '../support/service/real-service.ts';
 import type { Compose } from './compose.ts';
 
 /** What haproxy says of whoever reaches it. */

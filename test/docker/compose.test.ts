@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { StreamClient } from '../support/stream-client.ts';
+import { StreamClient } from '../support/clients/stream-client.ts';
 import { Clients, finalText, REAL_TIME_MS, speak } from './clients.ts';
 import { addressOf, buildImages, Compose, docker, exitCodeOf, REVISION, SOURCE } from './compose.ts';
 

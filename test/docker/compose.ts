@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, vi } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { temporaryFolder } from '../support/tool.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 
 const run = promisify(execFile);
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;

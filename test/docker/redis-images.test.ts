@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openStream, upload } from '../support/api.ts';
-import { fixture } from '../support/fixtures.ts';
-import { nothingLeft } from '../support/nothing-left.ts';
-import { sendPaced, startRealService, untilReady } from '../support/real-service.ts';
+import { fixture } from '../support/audio/fixtures.ts';
+import { openStream, upload } from '../support/service/api.ts';
+import { nothingLeft } from '../support/service/nothing-left.ts';
+import { sendPaced, startRealService, untilReady } from '../support/service/real-service.ts';
 
 /** docs/deployment.md has the matrix: ASR_REDIS_IMAGES="redis:6.2-alpine valkey/valkey:8-alpine" npm run test:docker */
 const IMAGES = (process.env['ASR_REDIS_IMAGES'] ?? 'redis:7-alpine').split(/[\s,]+/).filter(Boolean);

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { temporaryFolder } from '../support/tool.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 import { Clients, REAL_TIME_MS, speak } from './clients.ts';
 import { buildImages, Compose, docker } from './compose.ts';
 

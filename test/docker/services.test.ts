@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { launchBrowser, openPage } from '../e2e/page/browser.ts';
-import { SMALL_CTC } from '../support/fixtures.ts';
+import { SMALL_CTC } from '../support/audio/fixtures.ts';
 import { type Ended, startClient, whenEnded } from '../unit/client/client-process.ts';
 import { Clients, speak } from './clients.ts';
 import { addressOf, buildImages, Compose, docker } from './compose.ts';

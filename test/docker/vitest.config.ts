@@ -6,7 +6,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('../..', import.meta.url)),
   test: {
     include: ['test/docker/**/*.test.ts'],
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/tools/build.ts'],
     testTimeout: 60_000,
     hookTimeout: 600_000,
     // The tests of a file are one story of one deployment, which has the machine for itself: a model that is

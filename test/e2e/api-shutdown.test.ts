@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { openStream } from '../support/api.ts';
-import { fullPipe } from '../support/full-pipe.ts';
-import { ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
-import { sendPaced, startApiProcess, untilReady } from '../support/real-service.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { startRelay } from '../support/relay.ts';
-import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
+import { fullPipe } from '../support/machine/full-pipe.ts';
+import { startRelay } from '../support/machine/relay.ts';
+import { startRedis, type TestRedis } from '../support/redis/redis.ts';
+import { openStream } from '../support/service/api.ts';
+import { ProcessUnderTest, ScriptedProcess } from '../support/service/inference-process.ts';
+import { sendPaced, startApiProcess, untilReady } from '../support/service/real-service.ts';
+import { scriptedPcm, scriptedText } from '../support/service/scripted-recognizer.ts';
 
 /** What ends a replica that is started by hand or by a service manager: a signal. */
 let redis: TestRedis;

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { Speech } from '../bench/clips.ts';
 import { anyFile } from '../fuzz/wav-files.ts';
-import { upload } from '../support/api.ts';
-import { startRealService } from '../support/real-service.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { upload } from '../support/service/api.ts';
+import { startRealService } from '../support/service/real-service.ts';
 
 /** `DAMAGED_FILES=2000` takes about a minute. */
 const FILES = Number(process.env['DAMAGED_FILES'] ?? 200);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
-import { testFolder } from '../support/folders.ts';
+import { testFolder } from '../support/machine/folders.ts';
 import { launch } from './launch/launched.ts';
 
 test('npm run eval says what it does and of how many recordings, without a terminal in plain lines', async () => {

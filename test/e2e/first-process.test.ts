@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { SMALL_CTC } from '../support/fixtures.ts';
+import { SMALL_CTC } from '../support/audio/fixtures.ts';
 
 /** The first process of a container is that of a namespace of its own. Not every machine lets its users make one. */
 const UNSHARE = ['--pid', '--fork', '--kill-child'];

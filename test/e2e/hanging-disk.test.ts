@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { testFolder } from '../support/folders.ts';
-import { startInferenceProcess } from '../support/real-service.ts';
-import { startRedis } from '../support/redis.ts';
-import { scriptedPcm } from '../support/scripted-recognizer.ts';
-import { TestUploads } from '../support/test-upload.ts';
+import { testFolder } from '../support/machine/folders.ts';
+import { startRedis } from '../support/redis/redis.ts';
+import { startInferenceProcess } from '../support/service/real-service.ts';
+import { scriptedPcm } from '../support/service/scripted-recognizer.ts';
+import { TestUploads } from '../support/service/test-upload.ts';
 
 test('a list of hot words on a disk that hangs stops no upload, and not the end of the process', async () => {
   const folder = testFolder();

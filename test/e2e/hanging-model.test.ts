@@ -3,11 +3,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { SAME_SIGNAL_MS } from '../../common/process/shutdown.ts';
 import { RedisKeys } from '../../common/store/keys.ts';
 import { writeHangingModel } from '../onnx/hanging.ts';
-import { testFolder } from '../support/folders.ts';
-import { startInferenceProcess } from '../support/real-service.ts';
-import { startRedis } from '../support/redis.ts';
-import { scriptedPcm } from '../support/scripted-recognizer.ts';
-import { TestUploads } from '../support/test-upload.ts';
+import { testFolder } from '../support/machine/folders.ts';
+import { startRedis } from '../support/redis/redis.ts';
+import { startInferenceProcess } from '../support/service/real-service.ts';
+import { scriptedPcm } from '../support/service/scripted-recognizer.ts';
+import { TestUploads } from '../support/service/test-upload.ts';
 
 /**
  * An inference process whose model hangs in its first recording, which is submitted.

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStream, upload } from '../support/api.ts';
-import { ATTACKS, AttackUnderWay, holding } from '../support/attacks.ts';
-import { type RealService, startRealService } from '../support/real-service.ts';
-import { scriptedPcm } from '../support/scripted-recognizer.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { ATTACKS, AttackUnderWay, holding } from '../support/clients/attacks.ts';
+import { openStream, upload } from '../support/service/api.ts';
+import { type RealService, startRealService } from '../support/service/real-service.ts';
+import { scriptedPcm } from '../support/service/scripted-recognizer.ts';
 
 /** How long each attack lasts. */
 const LASTS_MS = 750;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countErrors } from '../eval/error-rate.ts';
 import { DEFAULT_SET, readSet } from '../eval/sets.ts';
-import { upload } from '../support/api.ts';
-import { type RealService, startRealService } from '../support/real-service.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { upload } from '../support/service/api.ts';
+import { type RealService, startRealService } from '../support/service/real-service.ts';
 
 let service: RealService;
 beforeAll(async () => {

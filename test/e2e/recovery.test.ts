@@ -6,20 +6,20 @@ import { packageRoot } from '../../common/process/package-root.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { RedisKeys } from '../../common/store/keys.ts';
 import { writeSmallStreamingParaformer } from '../onnx/paraformer-folder.ts';
-import { openStream, upload } from '../support/api.ts';
-import { fixture } from '../support/fixtures.ts';
-import { testFolder } from '../support/folders.ts';
-import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
-import { nothingLeft } from '../support/nothing-left.ts';
+import { fixture } from '../support/audio/fixtures.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { testFolder } from '../support/machine/folders.ts';
+import { openStream, upload } from '../support/service/api.ts';
+import { type ProcessUnderTest, ScriptedProcess } from '../support/service/inference-process.ts';
+import { nothingLeft } from '../support/service/nothing-left.ts';
 import {
   type RealService,
   sendPaced,
   startInferenceProcess,
   startRealService,
   untilReady,
-} from '../support/real-service.ts';
-import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
-import { wavFile } from '../support/wav.ts';
+} from '../support/service/real-service.ts';
+import { scriptedPcm, scriptedText } from '../support/service/scripted-recognizer.ts';
 
 /** kill -9 on the inference process while it recognizes; a new one is started, as the supervisor does. */
 let service: RealService;

@@ -6,13 +6,13 @@ import { afterEach, expect, test } from 'vitest';
 import { reasonOf, remedyFor } from '../../common/redis/advice/remedies.ts';
 import { closeRedis, connectRedis } from '../../common/redis/connection.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { openStream, upload } from '../support/api.ts';
-import { testFolder } from '../support/folders.ts';
-import { type ProcessUnderTest, ScriptedProcess } from '../support/inference-process.ts';
-import { startApiProcess, untilReady } from '../support/real-service.ts';
-import { startCluster, startRedis, startSentinel } from '../support/redis.ts';
-import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { testFolder } from '../support/machine/folders.ts';
+import { startCluster, startRedis, startSentinel } from '../support/redis/redis.ts';
+import { openStream, upload } from '../support/service/api.ts';
+import { type ProcessUnderTest, ScriptedProcess } from '../support/service/inference-process.ts';
+import { startApiProcess, untilReady } from '../support/service/real-service.ts';
+import { scriptedPcm, scriptedText } from '../support/service/scripted-recognizer.ts';
 
 /** Every kind of Redis that REDIS_URL can name, with real servers and processes: an upload and a stream work through each. */
 const cleanups: (() => Promise<unknown> | undefined)[] = [];

@@ -8,14 +8,14 @@ import { packageRoot } from '../../common/process/package-root.ts';
 import { ReadinessStore } from '../../common/readiness/readiness.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
 import { writeQuickModel } from '../onnx/model-folder.ts';
-import { AUTHORIZED, startApi, TOKEN, upload } from '../support/api.ts';
-import { fixture } from '../support/fixtures.ts';
-import { fileFolder } from '../support/folders.ts';
-import { ProcessUnderTest } from '../support/inference-process.ts';
-import { takenPort } from '../support/ports.ts';
-import { startApiProcess, startInferenceProcess, untilReady } from '../support/real-service.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { StreamClient } from '../support/stream-client.ts';
+import { fixture } from '../support/audio/fixtures.ts';
+import { StreamClient } from '../support/clients/stream-client.ts';
+import { fileFolder } from '../support/machine/folders.ts';
+import { takenPort } from '../support/machine/ports.ts';
+import { startRedis, type TestRedis } from '../support/redis/redis.ts';
+import { AUTHORIZED, startApi, TOKEN, upload } from '../support/service/api.ts';
+import { ProcessUnderTest } from '../support/service/inference-process.ts';
+import { startApiProcess, startInferenceProcess, untilReady } from '../support/service/real-service.ts';
 
 /** What the settings do in real processes; access, time limits and wrong values have their own tests (see README's table). */
 let redis: TestRedis;

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { TOKEN } from '../support/api.ts';
-import { ProcessUnderTest } from '../support/inference-process.ts';
-import { startRedis } from '../support/redis.ts';
+import { startRedis } from '../support/redis/redis.ts';
+import { TOKEN } from '../support/service/api.ts';
+import { ProcessUnderTest } from '../support/service/inference-process.ts';
 
 const REJECTS = `process.on('SIGUSR2', () => { Promise.reject(new RangeError('nobody awaits this')); })`;
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { TOKEN, upload } from '../support/api.ts';
-import { type RealService, startRealService } from '../support/real-service.ts';
+import { TOKEN, upload } from '../support/service/api.ts';
+import { type RealService, startRealService } from '../support/service/real-service.ts';
 import { type HttpScript, ScriptedService } from '../unit/client/scripted-service.ts';
 import { type CodeBlock, codeBlocks, readersFolder } from './reader.ts';
 

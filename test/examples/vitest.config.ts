@@ -6,7 +6,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('../..', import.meta.url)),
   test: {
     include: ['test/examples/**/*.test.ts'],
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/tools/build.ts'],
     // It prints why a test was skipped.
     reporters: ['verbose'],
     testTimeout: 60_000,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { TOKEN } from '../support/api.ts';
+import { TOKEN } from '../support/service/api.ts';
 
 const target = fc.oneof(
   {

@@ -1,7 +1,7 @@
 /** `npm run fuzz -- [--minutes N] [--seed N] [--only WORD]`: the properties of `npm test` with new seeds, as long as asked. */
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { runTool } from '../support/tool.ts';
+import { runTool } from '../support/tools/tool.ts';
 import { ALL } from './all.ts';
 import type { Fuzz } from './fuzz.ts';
 import { FuzzService } from './service.ts';

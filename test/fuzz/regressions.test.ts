@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { parseClientMessage } from '../../common/messages/stream.ts';
-import { TOKEN } from '../support/api.ts';
+import { TOKEN } from '../support/service/api.ts';
 import { assertDocumented } from './http-answers.ts';
 import type { RawConnection } from './raw-connection.ts';
 import { FuzzService } from './service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { AUTHORIZED, TOKEN } from '../support/api.ts';
-import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
+import { AUTHORIZED, TOKEN } from '../support/service/api.ts';
+import { scriptedPcm, scriptedText } from '../support/service/scripted-recognizer.ts';
 import { servedFuzz } from './fuzz.ts';
 import type { FuzzStreamClient } from './fuzz-stream-client.ts';
 import { type Ending, StreamModel } from './stream-model.ts';

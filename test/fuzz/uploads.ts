@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { TOKEN } from '../support/api.ts';
-import { type Form, filePart, form } from '../support/form.ts';
-import { scriptedText } from '../support/scripted-recognizer.ts';
+import { type Form, filePart, form } from '../support/clients/form.ts';
+import { TOKEN } from '../support/service/api.ts';
+import { scriptedText } from '../support/service/scripted-recognizer.ts';
 import { servedFuzz } from './fuzz.ts';
 import { type Answer, assertDocumented } from './http-answers.ts';
 import { anyFile, validWav } from './wav-files.ts';

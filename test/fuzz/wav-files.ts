@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { chunk, riff } from '../support/wav.ts';
+import { chunk, riff } from '../support/audio/wav.ts';
 
 /** WAV files, right ones by construction and broken ones by mutation. */
 interface GeneratedWav {

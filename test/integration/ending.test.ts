@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, type TestContext, test } from 'vitest';
-import { ProcessUnderTest } from '../support/inference-process.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis } from '../support/redis/redis.ts';
+import { ProcessUnderTest } from '../support/service/inference-process.ts';
 
 const AWAY = 'Redis is away';
 const REFUSES = 'Redis refuses';
@@ -28,7 +28,7 @@ describe.concurrent.each(['api', 'inference'] as const)('a stop of %s leaves no 
   const serving = SERVING[part];
 
   function start({ onTestFinished }: TestContext, endingAt: string, redisUrl: string): ProcessUnderTest {
-    const ending = new ProcessUnderTest('test/support/ending-process.js', {
+    const ending = new ProcessUnderTest('test/support/service/ending-process.js', {
       REDIS_URL: redisUrl,
       ENDING_PART: part,
       ENDING_AT: endingAt,

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { AUTHORIZED } from '../support/api.ts';
+import { AUTHORIZED } from '../support/service/api.ts';
 import type { Member } from './monitored-service.ts';
 
 /** Does it again and again, whatever comes of it, until `ended` is settled. */

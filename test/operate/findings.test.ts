@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { writeHangingModel } from '../onnx/hanging.ts';
-import { upload } from '../support/api.ts';
-import { testFolder } from '../support/folders.ts';
-import { ProcessUnderTest } from '../support/inference-process.ts';
-import { startRealService } from '../support/real-service.ts';
-import { scriptedPcm } from '../support/scripted-recognizer.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { testFolder } from '../support/machine/folders.ts';
+import { upload } from '../support/service/api.ts';
+import { ProcessUnderTest } from '../support/service/inference-process.ts';
+import { startRealService } from '../support/service/real-service.ts';
+import { scriptedPcm } from '../support/service/scripted-recognizer.ts';
 
 /* What `npm run status` finds, each by its fault in a real service, as the alerts are. */
 

@@ -7,12 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { upload } from '../support/api.ts';
-import { ATTACKS, AttackUnderWay, holding } from '../support/attacks.ts';
-import { startRealService, untilReady } from '../support/real-service.ts';
-import { scriptedPcm } from '../support/scripted-recognizer.ts';
-import { temporaryFolder } from '../support/tool.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { ATTACKS, AttackUnderWay, holding } from '../support/clients/attacks.ts';
+import { upload } from '../support/service/api.ts';
+import { startRealService, untilReady } from '../support/service/real-service.ts';
+import { scriptedPcm } from '../support/service/scripted-recognizer.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 
 const LASTS_MS = 5_000;
 const LOOK_MS = 50;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
-import { TOKEN } from '../support/api.ts';
-import { temporaryFolder } from '../support/tool.ts';
+import { TOKEN } from '../support/service/api.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 import {
   type Container,
   containersOf,

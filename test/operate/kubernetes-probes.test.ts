@@ -4,10 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { eventually } from '../support/eventually.ts';
-import { startApiProcess, startInferenceProcess } from '../support/real-service.ts';
-import { startRedis } from '../support/redis.ts';
-import { temporaryFolder } from '../support/tool.ts';
+import { eventually } from '../support/machine/eventually.ts';
+import { startRedis } from '../support/redis/redis.ts';
+import { startApiProcess, startInferenceProcess } from '../support/service/real-service.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 import { containersOf, read } from './kubernetes-files.ts';
 
 const CONTAINERS = ['api', 'inference', 'redis'].flatMap((name) => containersOf(`kubernetes/${name}.yaml`));

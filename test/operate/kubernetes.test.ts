@@ -7,11 +7,11 @@ import { parse, parseAllDocuments } from 'yaml';
 import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { AUTHORIZED, openStream, TOKEN, upload } from '../support/api.ts';
-import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
-import { TestService } from '../support/service.ts';
-import { temporaryFolder } from '../support/tool.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { AUTHORIZED, openStream, TOKEN, upload } from '../support/service/api.ts';
+import { scriptedPcm, scriptedText } from '../support/service/scripted-recognizer.ts';
+import { TestService } from '../support/service/service.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 import {
   containersOf,
   hasKubectl,

@@ -1,8 +1,8 @@
 import { expect, vi } from 'vitest';
-import type { ProcessUnderTest } from '../support/inference-process.ts';
-import { startApiProcess, startInferenceProcess } from '../support/real-service.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { type Relay, startRelay } from '../support/relay.ts';
+import { type Relay, startRelay } from '../support/machine/relay.ts';
+import { startRedis, type TestRedis } from '../support/redis/redis.ts';
+import type { ProcessUnderTest } from '../support/service/inference-process.ts';
+import { startApiProcess, startInferenceProcess } from '../support/service/real-service.ts';
 import { ADMIN_TOKEN, type Job, Prometheus } from './prometheus.ts';
 
 const ADMIN = { ASR_ADMIN_TOKEN: ADMIN_TOKEN, ASR_ADMIN_PORT: '0', ASR_INFERENCE_ADMIN_PORT: '0' };

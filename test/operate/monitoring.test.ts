@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { openStream, upload } from '../support/api.ts';
-import { eventually } from '../support/eventually.ts';
-import { fixture } from '../support/fixtures.ts';
-import { sendPaced, untilReady } from '../support/real-service.ts';
+import { fixture } from '../support/audio/fixtures.ts';
+import { eventually } from '../support/machine/eventually.ts';
+import { openStream, upload } from '../support/service/api.ts';
+import { sendPaced, untilReady } from '../support/service/real-service.ts';
 import { MonitoredService } from './monitored-service.ts';
 import { ADMIN_TOKEN, RULES } from './prometheus.ts';
 

@@ -8,11 +8,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { UPLOAD_DEADLINE_MS } from '../../common/uploads/upload-jobs.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { AUTHORIZED, openStream, TOKEN } from '../support/api.ts';
-import { scriptedPcm, scriptedText } from '../support/scripted-recognizer.ts';
-import { TestService } from '../support/service.ts';
-import { temporaryFolder } from '../support/tool.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { AUTHORIZED, openStream, TOKEN } from '../support/service/api.ts';
+import { scriptedPcm, scriptedText } from '../support/service/scripted-recognizer.ts';
+import { TestService } from '../support/service/service.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 
 const CONFIG = readFileSync(join(packageRoot(), 'deploy/nginx/asr.conf'), 'utf8');
 /** What a site of another origin needs, from the page that shows it: its indented lines. */

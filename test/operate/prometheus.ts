@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { temporaryFolder } from '../support/tool.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 
 const run = promisify(execFile);
 const FOLDER = join(packageRoot(), 'deploy', 'prometheus');

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AUTHORIZED, upload } from '../support/api.ts';
-import { eventually } from '../support/eventually.ts';
-import { untilReady } from '../support/real-service.ts';
-import { scriptedPcm } from '../support/scripted-recognizer.ts';
-import { TestService } from '../support/service.ts';
-import { StreamClient } from '../support/stream-client.ts';
-import { wavFile } from '../support/wav.ts';
+import { wavFile } from '../support/audio/wav.ts';
+import { StreamClient } from '../support/clients/stream-client.ts';
+import { eventually } from '../support/machine/eventually.ts';
+import { AUTHORIZED, upload } from '../support/service/api.ts';
+import { untilReady } from '../support/service/real-service.ts';
+import { scriptedPcm } from '../support/service/scripted-recognizer.ts';
+import { TestService } from '../support/service/service.ts';
 import { Queue } from './queue.ts';
 
 const WAV = wavFile(scriptedPcm(1));

@@ -4,9 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { TOKEN } from '../support/api.ts';
-import { eventually } from '../support/eventually.ts';
-import { temporaryFolder } from '../support/tool.ts';
+import { eventually } from '../support/machine/eventually.ts';
+import { TOKEN } from '../support/service/api.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 
 /** HAProxy with deploy/haproxy/services.cfg, in front of services on this machine instead of Docker's names. */
 export class Queue {

@@ -6,12 +6,12 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { EXIT_CONFIG } from '../../common/config/config-error.ts';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { freePort } from '../../launch/supervisor/ports.ts';
-import { openStream, TOKEN, upload } from '../support/api.ts';
-import { eventually } from '../support/eventually.ts';
-import { fixture } from '../support/fixtures.ts';
-import { sendPaced, untilReady } from '../support/real-service.ts';
-import { startRedis } from '../support/redis.ts';
-import { temporaryFolder } from '../support/tool.ts';
+import { fixture } from '../support/audio/fixtures.ts';
+import { eventually } from '../support/machine/eventually.ts';
+import { startRedis } from '../support/redis/redis.ts';
+import { openStream, TOKEN, upload } from '../support/service/api.ts';
+import { sendPaced, untilReady } from '../support/service/real-service.ts';
+import { temporaryFolder } from '../support/tools/tool.ts';
 
 const analyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 /** A container may forbid it. */

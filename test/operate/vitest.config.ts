@@ -11,7 +11,7 @@ export default defineConfig({
     include: ['test/operate/**/*.test.ts'],
     // Where Debian puts nginx and haproxy, which is not on every user's PATH.
     env: { PATH: `${process.env['PATH']}:/usr/sbin` },
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/tools/build.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     retry: 0,

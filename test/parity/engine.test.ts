@@ -6,8 +6,8 @@ import { OnnxRecognizer } from '../../inference/engine/thread/engine.ts';
 import { InferenceError, ModelLoadError } from '../../inference/recognizer.ts';
 import type { LocatedModel } from '../../models/store/locate.ts';
 import { writeFailingModel } from '../onnx/echo.ts';
-import { type Fixture, fixtures, SMALL_CTC } from '../support/fixtures.ts';
-import { fileFolder } from '../support/folders.ts';
+import { type Fixture, fixtures, SMALL_CTC } from '../support/audio/fixtures.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 import { MAX_SAMPLES, pcmBytes, recordings } from '../unit/inference/engine/recordings.ts';
 
 const workDir = fileFolder();

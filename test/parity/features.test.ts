@@ -10,7 +10,7 @@ import {
   WhisperFbank,
 } from '../../inference/engine/features/whisper-fbank.ts';
 import { Weights } from '../onnx/weights.ts';
-import { fixtures } from '../support/fixtures.ts';
+import { fixtures } from '../support/audio/fixtures.ts';
 import { withSilence } from '../unit/inference/engine/recordings.ts';
 import {
   referenceKaldi,

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { countErrors } from '../eval/error-rate.ts';
 import { ECHO_DELAY_FRAMES, writeEchoModel } from '../onnx/echo.ts';
 import { Weights } from '../onnx/weights.ts';
-import { fixtures, SMALL_CTC } from '../support/fixtures.ts';
-import { fileFolder } from '../support/folders.ts';
+import { fixtures, SMALL_CTC } from '../support/audio/fixtures.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 import { LocalEngine } from '../unit/inference/engine/local-engine.ts';
 import { pcmBytes } from '../unit/inference/engine/recordings.ts';
 

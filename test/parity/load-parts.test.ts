@@ -15,7 +15,7 @@ import { OnnxGraph, type Value } from '../onnx/graph.ts';
 import { SMALL_SIZES } from '../onnx/model-folder.ts';
 import { Weights } from '../onnx/weights.ts';
 import { buildZipformer2 } from '../onnx/zipformer2.ts';
-import { fileFolder } from '../support/folders.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 
 const workDir = fileFolder();
 

@@ -5,7 +5,7 @@ import { countErrors, errorRatePercent } from '../eval/error-rate.ts';
 import { BYTE_BPE_SYMBOLS, CHINESE_SYMBOLS } from '../onnx/model-folder.ts';
 import { type SmallOfflineCtc, writeSmallOfflineCtc } from '../onnx/offline-ctc.ts';
 import { offlineCtcReference } from '../onnx/offline-reference.ts';
-import { fileFolder } from '../support/folders.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 import {
   boundaryRecordings,
   pcmBytes,

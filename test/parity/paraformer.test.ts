@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadModel } from '../../inference/engine/families/load-model.ts';
 import { paraformerReference } from '../onnx/offline-reference.ts';
 import { PARAFORMER_SYMBOLS, type SmallParaformer, writeSmallParaformer } from '../onnx/paraformer-folder.ts';
-import { fileFolder } from '../support/folders.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 import {
   boundaryRecordings,
   pcmBytes,

@@ -6,7 +6,7 @@ import { modelFolders } from '../../models/store/store.ts';
 import { whisperReference } from '../onnx/offline-reference.ts';
 import { writeStackedWhisper } from '../onnx/stacked-whisper.ts';
 import { tokenLines, type WhisperFiles, writeSmallWhisper } from '../onnx/whisper.ts';
-import { fileFolder } from '../support/folders.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 import { LocalWhisper } from '../unit/inference/engine/local-whisper.ts';
 import { type Recording, realSpeech, withSilence } from '../unit/inference/engine/recordings.ts';
 

@@ -10,8 +10,8 @@ import {
   writeSmallModel,
 } from '../onnx/model-folder.ts';
 import { ReferenceEngine } from '../onnx/reference-engine.ts';
-import { fixtures, SMALL_CTC } from '../support/fixtures.ts';
-import { fileFolder } from '../support/folders.ts';
+import { fixtures, SMALL_CTC } from '../support/audio/fixtures.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 import { LocalEngine } from '../unit/inference/engine/local-engine.ts';
 import { pcmBytes, recordings, withSilence } from '../unit/inference/engine/recordings.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parseTokens } from '../../inference/engine/text/tokens.ts';
 import { countErrors, errorRatePercent } from '../eval/error-rate.ts';
 import { DEFAULT_SET, readSet } from '../eval/sets.ts';
-import { fileFolder } from '../support/folders.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 import { pcmBytes } from '../unit/inference/engine/recordings.ts';
 import { CHINESE, loadSenseVoices, SENSE_VOICE_TOKENS } from '../unit/inference/engine/sense-voice-pair.ts';
 

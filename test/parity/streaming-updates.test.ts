@@ -4,7 +4,7 @@ import { trailingSilenceSamples } from '../../inference/engine/recording/trailin
 import { CHINESE_SYMBOLS, writeSmallModel } from '../onnx/model-folder.ts';
 import { writeSmallStreamingParaformer } from '../onnx/paraformer-folder.ts';
 import { ReferenceEngine, type ReferenceModel } from '../onnx/reference-engine.ts';
-import { fileFolder } from '../support/folders.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 import { LocalEngine } from '../unit/inference/engine/local-engine.ts';
 import {
   boundaryRecordings,

@@ -6,7 +6,7 @@ import type { EngineModel } from '../../inference/engine/recording/engine-model.
 import { whisperReference } from '../onnx/offline-reference.ts';
 import { writeStackedWhisper } from '../onnx/stacked-whisper.ts';
 import { type SmallWhisper, writeSmallWhisper } from '../onnx/whisper.ts';
-import { fileFolder } from '../support/folders.ts';
+import { fileFolder } from '../support/machine/folders.ts';
 import { loadError } from '../unit/inference/engine/broken-models.ts';
 import { pcmBytes, realSpeech, withSilence } from '../unit/inference/engine/recordings.ts';
 

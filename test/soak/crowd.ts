@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Replica } from '../chaos/service.ts';
-import { AUTHORIZED } from '../support/api.ts';
+import { AUTHORIZED } from '../support/service/api.ts';
 import { holdingOf } from './report.ts';
 
 /** As many as ended a process with 384 MiB before bodies were bounded. */

@@ -3,9 +3,9 @@ import { beginStream, beginUpload, type Client, type Clip } from '../chaos/clien
 import { wrongWith } from '../chaos/promises.ts';
 import type { Replica } from '../chaos/service.ts';
 import type { Tally } from '../chaos/tally.ts';
-import { AUTHORIZED, upload } from '../support/api.ts';
-import { filePart, form, postBody } from '../support/form.ts';
-import { StreamClient } from '../support/stream-client.ts';
+import { filePart, form, postBody } from '../support/clients/form.ts';
+import { StreamClient } from '../support/clients/stream-client.ts';
+import { AUTHORIZED, upload } from '../support/service/api.ts';
 
 /** A client that is refused before it needs the slot. @returns status or code */
 type Refused = (origin: string, clip: Clip) => Promise<number | string>;

@@ -1,6 +1,6 @@
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
-import { pathsIn, read } from '../support/project-files.ts';
+import { pathsIn, read } from '../support/tools/project-files.ts';
 
 /** Who may import whom (docs/architecture.md): a folder, and where its imports may lead. */
 const ARROWS = {

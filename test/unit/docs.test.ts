@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
-import { isIgnored, pathsIn, read } from '../support/project-files.ts';
+import { isIgnored, pathsIn, read } from '../support/tools/project-files.ts';
 
 /** Files and folders of the project, relative to its root. */
 const PATHS = pathsIn('');

@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 import { compileErrors, validate } from '@readme/openapi-parser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { startApi, type TestApi } from '../../support/api.ts';
-import { fileFolder } from '../../support/folders.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { fileFolder } from '../../support/machine/folders.ts';
+import { startRedis, type TestRedis } from '../../support/redis/redis.ts';
+import { startApi, type TestApi } from '../../support/service/api.ts';
 
 const run = promisify(execFile);
 const root = packageRoot();

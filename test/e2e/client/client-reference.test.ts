@@ -5,11 +5,11 @@ import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CodeBlock, codeBlocks, readersFolder } from '../../examples/reader.ts';
-import { TOKEN, upload } from '../../support/api.ts';
-import { chromiumPath } from '../../support/chromium.ts';
-import { fixture } from '../../support/fixtures.ts';
-import { type RealService, startRealService } from '../../support/real-service.ts';
-import { wavFile } from '../../support/wav.ts';
+import { fixture } from '../../support/audio/fixtures.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { chromiumPath } from '../../support/machine/chromium.ts';
+import { TOKEN, upload } from '../../support/service/api.ts';
+import { type RealService, startRealService } from '../../support/service/real-service.ts';
 
 const { path: recording, pcm, text: spoken } = fixture('e12');
 const run = promisify(execFile);

@@ -9,10 +9,10 @@ import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AsrClient, type Retry } from '../../../client/node.ts';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { TOKEN } from '../../support/api.ts';
-import { chromiumPath } from '../../support/chromium.ts';
-import { fixture } from '../../support/fixtures.ts';
-import { type RealService, startRealService } from '../../support/real-service.ts';
+import { fixture } from '../../support/audio/fixtures.ts';
+import { chromiumPath } from '../../support/machine/chromium.ts';
+import { TOKEN } from '../../support/service/api.ts';
+import { type RealService, startRealService } from '../../support/service/real-service.ts';
 
 const root = packageRoot();
 const { path: recording, wav, text: spoken } = fixture('e12');

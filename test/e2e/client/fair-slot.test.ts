@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { TOKEN } from '../../support/api.ts';
-import { fileFolder } from '../../support/folders.ts';
-import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { TestService } from '../../support/service.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { fileFolder } from '../../support/machine/folders.ts';
+import { TOKEN } from '../../support/service/api.ts';
+import { scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../support/service/service.ts';
 
 /**
  * How long the model takes for a recording: a batch has four turns. With chance as it is, simulations saw a single

@@ -2,10 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { joined } from '../../../client/audio/frames.ts';
 import { AsrClient } from '../../../client/node.ts';
 import { Deferred } from '../../../common/time/deferred.ts';
-import { TOKEN } from '../../support/api.ts';
-import { fixtures } from '../../support/fixtures.ts';
-import { type RealService, startInferenceProcess, startRealService } from '../../support/real-service.ts';
-import { noise } from '../../support/spoken.ts';
+import { fixtures } from '../../support/audio/fixtures.ts';
+import { noise } from '../../support/audio/spoken.ts';
+import { TOKEN } from '../../support/service/api.ts';
+import {
+  type RealService,
+  startInferenceProcess,
+  startRealService,
+} from '../../support/service/real-service.ts';
 
 /** Real sentences with pauses of half a second between them. */
 const SENTENCES = fixtures();

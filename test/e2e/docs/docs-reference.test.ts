@@ -8,11 +8,11 @@ import type { AsrErrorCode, ServiceErrorCode } from '../../../client/protocol/er
 import { CLOSE_CODE, HTTP_STATUS } from '../../../common/errors/errors.ts';
 import { ClientMessage, ServerMessage } from '../../../common/messages/stream.ts';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { TOKEN } from '../../support/api.ts';
-import { fixture } from '../../support/fixtures.ts';
-import { fileFolder } from '../../support/folders.ts';
-import { type RealService, startRealService } from '../../support/real-service.ts';
-import { type ReceivedMessage, StreamClient } from '../../support/stream-client.ts';
+import { fixture } from '../../support/audio/fixtures.ts';
+import { type ReceivedMessage, StreamClient } from '../../support/clients/stream-client.ts';
+import { fileFolder } from '../../support/machine/folders.ts';
+import { TOKEN } from '../../support/service/api.ts';
+import { type RealService, startRealService } from '../../support/service/real-service.ts';
 import { drop, type HttpScript, html, ScriptedService } from '../../unit/client/scripted-service.ts';
 
 const root = packageRoot();

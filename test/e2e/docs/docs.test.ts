@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EXAMPLES } from '../../../api/docs/openapi-examples.ts';
 import * as schemas from '../../../common/messages/http.ts';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { AUTHORIZED, TOKEN, upload } from '../../support/api.ts';
-import { StreamClient } from '../../support/stream-client.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { StreamClient } from '../../support/clients/stream-client.ts';
+import { AUTHORIZED, TOKEN, upload } from '../../support/service/api.ts';
 import { launchBrowser, openPage } from '../page/browser.ts';
 import { type PageService, startPageService } from '../page/service.ts';
 

@@ -1,7 +1,7 @@
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { testFolder } from '../../support/folders.ts';
+import { testFolder } from '../../support/machine/folders.ts';
 import { type Launched, launch } from './launched.ts';
 
 /** Its compiler writes a program that says what it was given, and waits for a signal when asked to. */

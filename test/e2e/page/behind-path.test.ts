@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { TOKEN } from '../../support/api.ts';
+import { TOKEN } from '../../support/service/api.ts';
 import { launchBrowser, openPage, openReady, WAV } from './browser.ts';
 import { type PageService, startPageService } from './service.ts';
 

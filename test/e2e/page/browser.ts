@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { chromiumPath } from '../../support/chromium.ts';
-import type { ScriptedRecognizer } from '../../support/scripted-recognizer.ts';
+import { chromiumPath } from '../../support/machine/chromium.ts';
+import type { ScriptedRecognizer } from '../../support/service/scripted-recognizer.ts';
 import { type PageService, startPageService } from './service.ts';
 import { Tab } from './tab.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { TOKEN } from '../../support/api.ts';
-import { StreamClient } from '../../support/stream-client.ts';
+import { StreamClient } from '../../support/clients/stream-client.ts';
+import { TOKEN } from '../../support/service/api.ts';
 import { openReady, pageUnderTest } from './browser.ts';
 import type { Tab } from './tab.ts';
 

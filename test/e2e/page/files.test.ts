@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
 import { pageUnderTest, WAV } from './browser.ts';
 import { type FileContent, HEADER_BYTES } from './tab.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
 import { pageUnderTest } from './browser.ts';
 import type { FileContent, Tab } from './tab.ts';
 

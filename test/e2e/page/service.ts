@@ -1,11 +1,11 @@
-import { startApi } from '../../support/api.ts';
-import { SMALL_CTC } from '../../support/fixtures.ts';
-import { startInference } from '../../support/inference.ts';
-import type { ProcessUnderTest } from '../../support/inference-process.ts';
-import { startInferenceProcess } from '../../support/real-service.ts';
-import { startRedis } from '../../support/redis.ts';
-import { startRelay } from '../../support/relay.ts';
-import type { ScriptedRecognizer } from '../../support/scripted-recognizer.ts';
+import { SMALL_CTC } from '../../support/audio/fixtures.ts';
+import { startRelay } from '../../support/machine/relay.ts';
+import { startRedis } from '../../support/redis/redis.ts';
+import { startApi } from '../../support/service/api.ts';
+import { startInference } from '../../support/service/inference.ts';
+import type { ProcessUnderTest } from '../../support/service/inference-process.ts';
+import { startInferenceProcess } from '../../support/service/real-service.ts';
+import type { ScriptedRecognizer } from '../../support/service/scripted-recognizer.ts';
 
 /** The service behind the page: a real Redis, an API replica in this process, and inference once it is started. */
 export interface PageService {

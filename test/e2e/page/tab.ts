@@ -4,8 +4,8 @@ import { basename } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { PauseCutter } from '../../../client/audio/pause-cutter.ts';
-import { TOKEN } from '../../support/api.ts';
-import { scriptedText } from '../../support/scripted-recognizer.ts';
+import { TOKEN } from '../../support/service/api.ts';
+import { scriptedText } from '../../support/service/scripted-recognizer.ts';
 
 /** The text of a recording of any length, cut as it is spoken or as a whole. */
 export function textOfPieces(samples: Buffer, live: boolean): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TOKEN } from '../../support/api.ts';
+import { TOKEN } from '../../support/service/api.ts';
 import { pageUnderTest, WAV } from './browser.ts';
 import { Tab } from './tab.ts';
 

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, type TestContext, test } from 'vitest';
-import { openStream, startApi, type TestApi, upload } from '../../support/api.ts';
-import { startInference, type TestInference } from '../../support/inference.ts';
-import { ScriptedProcess } from '../../support/inference-process.ts';
-import { sendPaced } from '../../support/real-service.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import type { StreamClient } from '../../support/stream-client.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import type { StreamClient } from '../../support/clients/stream-client.ts';
+import { startRedis, type TestRedis } from '../../support/redis/redis.ts';
+import { openStream, startApi, type TestApi, upload } from '../../support/service/api.ts';
+import { startInference, type TestInference } from '../../support/service/inference.ts';
+import { ScriptedProcess } from '../../support/service/inference-process.ts';
+import { sendPaced } from '../../support/service/real-service.ts';
+import { scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
 
 /**
  * From the end of the last heartbeat until the client has its answer and the slot is free: design,

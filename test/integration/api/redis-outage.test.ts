@@ -4,14 +4,14 @@ import { readApiConfig } from '../../../common/config/config.ts';
 import { createLogger } from '../../../common/process/log.ts';
 import { whenReady } from '../../../common/redis/connection.ts';
 import { SLOT_TTL_MS } from '../../../common/slot/slot.ts';
-import { AUTHORIZED, openStream, startApi, type TestApi, TOKEN, upload } from '../../support/api.ts';
-import { startInference } from '../../support/inference.ts';
-import { startRedis } from '../../support/redis.ts';
-import { startRelay } from '../../support/relay.ts';
-import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { TestService } from '../../support/service.ts';
-import { StreamClient } from '../../support/stream-client.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { StreamClient } from '../../support/clients/stream-client.ts';
+import { startRelay } from '../../support/machine/relay.ts';
+import { startRedis } from '../../support/redis/redis.ts';
+import { AUTHORIZED, openStream, startApi, type TestApi, TOKEN, upload } from '../../support/service/api.ts';
+import { startInference } from '../../support/service/inference.ts';
+import { scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../support/service/service.ts';
 
 async function service(): Promise<TestService> {
   const started = await TestService.start();

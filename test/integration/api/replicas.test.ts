@@ -1,4 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { wavFile } from '../../support/audio/wav.ts';
+import { StreamClient } from '../../support/clients/stream-client.ts';
+import { eventually } from '../../support/machine/eventually.ts';
+import type { TestRedis } from '../../support/redis/redis.ts';
 import {
   AUTHORIZED,
   abandonedUpload,
@@ -6,14 +10,14 @@ import {
   startApi,
   type TestApi,
   upload,
-} from '../../support/api.ts';
-import { eventually } from '../../support/eventually.ts';
-import { nothingLeft } from '../../support/nothing-left.ts';
-import type { TestRedis } from '../../support/redis.ts';
-import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { TestService } from '../../support/service.ts';
-import { StreamClient } from '../../support/stream-client.ts';
-import { wavFile } from '../../support/wav.ts';
+} from '../../support/service/api.ts';
+import { nothingLeft } from '../../support/service/nothing-left.ts';
+import {
+  type ScriptedRecognizer,
+  scriptedPcm,
+  scriptedText,
+} from '../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../support/service/service.ts';
 
 /** Two API replicas on one Redis are one service: nothing of the slot is local to a process. */
 let service: TestService;

@@ -6,15 +6,26 @@ import { WebSocket } from 'ws';
 import { KEPT_CONNECTIONS_MS } from '../../../api/http/in-flight.ts';
 import type { ResultEntry } from '../../../common/sessions/entries.ts';
 import { RawConnection } from '../../fuzz/raw-connection.ts';
-import { AUTHORIZED, abandonedUpload, openStream, startApi, TOKEN, upload } from '../../support/api.ts';
-import { filePart, form } from '../../support/form.ts';
-import { startInference, type TestInference } from '../../support/inference.ts';
-import { keysLeft, nothingLeft } from '../../support/nothing-left.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { startRelay } from '../../support/relay.ts';
-import { type ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { StreamClient } from '../../support/stream-client.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { filePart, form } from '../../support/clients/form.ts';
+import { StreamClient } from '../../support/clients/stream-client.ts';
+import { startRelay } from '../../support/machine/relay.ts';
+import { startRedis, type TestRedis } from '../../support/redis/redis.ts';
+import {
+  AUTHORIZED,
+  abandonedUpload,
+  openStream,
+  startApi,
+  TOKEN,
+  upload,
+} from '../../support/service/api.ts';
+import { startInference, type TestInference } from '../../support/service/inference.ts';
+import { keysLeft, nothingLeft } from '../../support/service/nothing-left.ts';
+import {
+  type ScriptedRecognizer,
+  scriptedPcm,
+  scriptedText,
+} from '../../support/service/scripted-recognizer.ts';
 
 /** What a replica that ends does for its clients, and leaves in Redis: nothing. */
 let redis: TestRedis;

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { joined } from '../../../client/audio/frames.ts';
-import { noise, spoken } from '../../support/spoken.ts';
-import { wavFile } from '../../support/wav.ts';
+import { noise, spoken } from '../../support/audio/spoken.ts';
+import { wavFile } from '../../support/audio/wav.ts';
 import { clientRuns, jsonLines, whenEnded } from '../../unit/client/client-process.ts';
 import { type HttpScript, json, ScriptedService } from '../../unit/client/scripted-service.ts';
 

@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
 import { clientRuns, jsonLines, whenEnded } from '../../unit/client/client-process.ts';
 import { json, recognizeAs, ScriptedService } from '../../unit/client/scripted-service.ts';
 

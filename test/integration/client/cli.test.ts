@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
 import { CLI, clientRuns, jsonLines } from '../../unit/client/client-process.ts';
 import { drop, html, json, ScriptedService } from '../../unit/client/scripted-service.ts';
 import { TOKEN } from '../../unit/client/sessions.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { fileFolder } from '../../support/folders.ts';
+import { fileFolder } from '../../support/machine/folders.ts';
 
 const run = promisify(execFile);
 const root = packageRoot();

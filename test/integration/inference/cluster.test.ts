@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { startInference } from '../../support/inference.ts';
-import { startClusterNode, type TestRedis } from '../../support/redis.ts';
-import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { TestUploads } from '../../support/test-upload.ts';
+import { startClusterNode, type TestRedis } from '../../support/redis/redis.ts';
+import { startInference } from '../../support/service/inference.ts';
+import { scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
+import { TestUploads } from '../../support/service/test-upload.ts';
 
 async function startNode(): Promise<TestRedis> {
   const node = await startClusterNode(['--cluster-node-timeout', '500']);

@@ -11,9 +11,9 @@ import { UploadWorker } from '../../../inference/uploads/upload-worker.ts';
 // Loaded by then, so that the queue is opened while its connection is made.
 import '../../../inference/uploads/queue-worker.ts';
 import { createLogger } from '../../../common/process/log.ts';
-import { startRedis } from '../../support/redis.ts';
-import { ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { TestUploads } from '../../support/test-upload.ts';
+import { startRedis } from '../../support/redis/redis.ts';
+import { ScriptedRecognizer, scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
+import { TestUploads } from '../../support/service/test-upload.ts';
 
 it('uploads are served also when the first connections of their queue were made anew while they were made', async () => {
   const redis = await startRedis();

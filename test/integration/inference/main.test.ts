@@ -6,11 +6,11 @@ import { EXIT_CONFIG } from '../../../common/config/config-error.ts';
 import { type Readiness, ReadinessStore } from '../../../common/readiness/readiness.ts';
 import { modelFolders } from '../../../models/store/store.ts';
 import { writeEchoModel } from '../../onnx/echo.ts';
-import { eventually } from '../../support/eventually.ts';
-import { SMALL_CTC } from '../../support/fixtures.ts';
-import { testFolder } from '../../support/folders.ts';
-import { ProcessUnderTest } from '../../support/inference-process.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { SMALL_CTC } from '../../support/audio/fixtures.ts';
+import { eventually } from '../../support/machine/eventually.ts';
+import { testFolder } from '../../support/machine/folders.ts';
+import { startRedis, type TestRedis } from '../../support/redis/redis.ts';
+import { ProcessUnderTest } from '../../support/service/inference-process.ts';
 
 let redis: TestRedis;
 const processes: ProcessUnderTest[] = [];

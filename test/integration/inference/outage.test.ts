@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
 import { ReadinessStore } from '../../../common/readiness/readiness.ts';
-import { eventually } from '../../support/eventually.ts';
-import { startInference, type TestInference } from '../../support/inference.ts';
-import { leastUser, startRedis, type TestRedis } from '../../support/redis.ts';
-import { startRelay } from '../../support/relay.ts';
-import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { TestSession } from '../../support/test-session.ts';
-import { TestUploads } from '../../support/test-upload.ts';
+import { eventually } from '../../support/machine/eventually.ts';
+import { startRelay } from '../../support/machine/relay.ts';
+import { leastUser, startRedis, type TestRedis } from '../../support/redis/redis.ts';
+import { startInference, type TestInference } from '../../support/service/inference.ts';
+import { scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
+import { TestSession } from '../../support/service/test-session.ts';
+import { TestUploads } from '../../support/service/test-upload.ts';
 
 let redis: TestRedis;
 let inference: TestInference;

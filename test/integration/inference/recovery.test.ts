@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CHUNK_BYTES } from '../../../common/audio/limits.ts';
-import { eventually } from '../../support/eventually.ts';
-import { ScriptedProcess } from '../../support/inference-process.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { RedisMonitor } from '../../support/redis-monitor.ts';
-import { scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { TestSession } from '../../support/test-session.ts';
-import { TestUploads } from '../../support/test-upload.ts';
+import { eventually } from '../../support/machine/eventually.ts';
+import { startRedis, type TestRedis } from '../../support/redis/redis.ts';
+import { RedisMonitor } from '../../support/redis/redis-monitor.ts';
+import { ScriptedProcess } from '../../support/service/inference-process.ts';
+import { scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
+import { TestSession } from '../../support/service/test-session.ts';
+import { TestUploads } from '../../support/service/test-upload.ts';
 
 let redis: TestRedis;
 const processes: ScriptedProcess[] = [];

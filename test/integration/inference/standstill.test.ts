@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, type MockInstance, onTestFinished, vi } from 'vitest';
 import { SessionConsumer } from '../../../common/sessions/session-consumer.ts';
 import { UPLOAD_DEADLINE_MS, UploadStore } from '../../../common/uploads/upload-jobs.ts';
-import { openStream, startApi, type TestApi, upload } from '../../support/api.ts';
-import { startInference, type TestInference } from '../../support/inference.ts';
-import { nothingLeft } from '../../support/nothing-left.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { type Gate, scriptedPcm, scriptedText } from '../../support/scripted-recognizer.ts';
-import { TestSession } from '../../support/test-session.ts';
-import { TestUploads } from '../../support/test-upload.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { startRedis, type TestRedis } from '../../support/redis/redis.ts';
+import { openStream, startApi, type TestApi, upload } from '../../support/service/api.ts';
+import { startInference, type TestInference } from '../../support/service/inference.ts';
+import { nothingLeft } from '../../support/service/nothing-left.ts';
+import { type Gate, scriptedPcm, scriptedText } from '../../support/service/scripted-recognizer.ts';
+import { TestSession } from '../../support/service/test-session.ts';
+import { TestUploads } from '../../support/service/test-upload.ts';
 
 /** A process whose next model call is held, and then a standby: the first one is the one that works. */
 async function pair(): Promise<{

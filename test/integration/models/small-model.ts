@@ -7,7 +7,7 @@ import { onTestFinished, type TestContext } from 'vitest';
 import type { CatalogueEntry } from '../../../models/catalogue.ts';
 import type { Screen } from '../../../models/download/report.ts';
 import { type ModelFolders, modelFolders } from '../../../models/store/store.ts';
-import { testFolder } from '../../support/folders.ts';
+import { testFolder } from '../../support/machine/folders.ts';
 
 export const TOP = 'sherpa-onnx-small';
 

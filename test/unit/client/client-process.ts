@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { packageRoot } from '../../../common/process/package-root.ts';
-import { fileFolder } from '../../support/folders.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { fileFolder } from '../../support/machine/folders.ts';
 import type { ScriptedService } from './scripted-service.ts';
 import { TOKEN } from './sessions.ts';
 

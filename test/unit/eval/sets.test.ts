@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readSet } from '../../eval/sets.ts';
-import { testFolder } from '../../support/folders.ts';
-import { wavFile } from '../../support/wav.ts';
+import { wavFile } from '../../support/audio/wav.ts';
+import { testFolder } from '../../support/machine/folders.ts';
 
 const PCM = Buffer.from([1, 2, 3, 4]);
 

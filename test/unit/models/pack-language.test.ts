@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { textCost } from '../../../inference/engine/postprocessing/best-path.ts';
 import { readLanguageModel } from '../../../inference/engine/postprocessing/language-model.ts';
 import { modelFolders } from '../../../models/store/store.ts';
-import { fileFolder } from '../../support/folders.ts';
+import { fileFolder } from '../../support/machine/folders.ts';
 
 const workDir = fileFolder();
 const run = promisify(execFile);

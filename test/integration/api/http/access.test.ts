@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { Access } from '../../../../api/http/access.ts';
 import { RawConnection } from '../../../fuzz/raw-connection.ts';
-import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../../support/api.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { StreamClient } from '../../../support/stream-client.ts';
+import { StreamClient } from '../../../support/clients/stream-client.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../../support/service/api.ts';
 
 let redis: TestRedis;
 const started: TestApi[] = [];

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { WebSocket } from 'ws';
 import { buildApp } from '../../../../api/app.ts';
 import { createLogger } from '../../../../common/process/log.ts';
-import { startApi, type TestApi, TOKEN } from '../../../support/api.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { startApi, type TestApi, TOKEN } from '../../../support/service/api.ts';
 
 /** What is refused in front of the routes, or by the WebSocket layer, is in the log and the metrics as any other refusal is. */
 let redis: TestRedis;

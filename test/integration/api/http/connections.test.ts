@@ -7,13 +7,13 @@ import { buildApp } from '../../../../api/app.ts';
 import { Connections } from '../../../../api/http/connections.ts';
 import { createLogger } from '../../../../common/process/log.ts';
 import { RawConnection } from '../../../fuzz/raw-connection.ts';
-import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../../support/api.ts';
-import { filePart, form } from '../../../support/form.ts';
-import { nothingLeft } from '../../../support/nothing-left.ts';
-import { scriptedPcm, scriptedText } from '../../../support/scripted-recognizer.ts';
-import { TestService } from '../../../support/service.ts';
-import { StreamClient } from '../../../support/stream-client.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { filePart, form } from '../../../support/clients/form.ts';
+import { StreamClient } from '../../../support/clients/stream-client.ts';
+import { AUTHORIZED, startApi, type TestApi, TOKEN } from '../../../support/service/api.ts';
+import { nothingLeft } from '../../../support/service/nothing-left.ts';
+import { scriptedPcm, scriptedText } from '../../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 /** What a client may send on one connection: a request, its answer, the next request. */
 let service: TestService;

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AUTHORIZED, startApi, type TestApi } from '../../../support/api.ts';
-import { filePart, form } from '../../../support/form.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { scriptedPcm } from '../../../support/scripted-recognizer.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { filePart, form } from '../../../support/clients/form.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { AUTHORIZED, startApi, type TestApi } from '../../../support/service/api.ts';
+import { scriptedPcm } from '../../../support/service/scripted-recognizer.ts';
 
 let redis: TestRedis;
 let api: TestApi;

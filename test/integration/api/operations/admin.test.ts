@@ -5,8 +5,8 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { buildAdmin } from '../../../../api/operations/admin.ts';
 import { ApiMetrics } from '../../../../api/operations/metrics.ts';
-import { startApi, type TestApi } from '../../../support/api.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { startApi, type TestApi } from '../../../support/service/api.ts';
 
 const LOOPBACK = { host: '127.0.0.1', port: 0, token: undefined };
 

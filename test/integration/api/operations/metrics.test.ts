@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { CLOSE_CODE, HTTP_STATUS } from '../../../../common/errors/errors.ts';
 import { packageVersion } from '../../../../common/process/package-root.ts';
 import { SLOT_TTL_MS, slotHolder } from '../../../../common/slot/slot.ts';
-import { openStream, upload } from '../../../support/api.ts';
-import { scriptedPcm } from '../../../support/scripted-recognizer.ts';
-import { TestService } from '../../../support/service.ts';
-import type { StreamClient } from '../../../support/stream-client.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import type { StreamClient } from '../../../support/clients/stream-client.ts';
+import { openStream, upload } from '../../../support/service/api.ts';
+import { scriptedPcm } from '../../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 let service: TestService;
 

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { AUTHORIZED, openStream, startApi, type TestApi, upload } from '../../../support/api.ts';
-import { testFolder } from '../../../support/folders.ts';
-import { startInference } from '../../../support/inference.ts';
-import { leastUser, startRedis, type TestRedis } from '../../../support/redis.ts';
-import { type Relay, startRelay } from '../../../support/relay.ts';
-import { scriptedPcm } from '../../../support/scripted-recognizer.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
+import { type Relay, startRelay } from '../../../support/machine/relay.ts';
+import { leastUser, startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { AUTHORIZED, openStream, startApi, type TestApi, upload } from '../../../support/service/api.ts';
+import { startInference } from '../../../support/service/inference.ts';
+import { scriptedPcm } from '../../../support/service/scripted-recognizer.ts';
 
 const get = async (api: TestApi, path: string): Promise<{ status: number; body: unknown }> => {
   const response = await fetch(api.origin + path, { headers: AUTHORIZED });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { runStatus } from '../../../../api/operations/status/command.ts';
 import { HEARTBEAT_TTL_MS } from '../../../../common/readiness/heartbeats.ts';
-import { AUTHORIZED, upload } from '../../../support/api.ts';
-import { scriptedPcm } from '../../../support/scripted-recognizer.ts';
-import { TestService } from '../../../support/service.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { AUTHORIZED, upload } from '../../../support/service/api.ts';
+import { scriptedPcm } from '../../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 /* A Redis that answers and refuses: full, with other rights than before, or with keys of others. */
 

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type CommandContext, runStatus } from '../../../../api/operations/status/command.ts';
 import { privateRedisUrl, showPrivateRedis } from '../../../../common/redis/private-redis.ts';
-import { openStream, upload } from '../../../support/api.ts';
-import { testFolder } from '../../../support/folders.ts';
-import { startRedis } from '../../../support/redis.ts';
-import { scriptedPcm } from '../../../support/scripted-recognizer.ts';
-import { TestService } from '../../../support/service.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
+import { startRedis } from '../../../support/redis/redis.ts';
+import { openStream, upload } from '../../../support/service/api.ts';
+import { scriptedPcm } from '../../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 let service: TestService;
 

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { openStream, upload } from '../../../support/api.ts';
-import { fixture } from '../../../support/fixtures.ts';
-import { sendPaced, startApiProcess, startRealService } from '../../../support/real-service.ts';
-import { startRedis } from '../../../support/redis.ts';
+import { fixture } from '../../../support/audio/fixtures.ts';
+import { startRedis } from '../../../support/redis/redis.ts';
+import { openStream, upload } from '../../../support/service/api.ts';
+import { sendPaced, startApiProcess, startRealService } from '../../../support/service/real-service.ts';
 
 interface OtlpSpan {
   readonly traceId: string;

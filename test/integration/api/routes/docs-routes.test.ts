@@ -3,8 +3,8 @@ import { type IncomingMessage, request } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { startApi, type TestApi } from '../../../support/api.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { startApi, type TestApi } from '../../../support/service/api.ts';
 
 let redis: TestRedis;
 let api: TestApi;

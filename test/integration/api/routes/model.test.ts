@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Heartbeat } from '../../../../common/readiness/readiness.ts';
-import { startApi, type TestApi } from '../../../support/api.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { startApi, type TestApi } from '../../../support/service/api.ts';
 
 let redis: TestRedis;
 let api: TestApi;

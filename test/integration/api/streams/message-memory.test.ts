@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { RawConnection } from '../../../fuzz/raw-connection.ts';
-import { startApi, type TestApi } from '../../../support/api.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { StreamClient } from '../../../support/stream-client.ts';
+import { StreamClient } from '../../../support/clients/stream-client.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { startApi, type TestApi } from '../../../support/service/api.ts';
 
 let redis: TestRedis;
 let api: TestApi;

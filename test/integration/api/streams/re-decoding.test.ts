@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { CHUNK_BYTES } from '../../../../common/audio/limits.ts';
-import { scriptedPcm, scriptedText } from '../../../support/scripted-recognizer.ts';
-import { TestService } from '../../../support/service.ts';
-import { TestSession } from '../../../support/test-session.ts';
+import { scriptedPcm, scriptedText } from '../../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../../support/service/service.ts';
+import { TestSession } from '../../../support/service/test-session.ts';
 
 /** Streams with a family whose updates look at all audio so far. */
 let service: TestService;

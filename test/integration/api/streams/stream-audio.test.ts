@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { resultFields } from '../../../../common/sessions/entries.ts';
-import { scriptedPcm, scriptedText } from '../../../support/scripted-recognizer.ts';
-import { TestService } from '../../../support/service.ts';
-import type { StreamClient } from '../../../support/stream-client.ts';
+import type { StreamClient } from '../../../support/clients/stream-client.ts';
+import { scriptedPcm, scriptedText } from '../../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

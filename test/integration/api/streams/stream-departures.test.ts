@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { RedisMonitor } from '../../../support/redis-monitor.ts';
-import { TestService } from '../../../support/service.ts';
-import type { StreamClient } from '../../../support/stream-client.ts';
+import type { StreamClient } from '../../../support/clients/stream-client.ts';
+import { RedisMonitor } from '../../../support/redis/redis-monitor.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 /** Clients that leave in the middle of a recording, each in its own way; the slot is the next one's. */
 let service: TestService;

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { resultFields } from '../../../../common/sessions/entries.ts';
-import { AUTHORIZED, openStream, startApi, TOKEN, upload } from '../../../support/api.ts';
-import { RedisMonitor } from '../../../support/redis-monitor.ts';
-import { scriptedPcm, scriptedText } from '../../../support/scripted-recognizer.ts';
-import { TestService } from '../../../support/service.ts';
-import { StreamClient } from '../../../support/stream-client.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { StreamClient } from '../../../support/clients/stream-client.ts';
+import { RedisMonitor } from '../../../support/redis/redis-monitor.ts';
+import { AUTHORIZED, openStream, startApi, TOKEN, upload } from '../../../support/service/api.ts';
+import { scriptedPcm, scriptedText } from '../../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

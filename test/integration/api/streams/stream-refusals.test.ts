@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { scriptedPcm } from '../../../support/scripted-recognizer.ts';
-import { TestService } from '../../../support/service.ts';
-import type { StreamClient } from '../../../support/stream-client.ts';
+import type { StreamClient } from '../../../support/clients/stream-client.ts';
+import { scriptedPcm } from '../../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

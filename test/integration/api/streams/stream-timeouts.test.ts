@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { STREAM_TIMEOUTS } from '../../../../api/streams/stream-clocks.ts';
-import { openStream, startApi } from '../../../support/api.ts';
-import { TestService } from '../../../support/service.ts';
+import { openStream, startApi } from '../../../support/service/api.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 /** The clocks are shortened; which clock runs when is what is tested. */
 const timeouts = { messageMs: 400, sessionMs: 1_000 };

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { json, text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { AUTHORIZED, startApi, type TestApi } from '../../../support/api.ts';
-import { filePart, form } from '../../../support/form.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { filePart, form } from '../../../support/clients/form.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { AUTHORIZED, startApi, type TestApi } from '../../../support/service/api.ts';
 
 /** Two reasons to refuse one upload. No inference process runs here; a heartbeat says ready. */
 let redis: TestRedis;

@@ -3,10 +3,10 @@ import { fastify } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { acceptForms, readUploadForm } from '../../../../api/uploads/upload.ts';
 import { MAX_MULTIPART_BYTES } from '../../../../common/audio/limits.ts';
-import { startApi, type TestApi } from '../../../support/api.ts';
-import { filePart, form, postBody } from '../../../support/form.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { filePart, form, postBody } from '../../../support/clients/form.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { startApi, type TestApi } from '../../../support/service/api.ts';
 
 /** No inference process runs here: a heartbeat says ready, and no form gets as far as a job. */
 let redis: TestRedis;

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { AUTHORIZED, upload } from '../../../support/api.ts';
-import { scriptedPcm } from '../../../support/scripted-recognizer.ts';
-import { TestService } from '../../../support/service.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { AUTHORIZED, upload } from '../../../support/service/api.ts';
+import { scriptedPcm } from '../../../support/service/scripted-recognizer.ts';
+import { TestService } from '../../../support/service/service.ts';
 
 const wav = wavFile(scriptedPcm(0.5));
 

@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../../support/api.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { filePart, form, postBody } from '../../../support/form.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { chunk, wavFile } from '../../../support/wav.ts';
+import { chunk, wavFile } from '../../../support/audio/wav.ts';
+import { filePart, form, postBody } from '../../../support/clients/form.ts';
+import { eventually } from '../../../support/machine/eventually.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { AUTHORIZED, startApi, type TestApi, TOKEN, upload } from '../../../support/service/api.ts';
 
 /** No inference process runs here: a heartbeat says ready, and nothing that is refused may get as far as a job. */
 let redis: TestRedis;

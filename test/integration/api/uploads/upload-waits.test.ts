@@ -6,16 +6,16 @@ import { createLogger } from '../../../../common/process/log.ts';
 import { SLOT_TTL_MS, Slot, slotHolder } from '../../../../common/slot/slot.ts';
 import { RedisKeys } from '../../../../common/store/keys.ts';
 import { UPLOAD_DEADLINE_MS, UploadStore } from '../../../../common/uploads/upload-jobs.ts';
-import { openStream, startApi, type TestApi, upload } from '../../../support/api.ts';
-import { startInference, type TestInference } from '../../../support/inference.ts';
-import { nothingLeft } from '../../../support/nothing-left.ts';
-import { pausesSkipped } from '../../../support/pauses.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { RedisMonitor } from '../../../support/redis-monitor.ts';
-import { scriptedPcm, scriptedText } from '../../../support/scripted-recognizer.ts';
-import type { StreamClient } from '../../../support/stream-client.ts';
-import { wavFile } from '../../../support/wav.ts';
-import { WAV_CASES } from '../../../support/wav-cases.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
+import { WAV_CASES } from '../../../support/audio/wav-cases.ts';
+import type { StreamClient } from '../../../support/clients/stream-client.ts';
+import { pausesSkipped } from '../../../support/machine/pauses.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { RedisMonitor } from '../../../support/redis/redis-monitor.ts';
+import { openStream, startApi, type TestApi, upload } from '../../../support/service/api.ts';
+import { startInference, type TestInference } from '../../../support/service/inference.ts';
+import { nothingLeft } from '../../../support/service/nothing-left.ts';
+import { scriptedPcm, scriptedText } from '../../../support/service/scripted-recognizer.ts';
 
 /** How long an upload waits for its end, and what its client hears when there is none. */
 let redis: TestRedis;

@@ -12,9 +12,9 @@ import { RedisKeys } from '../../../../common/store/keys.ts';
 import { Store } from '../../../../common/store/store.ts';
 import { InferenceHeartbeat } from '../../../../inference/heartbeat.ts';
 import { whenServing } from '../../../../launch/supervisor/when-serving.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { RedisMonitor } from '../../../support/redis-monitor.ts';
+import { eventually } from '../../../support/machine/eventually.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { RedisMonitor } from '../../../support/redis/redis-monitor.ts';
 
 let redis: TestRedis;
 let store: ReadinessStore;

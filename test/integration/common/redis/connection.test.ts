@@ -11,8 +11,8 @@ import {
   whenReady,
 } from '../../../../common/redis/connection.ts';
 import { readStreams } from '../../../../common/store/result-streams.ts';
-import { startCluster, startRedis, startSentinel, type TestRedis } from '../../../support/redis.ts';
-import { startRelay } from '../../../support/relay.ts';
+import { startRelay } from '../../../support/machine/relay.ts';
+import { startCluster, startRedis, startSentinel, type TestRedis } from '../../../support/redis/redis.ts';
 
 let redis: TestRedis;
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startRedis } from '../../../../launch/supervisor/embedded-redis.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 
 test('no recording ever reaches a disk, or another machine; a server in its place is found by its clients', async () => {
   const first = await startRedis();

@@ -15,7 +15,7 @@ import {
 import { SessionProducer } from '../../../../common/sessions/session-producer.ts';
 import { CALL_SLOT_TTL_MS, Slot, type SlotHolder, slotHolder } from '../../../../common/slot/slot.ts';
 import { RedisKeys } from '../../../../common/store/keys.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
 
 /** What the headers of `common/sessions/*.lua` promise, one promise a test. */
 

@@ -3,8 +3,8 @@ import { createLogger } from '../../../../common/process/log.ts';
 import { readSlotHolder, Slot, slotHolder } from '../../../../common/slot/slot.ts';
 import { RedisKeys } from '../../../../common/store/keys.ts';
 import { ExclusiveRun } from '../../../../inference/model/exclusive-run.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { ScriptedRecognizer } from '../../../support/scripted-recognizer.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { ScriptedRecognizer } from '../../../support/service/scripted-recognizer.ts';
 
 let redis: TestRedis;
 let slot: Slot;

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { CHUNK_BYTES, MAX_RECORDING_BYTES } from '../../../../common/audio/limits.ts';
 import { LEASE_RENEW_MS } from '../../../../common/sessions/entries.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { startInference, type TestInference } from '../../../support/inference.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { RedisMonitor } from '../../../support/redis-monitor.ts';
-import { scriptedPcm, scriptedText } from '../../../support/scripted-recognizer.ts';
-import { TestSession } from '../../../support/test-session.ts';
+import { eventually } from '../../../support/machine/eventually.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { RedisMonitor } from '../../../support/redis/redis-monitor.ts';
+import { startInference, type TestInference } from '../../../support/service/inference.ts';
+import { scriptedPcm, scriptedText } from '../../../support/service/scripted-recognizer.ts';
+import { TestSession } from '../../../support/service/test-session.ts';
 
 let redis: TestRedis;
 let inference: TestInference;

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { CHUNK_BYTES } from '../../../../common/audio/limits.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { startInference, type TestInference } from '../../../support/inference.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { scriptedPcm, scriptedText } from '../../../support/scripted-recognizer.ts';
-import { TestSession } from '../../../support/test-session.ts';
+import { eventually } from '../../../support/machine/eventually.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { startInference, type TestInference } from '../../../support/service/inference.ts';
+import { scriptedPcm, scriptedText } from '../../../support/service/scripted-recognizer.ts';
+import { TestSession } from '../../../support/service/test-session.ts';
 
 let redis: TestRedis;
 let inference: TestInference;

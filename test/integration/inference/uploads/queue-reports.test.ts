@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createLogger } from '../../../../common/process/log.ts';
 import { QueueReports } from '../../../../inference/uploads/queue-reports.ts';
-import { startRedis } from '../../../support/redis.ts';
+import { startRedis } from '../../../support/redis/redis.ts';
 
 it('a refused password is no line of the queue, also when it hears of it after the next connection is ready; another refusal is one', async () => {
   const redis = await startRedis();

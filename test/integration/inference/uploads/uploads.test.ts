@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { slotHolder } from '../../../../common/slot/slot.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { startInference, type TestInference } from '../../../support/inference.ts';
-import { ScriptedProcess } from '../../../support/inference-process.ts';
-import { startRedis, type TestRedis } from '../../../support/redis.ts';
-import { RedisMonitor } from '../../../support/redis-monitor.ts';
-import { startRelay } from '../../../support/relay.ts';
-import { scriptedPcm, scriptedText } from '../../../support/scripted-recognizer.ts';
-import { TestUploads } from '../../../support/test-upload.ts';
+import { eventually } from '../../../support/machine/eventually.ts';
+import { startRelay } from '../../../support/machine/relay.ts';
+import { startRedis, type TestRedis } from '../../../support/redis/redis.ts';
+import { RedisMonitor } from '../../../support/redis/redis-monitor.ts';
+import { startInference, type TestInference } from '../../../support/service/inference.ts';
+import { ScriptedProcess } from '../../../support/service/inference-process.ts';
+import { scriptedPcm, scriptedText } from '../../../support/service/scripted-recognizer.ts';
+import { TestUploads } from '../../../support/service/test-upload.ts';
 
 let redis: TestRedis;
 let uploads: TestUploads;

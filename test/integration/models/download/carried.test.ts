@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { RELEASE_URL } from '../../../../models/catalogue.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 import { SMALL_CLI, start } from '../command/command-line.ts';
 import { ARCHIVE, OTHER, sha256, TOP } from '../small-model.ts';
 import { expectWhole, setUpPull } from './pulling.ts';

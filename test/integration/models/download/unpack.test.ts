@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type UnpackOptions, unpackModel } from '../../../../models/download/unpack.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 import { ARCHIVE, hashesOf, smallDisk, WANTED } from '../small-model.ts';
 
 describe('unpacking an archive', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ModelFailure } from '../../../../models/failure.ts';
 import { acquireLock } from '../../../../models/store/lock.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 
 const OWN = `${process.pid}@${hostname()}`;
 

@@ -5,7 +5,7 @@ import { PcmConverter } from '../../../../client/audio/converter.ts';
 import { toPcm } from '../../../../client/audio/pcm.ts';
 import { wavStreamToPcm } from '../../../../client/audio/wav-stream.ts';
 import { HELP } from '../../../../client/cli/help.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
 
 test('a file that is right already keeps every bit', async () => {
   const file = await readFile(new URL('../../../fixtures/h04.wav', import.meta.url));

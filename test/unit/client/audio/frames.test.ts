@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { FrameCutter } from '../../../../client/audio/frames.ts';
 import { wavOf } from '../../../../client/audio/wav.ts';
 import { readPcm16 } from '../../../../common/audio/pcm16.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
 
 const samples = Int16Array.from({ length: 4_000 }, (_, n) => ((n * 7_919) % 65_536) - 32_768);
 

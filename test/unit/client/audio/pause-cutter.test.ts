@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { joined } from '../../../../client/audio/frames.ts';
 import { type AudioPiece, PauseCutter } from '../../../../client/audio/pause-cutter.ts';
-import { noise, spoken } from '../../../support/spoken.ts';
+import { noise, spoken } from '../../../support/audio/spoken.ts';
 
 const samplesOf = (seconds: number): number => Math.round(seconds * 16_000);
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { wavStreamToPcm } from '../../../../client/audio/wav-stream.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
 
 test('where the announced audio ends within a sample, nothing behind it is waited for', async () => {
   async function* open(): AsyncGenerator<Buffer> {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readAhead } from '../../../../client/cli/read-ahead.ts';
 import { readRecordingInput } from '../../../../client/cli/recording.ts';
 import { Deferred } from '../../../../common/time/deferred.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
 
 const { signal } = new AbortController();
 

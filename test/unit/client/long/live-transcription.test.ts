@@ -5,7 +5,7 @@ import { LiveTranscription } from '../../../../client/long/live-transcription.ts
 import { AsrError, type StreamFinal } from '../../../../client/node.ts';
 import type { StreamOptions } from '../../../../client/stream/stream-options.ts';
 import { Deferred } from '../../../../common/time/deferred.ts';
-import { isSame, noise, spoken } from '../../../support/spoken.ts';
+import { isSame, noise, spoken } from '../../../support/audio/spoken.ts';
 import { failure } from '../sessions.ts';
 
 const BUSY = new AsrError('busy', 'somebody else is recognized');

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { joined } from '../../../../client/audio/frames.ts';
 import { AsrClient } from '../../../../client/node.ts';
 import { Deferred } from '../../../../common/time/deferred.ts';
-import { isSame, noise, spoken } from '../../../support/spoken.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { isSame, noise, spoken } from '../../../support/audio/spoken.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
 import { type HttpScript, json, ScriptedService } from '../scripted-service.ts';
 import { failure, hurried, TOKEN } from '../sessions.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AsrClient, type AsrClientOptions, AsrError, type Retry } from '../../../../client/node.ts';
 import { withRetry } from '../../../../client/protocol/retry.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
 import { drop, type HttpScript, html, json, ScriptedService } from '../scripted-service.ts';
 import { failure, hurried, TOKEN } from '../sessions.ts';
 

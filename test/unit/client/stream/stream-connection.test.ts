@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws';
 import { AsrClient as BrowserClient } from '../../../../client/browser.ts';
 import { AsrClient, AsrError } from '../../../../client/node.ts';
 import { browserTransport } from '../../../../client/stream/socket-browser.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
 import { recognizeAs, ScriptedService } from '../scripted-service.ts';
 import { failure, onStart, PCM, partials, TOKEN } from '../sessions.ts';
 

@@ -5,7 +5,7 @@ import { AsrClient as BrowserClient } from '../../../../client/browser.ts';
 import { AsrClient, type StreamPartial } from '../../../../client/node.ts';
 import { Unread } from '../../../../client/stream/unread.ts';
 import { Deferred } from '../../../../common/time/deferred.ts';
-import { wavFile } from '../../../support/wav.ts';
+import { wavFile } from '../../../support/audio/wav.ts';
 import { recognizeAs, ScriptedService } from '../scripted-service.ts';
 import { failure, PCM, partials, TOKEN } from '../sessions.ts';
 

@@ -5,7 +5,7 @@ import { readPcm16 } from '../../../../common/audio/pcm16.ts';
 import { isWav } from '../../../../common/audio/wav.ts';
 import { readAudioFile } from '../../../../page/recording/audio-file.ts';
 import { asFailure } from '../../../../page/service/failures.ts';
-import { type Reading, WAV_CASES } from '../../../support/wav-cases.ts';
+import { type Reading, WAV_CASES } from '../../../support/audio/wav-cases.ts';
 
 async function* inPieces(file: Buffer, pieceBytes: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < file.length; at += pieceBytes) yield file.subarray(at, at + pieceBytes);

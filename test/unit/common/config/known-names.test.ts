@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unknownNameLines } from '../../../../common/config/known-names.ts';
-import { pathsIn, read } from '../../../support/project-files.ts';
+import { pathsIn, read } from '../../../support/tools/project-files.ts';
 
 test.each([
   ['ASR_MODLE', 'did you mean ASR_MODEL?'],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import { takeLock } from '../../../../common/process/lock.mjs';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 
 /** Higher than any process id of this machine. */
 const DEAD = `${2 ** 22 + 1}@${hostname()}`;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { StoreUnavailable } from '../../../../common/errors/errors.ts';
 import { retryUntilAnswered } from '../../../../common/store/retry.ts';
-import { pausesSkipped } from '../../../support/pauses.ts';
+import { pausesSkipped } from '../../../support/machine/pauses.ts';
 
 /** A command that Redis answers at the try after so many. */
 function answeredAfter(failures: number, error: Error): () => Promise<number> {

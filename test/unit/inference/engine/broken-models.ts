@@ -4,7 +4,7 @@ import type { ExecutionProviders } from '../../../../common/config/config.ts';
 import { loadModel } from '../../../../inference/engine/families/load-model.ts';
 import { ModelLoadError } from '../../../../inference/recognizer.ts';
 import { CHINESE_SYMBOLS, type SmallModel, writeSmallModel } from '../../../onnx/model-folder.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 
 /** Of 45 symbols. */
 export const SMALL = {

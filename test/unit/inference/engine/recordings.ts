@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readPcm16 } from '../../../../common/audio/pcm16.ts';
 import { DEFAULT_SET } from '../../../eval/sets.ts';
 import { Weights } from '../../../onnx/weights.ts';
-import { fixtures, samplesOf } from '../../../support/fixtures.ts';
+import { fixtures, samplesOf } from '../../../support/audio/fixtures.ts';
 
 export const MAX_SAMPLES = 240_000;
 

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'no
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { folderChange, folderFingerprint } from '../../../../inference/model/folder-change.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { eventually } from '../../../support/machine/eventually.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 
 function makeFolder(path: string): void {
   mkdirSync(dirname(path), { recursive: true });

@@ -6,7 +6,7 @@ import { folderFingerprint } from '../../../../inference/model/folder-change.ts'
 import { ModelLoading } from '../../../../inference/model/model-loading.ts';
 import { locateModel } from '../../../../models/store/locate.ts';
 import { writeEchoModel } from '../../../onnx/echo.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 
 const NO_HEARTBEAT = { report: async () => {} };
 const log = createLogger('silent', 'inference');

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigError } from '../../../../common/config/config-error.ts';
 import { type Ending, type Run, SupervisedProcess } from '../../../../launch/supervisor/child-process.ts';
-import { pausesSkipped } from '../../../support/pauses.ts';
+import { pausesSkipped } from '../../../support/machine/pauses.ts';
 
 const crash: Ending = { how: 'exit code 1', final: false };
 

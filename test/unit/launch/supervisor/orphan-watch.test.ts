@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../../../../common/process/package-root.ts';
 import { startOrphanWatch } from '../../../../launch/supervisor/orphan-watch.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 
 const MODULE = pathToFileURL(join(packageRoot(), 'dist/launch/supervisor/orphan-watch.js')).href;
 

@@ -2,7 +2,7 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { checkPort, freePort } from '../../../../launch/supervisor/ports.ts';
-import { takenPort } from '../../../support/ports.ts';
+import { takenPort } from '../../../support/machine/ports.ts';
 
 it.each([
   ['freePort', () => freePort()],

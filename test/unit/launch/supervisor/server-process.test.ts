@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { startServer } from '../../../../launch/supervisor/server-process.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 
 const node = process.execPath;
 

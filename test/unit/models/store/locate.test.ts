@@ -5,7 +5,7 @@ import { packageRoot } from '../../../../common/process/package-root.ts';
 import { ModelFailure } from '../../../../models/failure.ts';
 import { locateModel, modelFolder } from '../../../../models/store/locate.ts';
 import { type ModelFolders, modelFolders, writeReceipt } from '../../../../models/store/store.ts';
-import { testFolder } from '../../../support/folders.ts';
+import { testFolder } from '../../../support/machine/folders.ts';
 
 describe('ASR_MODEL', () => {
   let root: string;

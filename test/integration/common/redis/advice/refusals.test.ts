@@ -5,7 +5,7 @@ import type { RedisClient } from '../../../../../common/redis/client.ts';
 import { closeRedis, connectRedis, whenReady } from '../../../../../common/redis/connection.ts';
 import { fromStore } from '../../../../../common/store/store.ts';
 import { freePort } from '../../../../../launch/supervisor/ports.ts';
-import { startRedis } from '../../../../support/redis.ts';
+import { startRedis } from '../../../../support/redis/redis.ts';
 
 /** What real servers answer, and what is to be done about it. */
 

@@ -4,8 +4,8 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../../../../common/process/log.ts';
 import { factsOf, warningsOf, warnOfRedis } from '../../../../../common/redis/advice/warnings.ts';
-import { testFolder } from '../../../../support/folders.ts';
-import { startRedis, type TestRedis } from '../../../../support/redis.ts';
+import { testFolder } from '../../../../support/machine/folders.ts';
+import { startRedis, type TestRedis } from '../../../../support/redis/redis.ts';
 
 let redis: TestRedis;
 beforeAll(async () => {

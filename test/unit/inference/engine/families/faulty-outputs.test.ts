@@ -6,7 +6,7 @@ import { InferenceError } from '../../../../../inference/recognizer.ts';
 import { writeEchoModel } from '../../../../onnx/echo.ts';
 import { type Fault, writeFaultyModel } from '../../../../onnx/faulty.ts';
 import { OnnxGraph } from '../../../../onnx/graph.ts';
-import { fileFolder } from '../../../../support/folders.ts';
+import { fileFolder } from '../../../../support/machine/folders.ts';
 import { loadError } from '../broken-models.ts';
 import { LocalEngine } from '../local-engine.ts';
 

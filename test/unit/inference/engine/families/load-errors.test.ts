@@ -23,8 +23,8 @@ import {
 } from '../../../../onnx/model-folder.ts';
 import { type SmallWhisper, WHISPER_VOCABULARY_SIZE, writeSmallWhisper } from '../../../../onnx/whisper.ts';
 import { Zipformer2Shell } from '../../../../onnx/zipformer2-shell.ts';
-import { SMALL_CTC } from '../../../../support/fixtures.ts';
-import { testFolder } from '../../../../support/folders.ts';
+import { SMALL_CTC } from '../../../../support/audio/fixtures.ts';
+import { testFolder } from '../../../../support/machine/folders.ts';
 import { loadError, patch, refusals, SMALL, smallModel } from '../broken-models.ts';
 import { SENSE_VOICE_DIR } from '../sense-voice-pair.ts';
 import {

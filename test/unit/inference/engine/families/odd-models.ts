@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataType, OnnxGraph } from '../../../../onnx/graph.ts';
 import { writeTokens } from '../../../../onnx/model-folder.ts';
-import { testFolder } from '../../../../support/folders.ts';
+import { testFolder } from '../../../../support/machine/folders.ts';
 
 const ROW_VALUES = 560;
 const WIDTH = 8;

@@ -5,7 +5,7 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { expect, test } from 'vitest';
 import { type GraphFile, readGraphFile } from '../../../../../inference/engine/onnx/onnx-reader.ts';
 import { readGraphPart } from '../../../../../inference/engine/partition/part-file.ts';
-import { fileFolder } from '../../../../support/folders.ts';
+import { fileFolder } from '../../../../support/machine/folders.ts';
 
 const workDir = fileFolder();
 

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findModelFiles } from '../../../../../inference/engine/onnx/model-files.ts';
 import { ModelLoadError } from '../../../../../inference/recognizer.ts';
-import { fileFolder } from '../../../../support/folders.ts';
+import { fileFolder } from '../../../../support/machine/folders.ts';
 
 const workDir = fileFolder();
 

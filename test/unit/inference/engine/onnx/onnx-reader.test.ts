@@ -7,8 +7,8 @@ import type { ModelMetadata } from '../../../../../inference/engine/onnx/model-m
 import { readOnnxOutline } from '../../../../../inference/engine/onnx/onnx-reader.ts';
 import { ModelLoadError } from '../../../../../inference/recognizer.ts';
 import { OnnxGraph } from '../../../../onnx/graph.ts';
-import { SMALL_CTC } from '../../../../support/fixtures.ts';
-import { fileFolder } from '../../../../support/folders.ts';
+import { SMALL_CTC } from '../../../../support/audio/fixtures.ts';
+import { fileFolder } from '../../../../support/machine/folders.ts';
 
 const workDir = fileFolder();
 

@@ -8,7 +8,7 @@ import { loadOnnxModel } from '../../../../../inference/engine/onnx/onnx-session
 import { outputNamed } from '../../../../../inference/engine/onnx/tensors.ts';
 import { readScanPart, type ScanContents } from '../../../../../inference/engine/partition/part-file.ts';
 import { OnnxGraph, type Value } from '../../../../onnx/graph.ts';
-import { fileFolder } from '../../../../support/folders.ts';
+import { fileFolder } from '../../../../support/machine/folders.ts';
 
 const workDir = fileFolder();
 

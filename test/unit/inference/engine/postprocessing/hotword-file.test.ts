@@ -16,7 +16,7 @@ import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../../../../common/config/config-error.ts';
 import { HotwordFile } from '../../../../../inference/engine/postprocessing/hotword-file.ts';
-import { fileFolder } from '../../../../support/folders.ts';
+import { fileFolder } from '../../../../support/machine/folders.ts';
 
 const workDir = fileFolder();
 

@@ -13,7 +13,7 @@ import {
 } from '../../../../../inference/engine/postprocessing/language-model.ts';
 import { Postprocessor } from '../../../../../inference/engine/postprocessing/postprocessor.ts';
 import { modelFolders } from '../../../../../models/store/store.ts';
-import { fileFolder } from '../../../../support/folders.ts';
+import { fileFolder } from '../../../../support/machine/folders.ts';
 
 const workDir = fileFolder();
 const path = join(modelFolders().bundled, 'language', 'chinese.lm.gz');

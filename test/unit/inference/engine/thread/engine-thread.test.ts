@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { OnnxRecognizer } from '../../../../../inference/engine/thread/engine.ts';
 import { InferenceError, ModelLoadError } from '../../../../../inference/recognizer.ts';
 import { writeEchoModel } from '../../../../onnx/echo.ts';
-import { fileFolder } from '../../../../support/folders.ts';
+import { fileFolder } from '../../../../support/machine/folders.ts';
 
 const workDir = fileFolder();
 const model = { id: 'test', folder: join(workDir, 'model') };

@@ -8,7 +8,7 @@ import { greedySearch } from '../../../../../../inference/engine/search/autoregr
 import { beamSearch } from '../../../../../../inference/engine/search/beam-search.ts';
 import { Likelihoods } from '../../../../../../inference/engine/search/token-decoder.ts';
 import { writeSmallWhisper } from '../../../../../onnx/whisper.ts';
-import { fileFolder } from '../../../../../support/folders.ts';
+import { fileFolder } from '../../../../../support/machine/folders.ts';
 import { LocalWhisper } from '../../local-whisper.ts';
 import { realSpeech, withSilence } from '../../recordings.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import Value from 'typebox/value';
 import { WebSocket } from 'ws';
-import { ServerMessage } from '../../common/messages/stream.ts';
+import { ServerMessage } from '../../../common/messages/stream.ts';
 
 export interface ReceivedMessage {
   readonly type: string;

@@ -1,6 +1,6 @@
-import { packageRoot } from '../../common/process/package-root.ts';
-import { build as compile } from '../../launch/setup/build.mjs';
-import { withSetupLock } from '../../launch/setup/lock.mjs';
+import { packageRoot } from '../../../common/process/package-root.ts';
+import { build as compile } from '../../../launch/setup/build.mjs';
+import { withSetupLock } from '../../../launch/setup/lock.mjs';
 
 /**
  * Before the first test: worker threads and child processes run the compiled program, because Node 20 loads

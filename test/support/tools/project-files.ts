@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot } from '../../common/process/package-root.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 
 /** What git leaves out is made by a run, so a page may name it although a clone lacks it. */
 const IGNORED = read('.gitignore')

@@ -4,7 +4,7 @@ import {
   type ModelInfo,
   type Recognizer,
   type RecognizerStream,
-} from '../../inference/recognizer.ts';
+} from '../../../inference/recognizer.ts';
 
 /** Audio behind one character of the scripted text: the size of a model update on the stream. */
 const BYTES_PER_CHARACTER = 16_000;

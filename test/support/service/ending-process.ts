@@ -2,9 +2,9 @@
  * Stops its ENDING_PART when the log says ENDING_AT, and has no other end than that nothing is left: what
  * `stop()` leaves open keeps the process.
  */
-import { readApiConfig, readInferenceConfig } from '../../common/config/config.ts';
-import { createLogger } from '../../common/process/log.ts';
-import { runSteps } from '../../common/process/shutdown.ts';
+import { readApiConfig, readInferenceConfig } from '../../../common/config/config.ts';
+import { createLogger } from '../../../common/process/log.ts';
+import { runSteps } from '../../../common/process/shutdown.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 
 const endingAt = process.env['ENDING_AT'] ?? '';
@@ -18,8 +18,8 @@ const destination = {
 
 // Each loads its own part alone: that is most of what such a process costs.
 async function inference(): Promise<void> {
-  const { createInference } = await import('../../inference/inference.ts');
-  const { ModelLoading } = await import('../../inference/model/model-loading.ts');
+  const { createInference } = await import('../../../inference/inference.ts');
+  const { ModelLoading } = await import('../../../inference/model/model-loading.ts');
   const log = createLogger('info', 'inference', destination);
   const inference = createInference({
     config: readInferenceConfig(process.env),
@@ -36,9 +36,9 @@ async function inference(): Promise<void> {
 
 async function api(): Promise<void> {
   const [{ buildApp }, { ApiMetrics }, { createServices }] = await Promise.all([
-    import('../../api/app.ts'),
-    import('../../api/operations/metrics.ts'),
-    import('../../api/services.ts'),
+    import('../../../api/app.ts'),
+    import('../../../api/operations/metrics.ts'),
+    import('../../../api/services.ts'),
   ]);
   const config = readApiConfig({ ...process.env, ASR_API_TOKEN: 'test-token-0123456789', ASR_PORT: '0' });
   const log = createLogger('info', 'api', destination);

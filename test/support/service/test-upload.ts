@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { Queue, QueueEvents } from 'bullmq';
 import { Redis } from 'ioredis';
-import { Slot, slotHolder } from '../../common/slot/slot.ts';
-import { Store } from '../../common/store/store.ts';
+import { Slot, slotHolder } from '../../../common/slot/slot.ts';
+import { Store } from '../../../common/store/store.ts';
 import {
   type UploadEnd as StoredEnd,
   UPLOAD_JOB_NAME,
   UPLOAD_QUEUE_OPTIONS,
   type UploadJob,
   UploadStore,
-} from '../../common/uploads/upload-jobs.ts';
-import type { TestRedis } from './redis.ts';
+} from '../../../common/uploads/upload-jobs.ts';
+import type { TestRedis } from '../redis/redis.ts';
 
 export type UploadEnd =
   /** `end`: what was said about it */

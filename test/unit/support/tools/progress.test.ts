@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { Progress } from '../../support/progress.ts';
+import { Progress } from '../../../support/tools/progress.ts';
 
 afterEach(() => void vi.useRealTimers());
 

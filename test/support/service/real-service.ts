@@ -1,8 +1,8 @@
+import { SMALL_CTC } from '../audio/fixtures.ts';
+import type { StreamClient } from '../clients/stream-client.ts';
+import { startRedis, type TestRedis } from '../redis/redis.ts';
 import { AUTHORIZED, TOKEN } from './api.ts';
-import { SMALL_CTC } from './fixtures.ts';
 import { ProcessUnderTest } from './inference-process.ts';
-import { startRedis, type TestRedis } from './redis.ts';
-import type { StreamClient } from './stream-client.ts';
 
 const READY_MS = 30_000;
 

@@ -1,4 +1,4 @@
-import { AUTHORIZED } from './api.ts';
+import { AUTHORIZED } from '../service/api.ts';
 
 interface FormPart {
   /** The lines of its head, without the empty one behind them. */

@@ -2,11 +2,11 @@
  * A real inference process with the scripted recognizer, for tests that kill, stop and signal it; talks to
  * `inference-process.ts`.
  */
-import { readInferenceConfig } from '../../common/config/config.ts';
-import { createLogger } from '../../common/process/log.ts';
-import { shutdownOnSignal } from '../../common/process/shutdown.ts';
-import { createInference } from '../../inference/inference.ts';
-import { ModelLoading } from '../../inference/model/model-loading.ts';
+import { readInferenceConfig } from '../../../common/config/config.ts';
+import { createLogger } from '../../../common/process/log.ts';
+import { shutdownOnSignal } from '../../../common/process/shutdown.ts';
+import { createInference } from '../../../inference/inference.ts';
+import { ModelLoading } from '../../../inference/model/model-loading.ts';
 import type { FromProcess, ToProcess } from './inference-process.ts';
 import { type Gate, ScriptedRecognizer } from './scripted-recognizer.ts';
 

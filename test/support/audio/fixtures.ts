@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readPcm16 } from '../../common/audio/pcm16.ts';
-import { packageRoot } from '../../common/process/package-root.ts';
+import { readPcm16 } from '../../../common/audio/pcm16.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 
 const FOLDER = join(packageRoot(), 'test', 'fixtures');
 

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
+import { StreamClient } from '../clients/stream-client.ts';
+import { startRedis, type TestRedis } from '../redis/redis.ts';
 import { type ApiOptions, AUTHORIZED, openStream, startApi, type TestApi } from './api.ts';
 import { startInference, type TestInference } from './inference.ts';
 import { nothingLeft } from './nothing-left.ts';
-import { startRedis, type TestRedis } from './redis.ts';
 import type { ScriptedRecognizer } from './scripted-recognizer.ts';
-import { StreamClient } from './stream-client.ts';
 
 /**
  * One api and one inference process's worth of service on a Redis of its own, and the clients that a test has

@@ -1,4 +1,4 @@
-import { convert } from '../../client/audio/converter.ts';
+import { convert } from '../../../client/audio/converter.ts';
 import { chunk, riff, type WavOptions, wavFile } from './wav.ts';
 
 /** What a reader gives: 16 kHz mono samples of 16 bits, or an error with words of its message. */

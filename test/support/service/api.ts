@@ -1,14 +1,14 @@
-import { buildApp } from '../../api/app.ts';
-import { ApiMetrics } from '../../api/operations/metrics.ts';
-import { type ApiServices, createServices } from '../../api/services.ts';
-import type { StreamTimeouts } from '../../api/streams/stream-clocks.ts';
-import { type ApiConfig, readApiConfig } from '../../common/config/config.ts';
-import { createLogger } from '../../common/process/log.ts';
-import { runSteps } from '../../common/process/shutdown.ts';
-import { whenReady } from '../../common/redis/connection.ts';
+import { buildApp } from '../../../api/app.ts';
+import { ApiMetrics } from '../../../api/operations/metrics.ts';
+import { type ApiServices, createServices } from '../../../api/services.ts';
+import type { StreamTimeouts } from '../../../api/streams/stream-clocks.ts';
+import { type ApiConfig, readApiConfig } from '../../../common/config/config.ts';
+import { createLogger } from '../../../common/process/log.ts';
+import { runSteps } from '../../../common/process/shutdown.ts';
+import { whenReady } from '../../../common/redis/connection.ts';
+import { wavFile } from '../audio/wav.ts';
+import { StreamClient } from '../clients/stream-client.ts';
 import { type ScriptedRecognizer, scriptedPcm } from './scripted-recognizer.ts';
-import { StreamClient } from './stream-client.ts';
-import { wavFile } from './wav.ts';
 
 export const TOKEN = 'test-token-0123456789';
 export const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };

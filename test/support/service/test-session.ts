@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { MAX_FRAME_BYTES } from '../../common/audio/limits.ts';
-import { parseResultEntry, type ResultEntry } from '../../common/sessions/entries.ts';
-import { SessionProducer } from '../../common/sessions/session-producer.ts';
-import { Slot, slotHolder } from '../../common/slot/slot.ts';
-import { RedisKeys } from '../../common/store/keys.ts';
-import { readStreams } from '../../common/store/result-streams.ts';
-import { Store } from '../../common/store/store.ts';
-import type { TestRedis } from './redis.ts';
+import { MAX_FRAME_BYTES } from '../../../common/audio/limits.ts';
+import { parseResultEntry, type ResultEntry } from '../../../common/sessions/entries.ts';
+import { SessionProducer } from '../../../common/sessions/session-producer.ts';
+import { Slot, slotHolder } from '../../../common/slot/slot.ts';
+import { RedisKeys } from '../../../common/store/keys.ts';
+import { readStreams } from '../../../common/store/result-streams.ts';
+import { Store } from '../../../common/store/store.ts';
+import type { TestRedis } from '../redis/redis.ts';
 
 type Kind = ResultEntry['kind'];
 

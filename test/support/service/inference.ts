@@ -1,7 +1,7 @@
-import { readInferenceConfig } from '../../common/config/config.ts';
-import { createLogger } from '../../common/process/log.ts';
-import { createInference, type Inference } from '../../inference/inference.ts';
-import { ModelLoading } from '../../inference/model/model-loading.ts';
+import { readInferenceConfig } from '../../../common/config/config.ts';
+import { createLogger } from '../../../common/process/log.ts';
+import { createInference, type Inference } from '../../../inference/inference.ts';
+import { ModelLoading } from '../../../inference/model/model-loading.ts';
 import { deferred, ScriptedRecognizer } from './scripted-recognizer.ts';
 
 /** An inference "process" inside the test's own, with the scripted recognizer. */

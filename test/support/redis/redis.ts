@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { Store } from '../../common/store/store.ts';
-import { freePort } from '../../launch/supervisor/ports.ts';
+import { Store } from '../../../common/store/store.ts';
+import { freePort } from '../../../launch/supervisor/ports.ts';
 import { type RedisServer, startServer } from './redis-server.ts';
 
 /** A real Redis of one test file, on 127.0.0.1 with a free port, without persistence unless asked for. */
@@ -38,7 +38,7 @@ const NO_PERSISTENCE = [
  * @param serverArgs e.g. `['--requirepass', 'secret']`; the last of equal options wins.
  * @param firstArgs what must stand before all options: a configuration file, `--sentinel`
  * @param image the container image it runs in; none: the `redis-server` of this machine.
- * test/support/choose-redis.ts sets the variable.
+ * test/support/redis/choose-redis.ts sets the variable.
  */
 export async function startRedis(
   serverArgs: readonly string[] = [],

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { TestRedis } from './redis.ts';
+import type { TestRedis } from '../redis/redis.ts';
 
 /**
  * The slot, and every key of a session or an upload. Audio, results and ends live for a minute or more: none

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { TOKEN } from './api.ts';
+import { TOKEN } from '../service/api.ts';
 
 /** What hostile clients do, many at once. None of it takes the slot. */
 export interface Attack {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { packageRoot } from '../../common/process/package-root.ts';
+import { packageRoot } from '../../../common/process/package-root.ts';
 import type { ModelCall } from './scripted-recognizer.ts';
 
 export type ToProcess = { type: 'hold' } | { type: 'release' } | { type: 'crash' };
@@ -73,7 +73,7 @@ export class ScriptedProcess extends ProcessUnderTest {
   readonly #seen: FromProcess['type'][] = [];
 
   constructor(redisUrl: string, env: Readonly<Record<string, string>> = {}) {
-    super('test/support/scripted-inference.js', { REDIS_URL: redisUrl, ...env });
+    super('test/support/service/scripted-inference.js', { REDIS_URL: redisUrl, ...env });
     this.child.on('message', (message: FromProcess) => {
       if (message.type === 'call') this.calls.push(message.call);
       this.#seen.push(message.type);

@@ -149,10 +149,12 @@ describe('a file that is none', () => {
       fc.asyncProperty(bytes, async ([place, change]) => {
         const other = Buffer.from(packed);
         other[place] = (other[place] ?? 0) ^ change;
-        expect(await load(other)).toBeUndefined();
-        expect(lines).toHaveLength(1);
+        // DEFLATE has bits that mean nothing: with bit 3 of byte 1,504,011 changed, it unpacks to the same model.
+        const isSame = (await load(other)) !== undefined;
+        if (isSame) expect(gunzipSync(other).equals(unpacked)).toBe(true);
+        else expect(lines).toHaveLength(1);
       }),
-      { numRuns: 20 },
+      { numRuns: 20, examples: [[[1_504_011, 8]]] },
     );
   }, 60_000);
 

@@ -21,7 +21,7 @@ import { streamRoute } from './routes/stream.ts';
 import { transcriptionRoutes } from './routes/transcriptions.ts';
 import type { ApiServices } from './services.ts';
 import { STREAM_TIMEOUTS, type StreamTimeouts } from './streams/stream-clocks.ts';
-import type { StreamSession } from './streams/stream-session.ts';
+import type { StreamConnection } from './streams/stream-connection.ts';
 import { isFormType } from './uploads/upload.ts';
 
 /**
@@ -59,13 +59,13 @@ export async function buildApp({
   const connections = new Connections();
   const underWay = new UnderWay();
   const inFlight = new InFlight(underWay, (request, reply) => reports.ended(request, reply));
-  const sessions = new Set<StreamSession>();
+  const streams = new Set<StreamConnection>();
   const drain = async (): Promise<void> => {
     // Only recordings are waited for.
-    for (const session of sessions) if (!session.recording) session.shutDown();
+    for (const stream of streams) if (!stream.recording) stream.shutDown();
     // Kept connections still bring requests meanwhile. Those are answered, too.
     await underWay.quiet(keptMs, drainMs);
-    for (const session of sessions) session.shutDown();
+    for (const stream of streams) stream.shutDown();
   };
   // Of Fastify's own lines only the warnings: it says for each address where it listens, and `serving` says it once.
   const level = log.isLevelEnabled('warn') ? 'warn' : log.level;
@@ -114,7 +114,7 @@ export async function buildApp({
     services,
     timeouts: streamTimeouts,
     underWay,
-    sessions,
+    streams,
     onEnd: (summary) => metrics.session(summary),
   });
   refuseMethods();

@@ -1,6 +1,6 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import { CLOSE_CODE, HTTP_STATUS } from '../../common/errors/errors.ts';
-import type { StreamSummary } from '../streams/session-log.ts';
+import type { StreamSummary } from '../streams/session-figures.ts';
 import type { Transcription } from '../uploads/transcriber.ts';
 import type { ServiceStateReader } from './service-state.ts';
 import { storeGauges } from './store-gauges.ts';

@@ -6,9 +6,9 @@ import { STREAM_PATH } from '../http/request-checks.ts';
 import { WS_MEMORY_BYTES } from '../http/server-options.ts';
 import type { ApiServices } from '../services.ts';
 import { MessageMemory } from '../streams/message-memory.ts';
-import type { StreamSummary } from '../streams/session-log.ts';
+import type { StreamSummary } from '../streams/session-figures.ts';
 import type { StreamTimeouts } from '../streams/stream-clocks.ts';
-import { StreamSession } from '../streams/stream-session.ts';
+import { StreamConnection } from '../streams/stream-connection.ts';
 
 interface StreamRouteOptions {
   readonly services: ApiServices;
@@ -16,14 +16,14 @@ interface StreamRouteOptions {
   /** Counts each session until its end. */
   readonly underWay: UnderWay;
   /** The open ones, for the shutdown. */
-  readonly sessions: Set<StreamSession>;
+  readonly streams: Set<StreamConnection>;
   readonly onEnd: (summary: StreamSummary) => void;
 }
 
-/** GET /ws/asr: the handshake's checks, and the wiring of a socket to its session. */
+/** GET /ws/asr: the handshake's checks, and the wiring of a socket to its connection. */
 export function streamRoute(
   app: FastifyInstance,
-  { services, timeouts, underWay, sessions, onEnd }: StreamRouteOptions,
+  { services, timeouts, underWay, streams, onEnd }: StreamRouteOptions,
 ): void {
   const memory = new MessageMemory(WS_MEMORY_BYTES);
   app.route({
@@ -53,7 +53,7 @@ export function streamRoute(
     },
     wsHandler: (socket: WebSocket, request: FastifyRequest) => {
       const ended = underWay.begin();
-      const session = new StreamSession({
+      const connection = new StreamConnection({
         peer: {
           send: (message) => socket.send(JSON.stringify(message)),
           close: (code, reason) => socket.close(code, reason),
@@ -62,7 +62,7 @@ export function streamRoute(
         preauthorized: request.headers.authorization !== undefined,
         timeouts,
         onFault: (error) => {
-          const { id: sessionId } = session;
+          const { id: sessionId } = connection;
           if (error instanceof StoreUnavailable)
             request.log.warn({ reason: error.message, sessionId }, 'Redis did not answer a stream session');
           else
@@ -73,25 +73,25 @@ export function streamRoute(
         },
         onEnd: (summary) => {
           ended();
-          sessions.delete(session);
+          streams.delete(connection);
           request.log.info({ peer: request.ip, ...summary }, 'stream session');
           onEnd(summary);
         },
       });
-      sessions.add(session);
+      streams.add(connection);
       // It came on a connection that was kept, and the process ends.
-      if (!app.server.listening) session.shutDown();
-      memory.watch(socket, request.socket, () => session.crowdedOut());
+      if (!app.server.listening) connection.shutDown();
+      memory.watch(socket, request.socket, () => connection.crowdedOut());
       socket.on('message', (data: Buffer, isBinary: boolean) => {
-        if (isBinary) session.audio(data);
-        else session.text(data.toString('utf8'));
+        if (isBinary) connection.audio(data);
+        else connection.text(data.toString('utf8'));
       });
       // A breach of the WebSocket protocol; the end of the connection is 'close'.
-      socket.on('error', (breach) => session.broken(breach.message));
+      socket.on('error', (breach) => connection.broken(breach.message));
       // The WebSocket layer ends our side when it has answered a close frame or a breach of the protocol.
       // Then it waits seconds for the peer's side.
-      request.socket.once('finish', () => session.disconnected());
-      socket.on('close', () => session.disconnected());
+      request.socket.once('finish', () => connection.disconnected());
+      socket.on('close', () => connection.disconnected());
     },
   });
 }

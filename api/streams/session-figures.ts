@@ -24,7 +24,7 @@ export interface StreamSummary {
 }
 
 /** The figures of one session on their way to its summary. */
-export class SessionLog {
+export class SessionFigures {
   readonly #startedAtMs = performance.now();
   #partials = 0;
   #claimant: string | undefined;

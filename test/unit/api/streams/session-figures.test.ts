@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { SessionLog } from '../../../../api/streams/session-log.ts';
+import { SessionFigures } from '../../../../api/streams/session-figures.ts';
 
 const END = { sessionId: 's', outcome: 'final', code: undefined, reason: undefined, audioMs: 100 } as const;
 
@@ -7,7 +7,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
 test('finalize_ms runs from the end message to the final, in tenths; the session from its beginning', () => {
-  const tally = new SessionLog();
+  const tally = new SessionFigures();
   vi.advanceTimersByTime(1_000);
   tally.endReceived();
   vi.advanceTimersByTime(23.46);
@@ -25,7 +25,7 @@ test('finalize_ms runs from the end message to the final, in tenths; the session
 });
 
 test('the wait for a process runs from start to the first claim, that for a partial from the first audio', () => {
-  const tally = new SessionLog();
+  const tally = new SessionFigures();
   vi.advanceTimersByTime(500);
   tally.startReceived();
   vi.advanceTimersByTime(3.14);
@@ -44,7 +44,7 @@ test('the wait for a process runs from start to the first claim, that for a part
 });
 
 test('a claim by another process is a takeover, one more by the same is none', () => {
-  const tally = new SessionLog();
+  const tally = new SessionFigures();
   const takeovers = [];
   for (const by of ['one', 'one', 'two', 'two', 'one']) {
     tally.claimed(by);

@@ -11,7 +11,7 @@ import {
 import type { ResultEntry } from '../../common/sessions/entries.ts';
 import type { ActiveStream } from './active-stream.ts';
 import { ReceivedAudio } from './received-audio.ts';
-import { SessionLog, type StreamSummary } from './session-log.ts';
+import { SessionFigures, type StreamSummary } from './session-figures.ts';
 import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
 import type { StreamOpener } from './stream-opener.ts';
 
@@ -21,7 +21,7 @@ interface StreamPeer {
   close(code: number, reason: string): void;
 }
 
-interface StreamSessionParts {
+interface StreamConnectionParts {
   readonly peer: StreamPeer;
   readonly opener: StreamOpener;
   /** The handshake's Authorization header was right; without one, `start` must carry the token. */
@@ -65,19 +65,19 @@ const NEXT: Readonly<Record<State, readonly State[]>> = {
 
 const FAULT = { code: 'inference_failed', message: 'a fault of the server' } as const;
 
-export class StreamSession {
+export class StreamConnection {
   readonly id = randomBytes(16).toString('hex');
-  readonly #parts: StreamSessionParts;
+  readonly #parts: StreamConnectionParts;
   readonly #clocks: StreamClocks;
   readonly #audio = new ReceivedAudio();
-  readonly #log = new SessionLog();
+  readonly #figures = new SessionFigures();
   #state: State = 'connected';
   #active: ActiveStream | undefined;
   #revision = 0;
   /** Set while it is checked whether anybody works on the recording. Then the session ends in any case. */
   #isFailing = false;
 
-  constructor(parts: StreamSessionParts) {
+  constructor(parts: StreamConnectionParts) {
     this.#parts = parts;
     this.#clocks = new StreamClocks(parts.timeouts, (failure) => this.#failUnlessAbandoned(failure));
     this.#clocks.awaitMessage('"start"');
@@ -116,7 +116,7 @@ export class StreamSession {
         throw new ServiceFailure('invalid_sequence', `audio ${when[this.#state]}`);
       }
       this.#audio.add(frame);
-      this.#log.audioReceived();
+      this.#figures.audioReceived();
       if (this.#state === 'ready') this.#to('receiving');
       this.#clocks.awaitMessage('message');
       this.#stored(this.#active?.append(frame));
@@ -191,7 +191,7 @@ export class StreamSession {
       throw new ServiceFailure('invalid_sequence', 'a second "start"; each connection is one recording');
     }
     checkStart(message);
-    this.#log.startReceived();
+    this.#figures.startReceived();
     const credential = this.#parts.preauthorized ? 'preauthorized' : { token: startToken(message) };
     this.#to('opening');
     this.#clocks.awaitNothing();
@@ -222,7 +222,7 @@ export class StreamSession {
       const what = this.#state === 'finishing' ? 'a second "end"' : '"end" before "ready"';
       throw new ServiceFailure('invalid_sequence', what);
     }
-    this.#log.endReceived();
+    this.#figures.endReceived();
     this.#to('finishing');
     this.#clocks.awaitNothing();
     this.#stored(this.#active?.end());
@@ -232,7 +232,7 @@ export class StreamSession {
     if (this.#state === 'closed') return;
     switch (entry.kind) {
       case 'claimed':
-        this.#log.claimed(entry.by);
+        this.#figures.claimed(entry.by);
         return;
       case 'progress':
         this.#audio.taken(entry.takenBytes);
@@ -242,7 +242,7 @@ export class StreamSession {
         // A publication that was sent twice after a lost reply is not news.
         if (entry.revision <= this.#revision) return;
         this.#revision = entry.revision;
-        this.#log.partialSent();
+        this.#figures.partialSent();
         this.#parts.peer.send({ type: 'partial', revision: entry.revision, text: entry.text });
         return;
       case 'final':
@@ -257,7 +257,7 @@ export class StreamSession {
   }
 
   #final(revision: number, text: string): void {
-    const finalize_ms = this.#log.finalized();
+    const finalize_ms = this.#figures.finalized();
     const audio_ms = audioMs(this.#audio.receivedBytes);
     this.#parts.peer.send({ type: 'final', revision, text, audio_ms, finalize_ms });
     this.#close('final');
@@ -277,7 +277,13 @@ export class StreamSession {
     else this.#active?.abort();
     const { id: sessionId } = this;
     this.#parts.onEnd(
-      this.#log.summary({ sessionId, outcome, code, reason, audioMs: audioMs(this.#audio.receivedBytes) }),
+      this.#figures.summary({
+        sessionId,
+        outcome,
+        code,
+        reason,
+        audioMs: audioMs(this.#audio.receivedBytes),
+      }),
     );
   }
 

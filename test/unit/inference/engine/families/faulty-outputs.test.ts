@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { OnnxModel } from '../../../../../inference/engine/onnx/onnx-session.ts';
 import { InferenceError } from '../../../../../inference/recognizer.ts';
 import { writeEchoModel } from '../../../../onnx/echo.ts';
 import { type Fault, writeFaultyModel } from '../../../../onnx/faulty.ts';
@@ -38,6 +39,13 @@ describe('a model whose files fit together and whose outputs do not', () => {
     expect(await loadError(folder)).toMatch(
       new RegExp(`^${folder}: a run on silence failed \\(${reason}\\), expected a model that runs$`),
     );
+  });
+
+  test('frees its graphs when it does not load', async () => {
+    const released = vi.spyOn(OnnxModel.prototype, 'release');
+    onTestFinished(() => released.mockRestore());
+    await loadError(folderWith('scores are NaN'));
+    expect(released).toHaveBeenCalledTimes(1);
   });
 
   test('fails in the run that shows it', async () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { packageRoot } from '../../common/process/package-root.ts';
 import { launchBrowser, openPage } from '../e2e/page/browser.ts';
 import { SMALL_CTC } from '../support/audio/fixtures.ts';
+import type { StreamClient } from '../support/clients/stream-client.ts';
 import { type Ended, startClient, whenEnded } from '../unit/client/client-process.ts';
 import { Clients, speak } from './clients.ts';
 import { addressOf, buildImages, Compose, docker } from './compose.ts';
@@ -209,8 +210,7 @@ test('a rolling restart loses nothing but to `busy`', { timeout: TEST_MS }, asyn
 
 test('an upload, a stream and the page wait for 55 s', { timeout: TEST_MS }, async () => {
   await bothAreFree();
-  const hold = async (ms: number): Promise<void> => {
-    const client = await clients.openStream();
+  const hold = async (client: StreamClient, ms: number): Promise<void> => {
     for (let leftMs = ms; leftMs > 0; leftMs -= 5_000) {
       await sleep(Math.min(leftMs, 5_000));
       client.audio(Buffer.alloc(2));
@@ -218,7 +218,10 @@ test('an upload, a stream and the page wait for 55 s', { timeout: TEST_MS }, asy
     client.end();
     await client.message('final');
   };
-  const held = HOLDS_MS.flatMap((ms) => [hold(ms), hold(ms)]);
+  // One pair behind the other: opened at once, a short one could come first.
+  const firsts = await Promise.all([clients.openStream(), clients.openStream()]);
+  const second = async (): Promise<void> => hold(await clients.openStream(), HOLDS_MS[1]);
+  const held = [...firsts.map((client) => hold(client, HOLDS_MS[0])), second(), second()];
   await untilWaiting(2);
   const waits = await Promise.all([timed(() => command()), timed(() => command('--stream')), timed(onPage)]);
   await Promise.all(held);

@@ -214,7 +214,8 @@ async function expectNotReady(
   expect(freeAtMs - (await gone)).toBeLessThan(BOUND_MS);
 }
 
-describe.concurrent('recognition that goes away', () => {
+// Twelve processes start one after the other: beside three other files on two cores the last ones took 31 s.
+describe.concurrent('recognition that goes away', { timeout: 90_000 }, () => {
   test.for(RECORDINGS)('stopped, and awake later: $name', async (row, context) => {
     const { expect } = context;
     const service = await Service.start(context);

@@ -15,7 +15,7 @@ import { SessionFigures, type StreamSummary } from './session-figures.ts';
 import { StreamClocks, type StreamTimeouts } from './stream-clocks.ts';
 import type { StreamOpener } from './stream-opener.ts';
 
-/** The socket as the session needs it. */
+/** The socket as the connection needs it. */
 interface StreamPeer {
   send(message: ServerMessage): void;
   close(code: number, reason: string): void;

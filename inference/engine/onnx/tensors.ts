@@ -1,7 +1,8 @@
 import { Tensor } from 'onnxruntime-node';
 import { quoted } from '../../../common/errors/printable.ts';
 import { InferenceError, ModelLoadError } from '../../recognizer.ts';
-import { type OnnxOutline, OPEN_SIZE } from './onnx-reader.ts';
+import { OPEN_SIZE } from './graph-messages.ts';
+import type { OnnxOutline } from './onnx-reader.ts';
 import type { OnnxModel } from './onnx-session.ts';
 
 /** A tensor that a graph is expected to take, with batch size 1. */

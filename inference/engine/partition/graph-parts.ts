@@ -1,4 +1,5 @@
-import type { GraphFile, GraphNode } from '../onnx/onnx-reader.ts';
+import type { GraphNode } from '../onnx/graph-messages.ts';
+import type { GraphFile } from '../onnx/onnx-reader.ts';
 import { chooseBounds } from './part-bounds.ts';
 
 /** A part of a graph. Run one after the other, the parts do what the graph does. */

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
+import type { GraphNode } from '../onnx/graph-messages.ts';
 import { ONNX } from '../onnx/onnx-fields.ts';
-import type { GraphFile, GraphNode } from '../onnx/onnx-reader.ts';
+import type { GraphFile } from '../onnx/onnx-reader.ts';
 import {
   type Fragment,
   graphAttribute,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { GraphFile, GraphNode, GraphWeight } from '../../../../../inference/engine/onnx/onnx-reader.ts';
+import type { GraphNode } from '../../../../../inference/engine/onnx/graph-messages.ts';
+import type { GraphFile, GraphWeight } from '../../../../../inference/engine/onnx/onnx-reader.ts';
 import {
   type CutOptions,
   cutGraph,
